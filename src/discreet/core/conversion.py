@@ -1,0 +1,150 @@
+"""From one statement about a mechanism to another, always rounded against the analyst.
+
+Three families of true statements: (ε, δ) differential privacy, ρ-zCDP, and the curve δ(ε) between them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+from discreet.core.exact import Ball, ball, ceiling, floor
+
+__all__ = ["delta_of_pure", "delta_of_zcdp", "epsilon_of_pure", "epsilon_of_zcdp", "group_delta", "zcdp_of"]
+
+
+# ── zCDP ─────────────────────────────────────────────────────────────────────────────────────────────────────
+#
+# ρ-zCDP says that the Rényi divergence of every order α > 1 is at most ρα. Canonne, Kamath and Steinke 2020
+# (Corollary 13) turn one order into
+#       δ = exp((α - 1)(αρ - ε)) / (α - 1) · (1 - 1/α)^α.
+# It holds for every α, so a float may search for the best one and a ball then evaluates the bound there: a bad
+# search can only make the answer worse, never wrong.
+
+
+@lru_cache(maxsize=4096)
+def epsilon_of_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
+    """The least ε such that ρ-zCDP gives (ε, δ)-privacy, from above: the tight conversion."""
+    if rho == 0:
+        return Fraction(0)
+    log_delta = _log(delta)
+
+    def bound(alpha: float) -> float:
+        return float(rho) * alpha + (-log_delta - math.log(alpha)) / (alpha - 1) + math.log1p(-1 / alpha)
+
+    order = _best_order(bound, float(rho), -log_delta)
+
+    def exact() -> Ball:
+        a = ball(order)
+        return ball(rho) * a - (a * ball(delta)).log() / (a - 1) + (1 - 1 / a).log()
+
+    return max(Fraction(0), ceiling(exact))
+
+
+@lru_cache(maxsize=4096)
+def zcdp_of(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The most ρ that fits a promise of (ε, δ), from below."""
+    log_delta = _log(delta)
+
+    def bound(alpha: float) -> float:
+        return -(float(epsilon) + (log_delta + math.log(alpha)) / (alpha - 1) - math.log1p(-1 / alpha)) / alpha
+
+    guess = float(epsilon) ** 2 / (4 * (-log_delta + float(epsilon)))
+    order = _best_order(bound, guess, -log_delta)
+
+    def exact() -> Ball:
+        a = ball(order)
+        return (ball(epsilon) + (a * ball(delta)).log() / (a - 1) - (1 - 1 / a).log()) / a
+
+    return max(Fraction(0), floor(exact))
+
+
+@lru_cache(maxsize=4096)
+def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> Fraction:
+    """The least δ such that ρ-zCDP gives (ε, δ)-privacy, from above."""
+    if rho == 0:
+        return Fraction(0)
+
+    def bound(alpha: float) -> float:
+        return (alpha - 1) * (alpha * float(rho) - float(epsilon)) - math.log(alpha - 1) + alpha * math.log1p(-1 / alpha)
+
+    order = _best_order(bound, float(rho), max(1.0, (float(epsilon) - float(rho)) ** 2 / (4 * float(rho))))
+
+    def exact() -> Ball:
+        a = ball(order)
+        return ((a - 1) * (a * ball(rho) - ball(epsilon)) + a * (1 - 1 / a).log()).exp() / (a - 1)
+
+    return min(Fraction(1), ceiling(exact))
+
+
+def _best_order(bound: Callable[[float], float], rho: float, log_one_over_delta: float) -> Fraction:
+    """The order α > 1 that makes the bound least, near enough: golden section over ln(α - 1), from the usual guess."""
+    middle = 0.5 * math.log((log_one_over_delta + 1) / rho) if rho > 0 else 0.0
+    low, high = middle - 6.0, middle + 6.0
+    ratio = (math.sqrt(5) - 1) / 2
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = bound(1 + math.exp(left)), bound(1 + math.exp(right))
+    for _ in range(60):
+        if at_left < at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = bound(1 + math.exp(left))
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = bound(1 + math.exp(right))
+    return 1 + Fraction(math.exp((low + high) / 2))
+
+
+def _log(value: Fraction) -> float:
+    """ln of a positive rational, also where it is too small for a float."""
+    return math.log(value.numerator) - math.log(value.denominator)
+
+
+# ── pure ─────────────────────────────────────────────────────────────────────────────────────────────────────
+#
+# Among all ε-private mechanisms, randomized response is the worst: every other is a function of its output
+# (Kairouz, Oh and Viswanath 2015). Its curve is δ(x) = (e^ε - e^x)/(1 + e^ε) for x <= ε. An event of probability
+# δ0 in which anything may happen adds δ0 to the rest: δ(x) = δ0 + (1 - δ0)·(e^ε - e^x)/(1 + e^ε).
+
+
+def delta_of_pure(epsilon: Fraction, delta: Fraction, at: Fraction) -> Fraction:
+    """The δ at a smaller ε of a mechanism that is (ε, δ)-private, from above."""
+    if at >= epsilon:
+        return delta
+    gap = ceiling(lambda: (ball(epsilon).exp() - ball(at).exp()) / (1 + ball(epsilon).exp()))
+    return min(Fraction(1), delta + (1 - delta) * gap)
+
+
+def epsilon_of_pure(epsilon: Fraction, delta: Fraction, at: Fraction) -> Fraction | None:
+    """The ε at a larger δ of a mechanism that is (ε, δ)-private, from above; None where it says nothing."""
+    if at < delta:
+        return None
+    spare = (at - delta) / (1 - delta) if delta < 1 else Fraction(1)
+    if spare == 0:
+        return epsilon
+
+    def ratio() -> Ball:  # e^x for the ε = x that meets the larger δ
+        return ball(1 - spare) * ball(epsilon).exp() - ball(spare)
+
+    if ceiling(ratio) <= 1:
+        return Fraction(0)
+    return min(epsilon, ceiling(lambda: ratio().log()))
+
+
+# ── groups ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
+    """The δ of a group of k: δ·(1 + e^ε + … + e^((k-1)ε)) = δ(e^(kε) - 1)/(e^ε - 1), from above.
+
+    Because  walking from one data set to the other in k steps, each step costs e^ε times what came before plus δ.
+             The notes' k·e^((k-1)ε)·δ (and k·e^(kε)·δ) are larger.
+    """
+    if delta == 0 or size == 1:
+        return delta
+    if epsilon == 0:
+        return min(Fraction(1), size * delta)
+    return min(Fraction(1), ceiling(lambda: ball(delta) * ball(size * epsilon).expm1() / ball(epsilon).expm1()))

@@ -1,0 +1,186 @@
+"""Numbers that carry privacy are rationals; what is irrational is enclosed, never estimated.
+
+Two tools for the whole project:
+
+* `number` and its relatives read what a user types into a `Fraction`, or refuse it.
+* `Ball`s are python-flint's `arb`: a midpoint with a radius that provably contains the true value (chosen
+  because it is the field's reference implementation of ball arithmetic). `ceiling` and `floor` turn one into a
+  rational on the safe side, `nearest` into the float a person reads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import arb, ctx, fmpq
+
+from discreet.errors import NotUnderstood
+
+__all__ = [
+    "Ball",
+    "Number",
+    "ball",
+    "ceiling",
+    "floor",
+    "nearest",
+    "number",
+    "positive",
+    "precision",
+    "probability",
+    "settle",
+    "show",
+    "whole",
+]
+
+Ball = Any  # flint.arb; the package ships no types
+Number = int | Fraction | Decimal | str | float
+
+_lock = threading.RLock()  # flint's working precision is one global; balls stay rigorous without the lock
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def number(value: object, name: str) -> Fraction:
+    """The rational a user meant: exact for int, Fraction, Decimal and text; a float is the decimal it prints as."""
+    wrong = NotUnderstood(
+        f"{name} must be a finite number, not {type(value).__name__} `{_quote(value)}`.",
+        instead=f'write an int, a Fraction, a Decimal or a decimal string: {name}="0.1"',
+    )
+    if isinstance(value, (bool, np.bool_)):
+        raise wrong
+    if isinstance(value, (np.integer, np.floating)):
+        value = value.item()
+    if isinstance(value, (int, Fraction)):
+        return Fraction(value)
+    if isinstance(value, (float, str, Decimal)) and len(text := str(value).strip()) <= 1000:
+        exponent = text.lower().partition("e")[2]
+        if len(exponent) <= 5:  # 10**99999 is large enough; a longer exponent only eats memory
+            try:
+                return Fraction(text)
+            except (ValueError, ZeroDivisionError):
+                pass
+    raise wrong
+
+
+def positive(value: object, name: str) -> Fraction:
+    """A number greater than zero."""
+    read = number(value, name)
+    if read <= 0:
+        raise NotUnderstood(f"{name} must be greater than zero, not {_quote(value)}.", instead=f'for example {name}="0.5"')
+    return read
+
+
+def probability(value: object, name: str) -> Fraction:
+    """A number strictly between zero and one."""
+    read = positive(value, name)
+    if read >= 1:
+        raise NotUnderstood(f"{name} must be less than one, not {_quote(value)}.", instead=f'for example {name}="1e-6"')
+    return read
+
+
+def whole(value: object, name: str) -> int:
+    """A whole number of at least one."""
+    read = positive(value, name)
+    if read.denominator != 1:
+        raise NotUnderstood(f"{name} must be a whole number, not {_quote(value)}.", instead=f"for example {name}=3")
+    return int(read)
+
+
+def _quote(value: object) -> str:
+    text = str(value) if isinstance(value, (int, float, str, Decimal, Fraction, np.generic)) else "…"
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def show(value: Fraction | float | None, digits: int = 6) -> str:
+    """A number as a person reads it: exact when short, otherwise rounded to some digits."""
+    if value is None:
+        return "∞"
+    if isinstance(value, Fraction) and value.denominator == 1 and abs(value) < 10**15:
+        return str(value.numerator)
+    try:
+        return f"{float(value):.{digits}g}"
+    except OverflowError:
+        return f"{Decimal(int(value)):.{digits}g}"
+
+
+# ── enclosing ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Compute balls with this many bits inside the block."""
+    with _lock:
+        before = ctx.prec
+        ctx.prec = bits
+        try:
+            yield
+        finally:
+            ctx.prec = before
+
+
+def ball(value: Fraction | int) -> Ball:
+    """The ball around a rational at the working precision."""
+    return arb(fmpq(value.numerator, value.denominator))
+
+
+def _end(end: Ball) -> Fraction:
+    mantissa, exponent = (int(part) for part in end.man_exp())
+    return Fraction(mantissa) * Fraction(2) ** exponent
+
+
+def ceiling(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
+    """A rational at or above the true value, and close to it."""
+    return _close(compute, bits, lambda enclosure: enclosure.upper())
+
+
+def floor(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
+    """A rational at or below the true value, and close to it."""
+    return _close(compute, bits, lambda enclosure: enclosure.lower())
+
+
+def _close(compute: Callable[[], Ball], bits: int, side: Callable[[Ball], Ball]) -> Fraction:
+    enclosure = _narrow(compute, bits)
+    with precision(96):
+        return _end(side(enclosure))
+
+
+def nearest(compute: Callable[[], Ball]) -> float:
+    """The true value as a float, within one unit in the last place."""
+    return float(_narrow(compute, 128).mid())
+
+
+def _narrow(compute: Callable[[], Ball], bits: int, wanted: int = 60) -> Ball:
+    """Raise the precision until the ball is narrow relative to its value."""
+    while True:
+        with precision(bits):
+            enclosure = compute()
+            if enclosure.is_finite() and (enclosure.rel_accuracy_bits() >= wanted or enclosure.is_exact()):
+                return enclosure
+        if bits > 1 << 20:
+            raise ArithmeticError("an enclosure that does not narrow")
+        bits *= 2
+
+
+def settle(compute: Callable[[], Ball]) -> bool:
+    """Whether the true value is positive, decided with as much precision as that takes.
+
+    Only for values that cannot be exactly zero (differences of a rational and a transcendental).
+    """
+    bits = 96
+    while True:
+        with precision(bits):
+            value = compute()
+            if value > 0:
+                return True
+            if value < 0:
+                return False
+        if bits > 1 << 20:
+            raise ArithmeticError("a comparison that does not settle")
+        bits *= 2

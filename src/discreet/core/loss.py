@@ -1,0 +1,213 @@
+"""Losses add, budgets contain.
+
+A `Loss` is what a mechanism can reveal about one person, as statements that are all true at once. It is a value:
+adding two losses is running two mechanisms, also when the second was chosen after seeing the first one's answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, cast
+
+from discreet.core.conversion import (
+    delta_of_pure,
+    delta_of_zcdp,
+    epsilon_of_pure,
+    epsilon_of_zcdp,
+    group_delta,
+    zcdp_of,
+)
+from discreet.core.exact import Number, number, positive, probability, show, whole
+from discreet.errors import NotAllowed, NotUnderstood
+
+__all__ = ["Budget", "Loss"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """What can be revealed about one person, outside one event of probability `event`.
+
+    `pure` says: the release is ε-differentially private, with this ε; None says nothing.
+    `rho` says: it is ρ-zCDP. Left out, it is what the pure statement implies: ε²/2 (Bun and Steinke 2016).
+    `approximate` says, on its own and of the whole release: it is (ε, δ)-private. It comes from an exact curve,
+    such as a Gaussian's, and is often better than what ρ converts to.
+    """
+
+    pure: Fraction | None = None
+    rho: Fraction = cast(Fraction, None)  # never None once made
+    event: Fraction = Fraction(0)
+    approximate: tuple[Fraction, Fraction] | None = None
+
+    ZERO: ClassVar[Loss]
+
+    def __post_init__(self) -> None:
+        pure = None if self.pure is None else _amount(self.pure, "pure")
+        event = min(Fraction(1), _amount(self.event, "event"))
+        if self.rho is not None:
+            rho = _amount(self.rho, "rho")
+        elif pure is not None:
+            rho = pure**2 / 2
+        else:
+            raise NotUnderstood("a loss must state something.", instead='write Loss(pure="0.5") or Loss(rho="0.125")')
+        approximate = self.approximate
+        if approximate is not None:
+            approximate = (_amount(approximate[0], "epsilon"), min(Fraction(1), _amount(approximate[1], "delta")))
+        elif pure is not None:
+            approximate = (pure, event)
+        for name, value in {"pure": pure, "rho": rho, "event": event, "approximate": approximate}.items():
+            object.__setattr__(self, name, value)
+
+    # ── composition ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def __add__(self, other: Loss) -> Loss:
+        """Both mechanisms on the same people. Sound also when the second is chosen after the first answered."""
+        return self._join(other, lambda one, two: one + two)
+
+    def __or__(self, other: Loss) -> Loss:
+        """The two mechanisms on disjoint people: each person meets one of them."""
+        return self._join(other, max)
+
+    def _join(self, other: Loss, by: Callable[[Fraction, Fraction], Fraction]) -> Loss:
+        mine, theirs = self.approximate, other.approximate
+        return Loss(
+            pure=None if self.pure is None or other.pure is None else by(self.pure, other.pure),
+            rho=by(self.rho, other.rho),
+            event=by(self.event, other.event),
+            approximate=mine and theirs and (by(mine[0], theirs[0]), by(mine[1], theirs[1])),
+        )
+
+    def __rmul__(self, times: int) -> Loss:
+        """The same mechanism so many times."""
+        n = whole(times, "times")
+        return Loss(
+            pure=None if self.pure is None else n * self.pure,
+            rho=n * self.rho,
+            event=n * self.event,
+            approximate=self.approximate and (n * self.approximate[0], n * self.approximate[1]),
+        )
+
+    def __le__(self, other: Loss) -> bool:
+        """No statement is worse: the product order. Two losses may be incomparable."""
+        if other.pure is not None and (self.pure is None or self.pure > other.pure):
+            return False
+        if other.approximate is not None and self.delta(other.approximate[0]) > other.approximate[1]:
+            return False
+        return self.rho <= other.rho and self.event <= other.event
+
+    def group(self, size: int) -> Loss:
+        """The loss of a group of so many people.
+
+        Promise  kε and k²ρ; at an event of probability δ, kε at δ(e^(kε)-1)/(e^ε-1).
+        Because  the first is a walk of k steps; the second is the triangle inequality of Rényi divergences
+                 (Bun and Steinke 2016, Proposition 1.9), which needs a zCDP statement without exceptions.
+        """
+        k = whole(size, "size")
+        if self.event == 0:
+            pure = None if self.pure is None else k * self.pure
+            return Loss(pure=pure, rho=k**2 * self.rho, approximate=self._group_point(k))
+        if self.pure is None:
+            raise NotAllowed(
+                "a zCDP statement that may fail says nothing about groups.",
+                instead="convert it first: Loss(pure=loss.epsilon(delta=d), event=d).group(k)",
+            )
+        event = group_delta(self.pure, self.event, k)
+        return Loss(pure=k * self.pure, event=event, approximate=self._group_point(k))
+
+    def _group_point(self, k: int) -> tuple[Fraction, Fraction] | None:
+        return self.approximate and (k * self.approximate[0], group_delta(*self.approximate, k))
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def epsilon(self, delta: Number = 0) -> Fraction:
+        """The least ε such that all this is (ε, δ)-private: the best of the statements, rounded up."""
+        at = _amount(delta, "delta")
+        points = [] if self.pure is None else [(self.pure, self.event)]
+        points += [] if self.approximate is None else [self.approximate]
+        found = [read for point in points if (read := epsilon_of_pure(*point, at)) is not None]
+        if at > self.event:
+            found.append(epsilon_of_zcdp(self.rho, at - self.event))
+        if not found:
+            raise NotUnderstood(
+                f"this loss has no ε at δ = {show(at)}; it needs a larger δ.",
+                instead='ask for example loss.epsilon(delta="1e-6")',
+            )
+        return min(found)
+
+    def delta(self, epsilon: Number) -> Fraction:
+        """The least δ such that all this is (ε, δ)-private: the best of the statements, rounded up."""
+        at = _amount(epsilon, "epsilon")
+        found = [min(Fraction(1), self.event + delta_of_zcdp(self.rho, at))]
+        if self.pure is not None:
+            found.append(delta_of_pure(self.pure, self.event, at))
+        if self.approximate is not None:
+            found.append(delta_of_pure(*self.approximate, at))
+        return min(found)
+
+    def __str__(self) -> str:
+        said = [] if self.pure is None else [f"ε = {show(self.pure)}"]
+        if self.approximate is not None and self.pure is None:
+            said.append(f"ε = {show(self.approximate[0])} at δ = {show(self.approximate[1])}")
+        said.append(f"ρ = {show(self.rho)}")
+        return ", ".join(said) + (f", but for an event of probability {show(self.event)}" if self.event else "")
+
+
+def _amount(value: object, name: str) -> Fraction:
+    read = number(value, name)
+    if read < 0:
+        raise NotUnderstood(f"{name} must not be negative.", instead=f'for example {name}="0.5"')
+    return read
+
+
+Loss.ZERO = Loss(pure=Fraction(0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """The most that may ever be revealed about one person: (ε, δ), or pure ε when δ is left out.
+
+    δ is divided once, here: `events` of it for releases that go wrong with small probability (private keys), the
+    rest for reading ρ as an ε. By default half and half.
+    """
+
+    epsilon: Fraction
+    delta: Fraction | None = None
+    events: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        if self.delta is None:
+            if self.events is not None:
+                raise NotUnderstood("events is a part of delta, and there is none.", instead='add delta="1e-6"')
+            return
+        delta = probability(self.delta, "delta")
+        events = delta / 2 if self.events is None else _amount(self.events, "events")
+        if events > delta:
+            raise NotUnderstood("events is a part of delta.", instead=f"at most events={show(delta)}")
+        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "events", events)
+
+    @property
+    def rho(self) -> Fraction:
+        """The ρ that this promise buys, from below; zero for a pure budget."""
+        if self.delta is None or self.events is None or self.events == self.delta:
+            return Fraction(0)
+        return zcdp_of(self.epsilon, self.delta - self.events)
+
+    def __contains__(self, spent: Loss) -> bool:
+        """Whether a history with this loss keeps the promise.
+
+        Given    the losses of questions chosen adaptively, added up.
+        Promise  a curator that stops before leaving the budget is (ε, δ)-private as a whole.
+        Because  a loss passes when its events fit `events` and either Σε <= ε or Σρ converts to ε at δ - events.
+                 Outside the events: on transcripts that pass the first way the privacy loss never exceeds ε; the
+                 others are transcripts of a zCDP filter, whose hockey-stick mass at ε is at most δ - events. The
+                 `approximate` statement takes no part: switching to it on some transcripts would add its δ again.
+        """
+        if spent.event > (self.events or 0):
+            return False
+        return (spent.pure is not None and spent.pure <= self.epsilon) or spent.rho <= self.rho
+
+    def __str__(self) -> str:
+        return f"ε = {show(self.epsilon)}" + (f", δ = {show(self.delta)}" if self.delta is not None else "")

@@ -1,0 +1,60 @@
+"""Reach: how far one person can push the exact answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, get_args
+
+from discreet.core.exact import Number, positive, show
+from discreet.errors import NotUnderstood
+
+__all__ = ["Neighbours", "Reach", "neighbourhood"]
+
+Neighbours = Literal["add-remove", "replace"]
+
+
+def neighbourhood(value: object) -> Neighbours:
+    """Which data sets count as neighbours, or a refusal."""
+    if value not in get_args(Neighbours):
+        raise NotUnderstood(
+            "neighbours says which data sets differ in one person.",
+            instead='write neighbours="add-remove" (one more or one fewer) or neighbours="replace" (one changed)',
+        )
+    return value  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reach:
+    """The most that one person can change a vector of exact answers, in two norms that hold at once.
+
+    `l1` bounds the sum of the absolute changes and `l2_squared` the sum of their squares, over all neighbouring
+    data sets. Squares are kept, not roots: they are rational.
+    """
+
+    l1: Fraction
+    l2_squared: Fraction
+    neighbours: Neighbours = "add-remove"
+    unit: str = "person"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "l1", positive(self.l1, "l1"))
+        object.__setattr__(self, "l2_squared", positive(self.l2_squared, "l2_squared"))
+        neighbourhood(self.neighbours)
+
+    @classmethod
+    def of(cls, sensitivity: Number | Reach, neighbours: str | None = None) -> Reach:
+        """A reach from one number: the sensitivity bounds both norms, as it does for every vector."""
+        if isinstance(sensitivity, Reach):
+            if neighbours not in (None, sensitivity.neighbours):
+                raise NotUnderstood(
+                    f'the sensitivity was stated for "{sensitivity.neighbours}" neighbours, not for "{neighbours}".',
+                    instead="state it for the neighbours you mean, or leave neighbours= out",
+                )
+            return sensitivity
+        most = positive(sensitivity, "sensitivity")
+        return cls(l1=most, l2_squared=most**2, neighbours=neighbourhood(neighbours or "add-remove"))
+
+    def __str__(self) -> str:
+        change = {"add-remove": "is added or removed", "replace": "is replaced"}[self.neighbours]
+        return f"when one {self.unit} {change}, the exact answers move by at most {show(self.l1)} in ℓ1 and √{show(self.l2_squared)} in ℓ2"
