@@ -21,29 +21,30 @@ from numpy.typing import NDArray
 
 from discreet.core.exact import Ball, precision
 
-__all__ = ["SYSTEM", "Coins", "System", "Uniform"]
+__all__ = ["SYSTEM", "Coins", "System", "Uniform", "whole_part"]
 
 T = TypeVar("T")
+ZEROS = bytes(1 << 17)  # what the cipher turns into a keystream, so much at a time
 
 
 class Coins(ABC):
     """A source of independent fair bits. A sampler is a pure function of it, so a test can walk every branch."""
 
     @abstractmethod
-    def flip(self, count: int) -> bytearray:
-        """At least this many bytes of fair bits; whatever comes after them is to be ignored."""
+    def flip(self, count: int) -> NDArray[np.uint8]:
+        """So many bytes of fair bits."""
 
     def words(self, count: int) -> NDArray[np.int64]:
         """Fair 64-bit words."""
-        return np.frombuffer(self.flip(8 * count), np.int64, count)
+        return self.flip(8 * count).view(np.int64)
 
     def halves(self, count: int) -> NDArray[np.uint32]:
         """Fair 32-bit words."""
-        return np.frombuffer(self.flip(4 * count), np.uint32, count)
+        return self.flip(4 * count).view(np.uint32)
 
     def bits(self, count: int) -> int:
         """A fair whole number of so many bits, a multiple of eight."""
-        return int.from_bytes(bytes(self.flip(count // 8)[: count // 8]), "little")
+        return int.from_bytes(self.flip(count // 8).tobytes(), "little")
 
 
 class _Stream:
@@ -53,16 +54,16 @@ class _Stream:
         self.birth = birth
         self.process = os.getpid()
         self.left = System.LIFETIME
-        self._zeros = bytes(1 << 17)
         key = os.urandom(48)
         self._cipher = Cipher(algorithms.AES(key[:32]), modes.CTR(key[32:])).encryptor()
 
-    def flip(self, count: int) -> bytearray:
+    def flip(self, count: int) -> NDArray[np.uint8]:
         self.left -= count
-        out = bytearray(count + 15)  # the cipher wants room for one more block
-        zeros = self._zeros if count <= len(self._zeros) else bytes(count)
-        self._cipher.update_into(memoryview(zeros)[:count], out)
-        return out
+        out = np.empty(count + 15, np.uint8)  # the cipher wants room for one more block
+        room, zeros = memoryview(out), memoryview(ZEROS)
+        for start in range(0, count, len(ZEROS)):
+            self._cipher.update_into(zeros[: count - start], room[start:])
+        return out[:count]
 
 
 class System(Coins):
@@ -84,7 +85,7 @@ class System(Coins):
     def _born(self) -> None:
         self._births += 1
 
-    def flip(self, count: int) -> bytearray:
+    def flip(self, count: int) -> NDArray[np.uint8]:
         stream: _Stream | None = getattr(self._local, "stream", None)
         if stream is None or stream.left <= 0 or stream.birth != self._births or stream.process != os.getpid():
             stream = self._local.stream = _Stream(self._births)
@@ -109,8 +110,13 @@ class Uniform:
         self.bits += bits
 
     def ball(self) -> Ball:
-        """Every number with the known bits, as a ball: [known, known + 1] / 2**bits."""
-        return arb((2 * self.known + 1, -self.bits - 1), (1, -self.bits - 1))
+        """Every number with the known bits, as a ball."""
+        return self.at(self.known, self.bits)
+
+    @staticmethod
+    def at(known: int, bits: int) -> Ball:
+        """The ball [known, known + 1] / 2**bits."""
+        return arb((2 * known + 1, -bits - 1), (1, -bits - 1))
 
     def decide(self, outcome: Callable[[Ball], T | None]) -> T:
         """The outcome that all remaining values of U agree on, after as many more bits as that takes.

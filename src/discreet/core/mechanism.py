@@ -1,0 +1,188 @@
+"""A mechanism, read three ways; and how mechanisms make mechanisms.
+
+    release   what do I publish?                            the analyst
+    loss      how much can it reveal about one person?      the ledger, the auditor
+    error     how wrong can it be?                          the planner, the user
+
+All three come from the same fields, so they cannot drift apart. Two mechanisms side by side are a mechanism, and so
+is anything computed from what one released.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import Any, Protocol
+
+from discreet.core.coins import SYSTEM, Coins
+from discreet.core.exact import Number, number
+from discreet.core.loss import Loss
+from discreet.core.reach import Neighbours
+from discreet.errors import NotAllowed, NotUnderstood
+
+__all__ = ["Composition", "Error", "Mechanism", "Parallel", "Then", "compose", "parallel"]
+
+
+class Error(Protocol):
+    """How wrong a release can be. Each kind of mechanism has its own measures; all can say it in words."""
+
+    def describe(self) -> str:
+        """One plain sentence."""
+
+
+class Mechanism(ABC):
+    """A randomised answer about data, whose loss and error are known before it is given."""
+
+    @abstractmethod
+    def release(self, exact: Any, coins: Coins = SYSTEM) -> Any:
+        """What is published instead of the exact answer."""
+
+    @property
+    @abstractmethod
+    def loss(self) -> Loss:
+        """How much a release can reveal about one person."""
+
+    @property
+    @abstractmethod
+    def error(self) -> Any:
+        """How wrong a release can be; an `Error`."""
+
+    @property
+    @abstractmethod
+    def neighbours(self) -> Neighbours:
+        """Which data sets the loss compares."""
+
+    def delta(self, epsilon: Number) -> Fraction:
+        """The curve δ(ε): the probability, from above, that a release reveals more than ε allows."""
+        return self.loss.delta(number(epsilon, "epsilon"))
+
+    def then(self, function: Callable[[Any], Any]) -> Then:
+        """Whatever is computed from an answer is free."""
+        return Then(mechanism=self, function=function)
+
+    def describe(self) -> str:
+        """Who is protected and how well, then how wrong it can be: two sentences."""
+        return f"{_protection(self.neighbours)}: {self.loss}. {self.error.describe()}"
+
+
+def _protection(neighbours: Neighbours) -> str:
+    change = {"add-remove": "added or removed", "replace": "replaced"}[neighbours]
+    return f"Protects each person, comparing data sets in which one person is {change}"
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """The errors of several releases, one by one."""
+
+    parts: tuple[Any, ...]
+
+    def __getitem__(self, index: int) -> Any:
+        return self.parts[index]
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def describe(self) -> str:
+        return f"It makes {len(self.parts)} releases: " + "; ".join(part.describe().rstrip(".") for part in self.parts) + "."
+
+
+class _Several(Mechanism):
+    parts: tuple[Mechanism, ...]
+
+    def __post_init__(self) -> None:
+        kinds = {part.neighbours for part in self.parts}
+        if not self.parts or len(kinds) > 1:
+            raise NotUnderstood(
+                "mechanisms can be combined when there are some, and all compare the same neighbours.",
+                instead='build every part with the same neighbours=, for example "add-remove"',
+            )
+
+    def release(self, exact: Sequence[Any], coins: Coins = SYSTEM) -> tuple[Any, ...]:
+        """One exact answer for each part, in order; one release for each."""
+        if not hasattr(exact, "__len__") or len(exact) != len(self.parts):
+            raise NotUnderstood(
+                f"{len(self.parts)} mechanisms need {len(self.parts)} exact answers.",
+                instead="pass a list with one exact answer for each part, in order",
+            )
+        return tuple(part.release(answer, coins) for part, answer in zip(self.parts, exact, strict=True))
+
+    @property
+    def error(self) -> _Errors:
+        return _Errors(tuple(part.error for part in self.parts))
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self.parts[0].neighbours
+
+
+@dataclass(frozen=True)
+class Composition(_Several):
+    """Several mechanisms on the same people: losses add."""
+
+    parts: tuple[Mechanism, ...]
+
+    @property
+    def loss(self) -> Loss:
+        """Because  sequential composition; sound also when a part was chosen after seeing earlier releases."""
+        return reduce(lambda total, part: total + part.loss, self.parts[1:], self.parts[0].loss)
+
+
+@dataclass(frozen=True)
+class Parallel(_Several):
+    """Several mechanisms on disjoint people: each person meets one of them, so the largest loss counts."""
+
+    parts: tuple[Mechanism, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.neighbours == "replace":
+            raise NotAllowed(
+                "a person who is replaced can leave one part and appear in another, so two parts would see the change.",
+                instead='build the parts with neighbours="add-remove", or use compose',
+            )
+
+    @property
+    def loss(self) -> Loss:
+        """Because  parallel composition: adding or removing a person changes one part's data."""
+        return reduce(lambda most, part: most | part.loss, self.parts[1:], self.parts[0].loss)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Then(Mechanism):
+    """A mechanism followed by a function that sees nothing but its release: post-processing."""
+
+    mechanism: Mechanism
+    function: Callable[[Any], Any]
+
+    def release(self, exact: Any, coins: Coins = SYSTEM) -> Any:
+        return self.function(self.mechanism.release(exact, coins))
+
+    @property
+    def loss(self) -> Loss:
+        """Because  a function of a release reveals nothing that the release does not."""
+        return self.mechanism.loss
+
+    @property
+    def error(self) -> Any:
+        """The error of the release before the function."""
+        return self.mechanism.error
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self.mechanism.neighbours
+
+    def delta(self, epsilon: Number) -> Fraction:
+        return self.mechanism.delta(epsilon)
+
+
+def compose(*parts: Mechanism) -> Composition:
+    """Mechanisms on the same people, as one mechanism; losses add."""
+    return Composition(parts)
+
+
+def parallel(*parts: Mechanism) -> Parallel:
+    """Mechanisms on disjoint people, as one mechanism; the largest loss counts."""
+    return Parallel(parts)

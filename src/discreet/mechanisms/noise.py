@@ -1,0 +1,155 @@
+"""Noise: an exact answer on a public grid, plus a draw from a law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from discreet.accounting.calibration import gaussian_scale_squared
+from discreet.core.coins import SYSTEM, Coins
+from discreet.core.exact import Number, number, positive, probability, show, whole
+from discreet.core.gaussian import DiscreteGaussian
+from discreet.core.laplace import DiscreteLaplace
+from discreet.core.law import Integers, Law, plus
+from discreet.core.loss import Loss
+from discreet.core.mechanism import Mechanism
+from discreet.core.reach import Neighbours, Reach
+from discreet.errors import NotUnderstood
+from discreet.mechanisms.grid import WHOLE, Grid
+
+__all__ = ["Gaussian", "Laplace", "Noise", "NoiseError"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseError:
+    """How wrong a noisy answer can be, in the units of the answer."""
+
+    law: Law
+    grid: Grid
+
+    def radius(self, confidence: Number = 0.95, *, cells: int = 1, union: bool = False) -> int | Fraction:
+        """The least r such that all of so many cells are within ±r of the exact answers, with this confidence.
+
+        Exact for independent cells; union=True gives the union bound. Rounding to the grid is included.
+        """
+        steps = self.law.radius(confidence, cells=cells, union=union)
+        return steps if self.grid == WHOLE else self.grid.step * steps + self.grid.rounding
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise on one cell."""
+        return self.law.variance * float(self.grid.step) ** 2
+
+    @property
+    def mean_absolute(self) -> float:
+        """The mean size of the noise on one cell."""
+        return self.law.mean_absolute * float(self.grid.step)
+
+    def describe(self) -> str:
+        unit = "" if self.grid.step == 1 else f" on a grid of {show(self.grid.step)}"
+        radius = show(Fraction(self.radius("0.95")))
+        return f"With {self.law}{unit}, a released number is within ±{radius} of the exact one 95 % of the time."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise(Mechanism):
+    """Adds independent noise to whole numbers of steps on a public grid.
+
+    `reach` is in steps. `curve_at` is an ε at which the exact curve δ(ε) is read into the loss, as for a Gaussian
+    that was asked for at some (ε, δ); the δ is recomputed from the law, never stored.
+    """
+
+    law: Law
+    reach: Reach
+    grid: Grid = WHOLE
+    curve_at: Fraction | None = None
+
+    def release(self, exact: Any, coins: Coins = SYSTEM) -> Any:
+        """The exact answer plus noise: a number for a number, an array of the same shape for anything larger."""
+        steps = self.grid.steps(exact)
+        noise: Integers = self.law.draw(steps.size, coins).reshape(steps.shape)
+        return self.grid.values(plus(steps, noise))
+
+    @cached_property
+    def loss(self) -> Loss:
+        loss = self.law.divergence(self.reach)
+        if self.curve_at is None:
+            return loss
+        return Loss(pure=loss.pure, rho=loss.rho, approximate=(self.curve_at, self.law.delta(self.curve_at, self.reach)))
+
+    @property
+    def error(self) -> NoiseError:
+        return NoiseError(law=self.law, grid=self.grid)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self.reach.neighbours
+
+    def delta(self, epsilon: Number) -> Fraction:
+        """The curve δ(ε) of the law itself."""
+        return min(self.law.delta(number(epsilon, "epsilon"), self.reach), self.loss.delta(epsilon))
+
+
+def Laplace(  # noqa: N802
+    *,
+    epsilon: Number,
+    sensitivity: Number | Reach,
+    step: Number | None = None,
+    cells: int = 1,
+    neighbours: str | None = None,
+) -> Noise:
+    """Noise of scale sensitivity/ε on numbers and vectors of any length: pure ε-differential privacy.
+
+    Given    sensitivity bounds how far one person moves the exact answers in ℓ1.
+    Promise  ε-private, exactly.
+    Because  Dwork, McSherry, Nissim, Smith 2006, on the integers (Ghosh, Roughgarden, Sundararajan 2012).
+
+    Whole numbers need no step. Real ones are rounded to a public grid of `step`, which can move each of up to
+    `cells` cells by one step more; the noise covers that too.
+    """
+    e = positive(epsilon, "epsilon")
+    grid, reach = _on_grid(sensitivity, step, cells, neighbours)
+    return Noise(law=DiscreteLaplace(reach.l1 / e), reach=reach, grid=grid)
+
+
+def Gaussian(  # noqa: N802
+    *,
+    sensitivity: Number | Reach,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    step: Number | None = None,
+    cells: int = 1,
+    neighbours: str | None = None,
+) -> Noise:
+    """Gaussian noise on numbers and vectors of any length: (ε, δ)-private for any ε > 0, or ρ-zCDP.
+
+    Given    sensitivity bounds how far one person moves the exact answers in ℓ2.
+    Promise  the least scale for which the discrete δ(ε) is at most δ; or scale² = sensitivity²/(2ρ).
+    Because  the curve is exact for one cell that moves by one, and proven from above otherwise (see
+             DiscreteGaussian.smooth). The constant of some lecture notes, (Δ/ε)²·ln(1/δ), is not private enough.
+    """
+    grid, reach = _on_grid(sensitivity, step, cells, neighbours)
+    if rho is not None and epsilon is None and delta is None:
+        return Noise(law=DiscreteGaussian(reach.l2_squared / (2 * positive(rho, "rho"))), reach=reach, grid=grid)
+    if rho is not None or epsilon is None or delta is None:
+        raise NotUnderstood(
+            "Gaussian noise takes either epsilon and delta, or rho.",
+            instead='write Gaussian(epsilon=1, delta="1e-6", sensitivity=1) or Gaussian(rho="0.1", sensitivity=1)',
+        )
+    e, d = positive(epsilon, "epsilon"), probability(delta, "delta")
+    law = DiscreteGaussian(gaussian_scale_squared(e, d, reach.l2_squared))
+    return Noise(law=law, reach=reach, grid=grid, curve_at=e)
+
+
+def _on_grid(
+    sensitivity: Number | Reach, step: Number | None, cells: int, neighbours: str | None
+) -> tuple[Grid, Reach]:
+    """The grid, and the reach in its steps."""
+    reach = Reach.of(sensitivity, neighbours)
+    if step is None:
+        return WHOLE, reach
+    grid = Grid(step=positive(step, "step"), cells=whole(cells, "cells"))
+    return grid, grid.reach(reach)
