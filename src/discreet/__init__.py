@@ -1,0 +1,55 @@
+"""discreet: answers about people that depend on no one person.
+
+    >>> import discreet as dp
+    >>> noise = dp.Laplace(epsilon=1, sensitivity=1)
+    >>> noise.loss.epsilon(), noise.error.radius(confidence=0.95)
+    (Fraction(1, 1), 3)
+
+Every mechanism is read three ways: `.release(exact)`, `.loss` and `.error`.
+"""
+
+from discreet.core.loss import Budget, Loss
+from discreet.core.mechanism import Mechanism, compose, parallel
+from discreet.core.reach import Reach
+from discreet.errors import (
+    Broken,
+    BudgetExceeded,
+    LedgerCorrupt,
+    NotAllowed,
+    NotUnderstood,
+    NotYours,
+    Refusal,
+)
+from discreet.mechanisms import sensitivity
+from discreet.mechanisms.noise import Gaussian, Laplace, Noise
+from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip
+from discreet.mechanisms.threshold import GaussianThreshold, Threshold
+
+__all__ = [
+    "Broken",
+    "Budget",
+    "BudgetExceeded",
+    "Exponential",
+    "Gaussian",
+    "GaussianThreshold",
+    "Laplace",
+    "LedgerCorrupt",
+    "Loss",
+    "Mechanism",
+    "Noise",
+    "NoisyMax",
+    "NotAllowed",
+    "NotUnderstood",
+    "NotYours",
+    "PermuteAndFlip",
+    "Quantile",
+    "Reach",
+    "Refusal",
+    "Threshold",
+    "compose",
+    "parallel",
+    "sensitivity",
+]
+
+__version__ = "0.1.0"

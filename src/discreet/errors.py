@@ -14,7 +14,7 @@ A refusal depends on types, shapes and public parameters only. No message here e
 
 from __future__ import annotations
 
-__all__ = ["BudgetExceeded", "Broken", "LedgerCorrupt", "NotAllowed", "NotUnderstood", "NotYours", "Refusal"]
+__all__ = ["Broken", "BudgetExceeded", "LedgerCorrupt", "NotAllowed", "NotUnderstood", "NotYours", "Refusal"]
 
 
 class Refusal(Exception):

@@ -1,0 +1,1 @@
+"""From promises to scales, and from many losses to one."""

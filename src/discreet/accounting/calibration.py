@@ -84,4 +84,5 @@ def _log_delta(epsilon: float, scale_squared: NDArray[np.float64]) -> NDArray[np
     there = np.exp(epsilon - ((2 * m + j + 1) * (j + 1)) / (2 * v))
     everything = np.exp(-(j**2) / (2 * v)).sum(axis=1) * 2 - 1
     with np.errstate(divide="ignore"):
-        return np.log(np.maximum((here - there).sum(axis=1), 0)) - m[:, 0] ** 2 / (2 * v[:, 0]) - np.log(everything)
+        mass = np.log(np.maximum((here - there).sum(axis=1), 0)) - m[:, 0] ** 2 / (2 * v[:, 0])
+    return np.asarray(mass - np.log(everything))

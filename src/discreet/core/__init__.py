@@ -1,0 +1,1 @@
+"""Coins, laws, losses, budgets and what a mechanism is."""

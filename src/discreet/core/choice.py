@@ -132,6 +132,7 @@ ONE_SIDED, TWO_SIDED, GUMBEL = _OneSided(), _TwoSided(), _Gumbel()
 
 def race(
     count: int,
+    *,
     heights: Callable[[slice | NDArray[np.intp]], Floats],
     rate: float,
     exact: Callable[[int], Ball],

@@ -60,7 +60,7 @@ class _Stream:
     def flip(self, count: int) -> NDArray[np.uint8]:
         self.left -= count
         out = np.empty(count + 15, np.uint8)  # the cipher wants room for one more block
-        room, zeros = memoryview(out), memoryview(ZEROS)
+        room, zeros = memoryview(out.data), memoryview(ZEROS)
         for start in range(0, count, len(ZEROS)):
             self._cipher.update_into(zeros[: count - start], room[start:])
         return out[:count]
@@ -131,6 +131,15 @@ class Uniform:
             if decided is not None:
                 return decided
             self.sharpen()
+
+    def below(self, level: Callable[[], Ball]) -> bool:
+        """Whether U is below a level: a coin that falls with exactly that probability."""
+
+        def outcome(u: Ball) -> bool | None:
+            exact = level()
+            return True if u < exact else False if u > exact else None
+
+        return self.decide(outcome)
 
 
 def whole_part(value: Ball) -> int | None:

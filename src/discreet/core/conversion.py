@@ -68,7 +68,9 @@ def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> Fraction:
         return Fraction(0)
 
     def bound(alpha: float) -> float:
-        return (alpha - 1) * (alpha * float(rho) - float(epsilon)) - math.log(alpha - 1) + alpha * math.log1p(-1 / alpha)
+        return (
+            (alpha - 1) * (alpha * float(rho) - float(epsilon)) - math.log(alpha - 1) + alpha * math.log1p(-1 / alpha)
+        )
 
     order = _best_order(bound, float(rho), max(1.0, (float(epsilon) - float(rho)) ** 2 / (4 * float(rho))))
 

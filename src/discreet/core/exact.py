@@ -73,7 +73,9 @@ def positive(value: object, name: str) -> Fraction:
     """A number greater than zero."""
     read = number(value, name)
     if read <= 0:
-        raise NotUnderstood(f"{name} must be greater than zero, not {_quote(value)}.", instead=f'for example {name}="0.5"')
+        raise NotUnderstood(
+            f"{name} must be greater than zero, not {_quote(value)}.", instead=f'for example {name}="0.5"'
+        )
     return read
 
 

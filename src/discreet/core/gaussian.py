@@ -125,14 +125,7 @@ class DiscreteGaussian(Law):
 
     def _stays(self, start: int, place: int, uniform: Uniform) -> bool:
         z = Fraction((2 * start + place) * place) / (2 * self.scale_squared)
-        if z == 0:
-            return True
-
-        def below(u: Ball) -> bool | None:
-            level = (-ball(z)).exp()
-            return True if u < level else False if u > level else None
-
-        return uniform.decide(below)
+        return uniform.below(lambda: (-ball(z)).exp())
 
     # ── what it says of itself ───────────────────────────────────────────────────────────────────────────────
 
@@ -199,7 +192,8 @@ class DiscreteGaussian(Law):
                  (1) dg' has as much positive as negative mass, so the excess is at most V(g')/16, and
                      V(g') <= J + V(w', t) + e^ε·V(w', t+1), where V(w', x) is xw(x)/s² past the inflection point and
                      at most 4e^(-1/2)/s; e^ε·w(t+1) = a;
-                 (2) for t >= 2s, where w and its derivatives have one sign, integrating by parts once more with |B₃/6| <= 0.00802, it is at most
+                 (2) for t >= 2s, where the first derivatives of w keep their signs, integrating by parts once more
+                     with |B₃/6| <= 0.00802, it is at most
                      J/24 + 0.00802·(|g''(t)| + ∫|g'''|) = J·(1/24 + 0.00802·(6t + 4 + 1/t)/s²).
                  All of it grows with D/scale, so shorter shifts and finer spacings are covered.
         """
@@ -216,7 +210,9 @@ class DiscreteGaussian(Law):
             far = (t + 1) * a / v if t + 1 > s else steepest * e.exp()
             excess = (a / v + near + far) / 16
             if t > 2 * s:
-                excess = excess.min(a / v * (ball(Fraction(1, 24)) + ball(Fraction(802, 100000)) * (6 * t + 4 + 1 / t) / v))
+                excess = excess.min(
+                    a / v * (ball(Fraction(1, 24)) + ball(Fraction(802, 100000)) * (6 * t + 4 + 1 / t) / v)
+                )
             everything = 2 * spread * (1 - 3 * (-2 * arb.pi() ** 2 * v).exp())
             return (integral + excess) / everything if everything > 0 else ball(1)
 

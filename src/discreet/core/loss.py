@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from discreet.core.conversion import (
     delta_of_pure,
@@ -36,7 +36,7 @@ class Loss:
     """
 
     pure: Fraction | None = None
-    rho: Fraction = cast(Fraction, None)  # never None once made
+    rho: Fraction = None  # type: ignore[assignment]  # never None once made
     event: Fraction = Fraction(0)
     approximate: tuple[Fraction, Fraction] | None = None
 

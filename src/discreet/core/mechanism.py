@@ -55,7 +55,7 @@ class Mechanism(ABC):
     def neighbours(self) -> Neighbours:
         """Which data sets the loss compares."""
 
-    def delta(self, epsilon: Number) -> Fraction:
+    def curve(self, epsilon: Number) -> Fraction:
         """The curve δ(ε): the probability, from above, that a release reveals more than ε allows."""
         return self.loss.delta(number(epsilon, "epsilon"))
 
@@ -86,7 +86,11 @@ class _Errors:
         return len(self.parts)
 
     def describe(self) -> str:
-        return f"It makes {len(self.parts)} releases: " + "; ".join(part.describe().rstrip(".") for part in self.parts) + "."
+        return (
+            f"It makes {len(self.parts)} releases: "
+            + "; ".join(part.describe().rstrip(".") for part in self.parts)
+            + "."
+        )
 
 
 class _Several(Mechanism):
@@ -174,8 +178,8 @@ class Then(Mechanism):
     def neighbours(self) -> Neighbours:
         return self.mechanism.neighbours
 
-    def delta(self, epsilon: Number) -> Fraction:
-        return self.mechanism.delta(epsilon)
+    def curve(self, epsilon: Number) -> Fraction:
+        return self.mechanism.curve(epsilon)
 
 
 def compose(*parts: Mechanism) -> Composition:

@@ -57,4 +57,5 @@ class Reach:
 
     def __str__(self) -> str:
         change = {"add-remove": "is added or removed", "replace": "is replaced"}[self.neighbours]
-        return f"when one {self.unit} {change}, the exact answers move by at most {show(self.l1)} in ℓ1 and √{show(self.l2_squared)} in ℓ2"
+        moves = f"{show(self.l1)} in ℓ1 and √{show(self.l2_squared)} in ℓ2"
+        return f"when one {self.unit} {change}, the exact answers move by at most {moves}"

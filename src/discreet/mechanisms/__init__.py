@@ -1,0 +1,1 @@
+"""The mechanisms themselves: noise, choices, private keys, quantiles; and what one person can change."""

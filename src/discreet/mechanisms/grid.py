@@ -39,7 +39,7 @@ class Grid:
         """The nearest whole number of steps, half-way upwards."""
         array = _array(exact)
         if not self.cells and array.dtype.kind == "i":
-            return array.astype(np.int64, copy=False)
+            return np.asarray(array, np.int64)
         _refuse_types(array, real=self.cells > 0)
         if self.cells and array.size > self.cells:
             raise NotAllowed(

@@ -77,7 +77,9 @@ class Noise(Mechanism):
         loss = self.law.divergence(self.reach)
         if self.curve_at is None:
             return loss
-        return Loss(pure=loss.pure, rho=loss.rho, approximate=(self.curve_at, self.law.delta(self.curve_at, self.reach)))
+        return Loss(
+            pure=loss.pure, rho=loss.rho, approximate=(self.curve_at, self.law.delta(self.curve_at, self.reach))
+        )
 
     @property
     def error(self) -> NoiseError:
@@ -87,7 +89,7 @@ class Noise(Mechanism):
     def neighbours(self) -> Neighbours:
         return self.reach.neighbours
 
-    def delta(self, epsilon: Number) -> Fraction:
+    def curve(self, epsilon: Number) -> Fraction:
         """The curve δ(ε) of the law itself."""
         return min(self.law.delta(number(epsilon, "epsilon"), self.reach), self.loss.delta(epsilon))
 

@@ -97,8 +97,8 @@ def two_sided_mean(weights: Weights) -> Ball:
         def integrand(z: Any, _: bool, upper: int = upper) -> Any:
             low = [(c - z).exp() / 2 for c in centres[upper + 1 :]]  # 1 - F of those whose centre is below z
             high = [(z - c).exp() / 2 for c in centres[: upper + 1]]  # F of those whose centre is above z
-            density = [*high, *low]
-            return _others([*high, *(1 - tail for tail in low)], counts, [v * f for v, f in zip(values, density, strict=True)])
+            densities = [v * f for v, f in zip(values, [*high, *low], strict=True)]
+            return _others([*high, *(1 - tail for tail in low)], counts, densities)
 
         found += _real(integrand, centres[upper + 1], centres[upper])
     return found

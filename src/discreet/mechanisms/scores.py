@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -39,7 +40,8 @@ class Scores:
             values = values.astype(object)
         if values.dtype.kind not in "ifO" or not len(values):
             raise NotUnderstood("scores are numbers.", instead="pass ints, floats or Fractions")
-        self.values: NDArray[Any] = values.astype({"i": np.int64, "f": np.float64, "O": object}[values.dtype.kind], copy=False)
+        width = {"i": np.int64, "f": np.float64, "O": object}[values.dtype.kind]
+        self.values: NDArray[Any] = values.astype(width, copy=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -50,7 +52,7 @@ class Scores:
         if self.values.dtype.kind != "f":
             return self.values.max()
         highest = float(np.fmax.reduce(self.values))
-        return min(highest, MOST) if highest == highest else -MOST
+        return -MOST if math.isnan(highest) else min(highest, MOST)
 
     def exact(self, index: int) -> Fraction:
         """How far below the best this candidate is, exactly; at most zero."""
@@ -92,7 +94,7 @@ def _rational(value: Any) -> Fraction:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, (float, Decimal)):
-        if value != value:
+        if math.isnan(value):
             return Fraction(-MOST)
         if isinstance(value, float) or not value.is_finite():
             value = min(max(float(value), -MOST), MOST)

@@ -45,7 +45,7 @@ class Selection(Mechanism):
     epsilon: Fraction
     sensitivity: Fraction
     monotone: bool = False
-    neighbours: Neighbours = "add-remove"  # type: ignore[assignment]
+    neighbours: Neighbours = "add-remove"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
@@ -85,7 +85,12 @@ class Selection(Mechanism):
 
     def _choose(self, scores: Scores, coins: Coins) -> int:
         return race(
-            len(scores), scores.below, float(self.rate), lambda i: ball(scores.exact(i) * self.rate), self.jitter, coins
+            len(scores),
+            heights=scores.below,
+            rate=float(self.rate),
+            exact=lambda i: ball(scores.exact(i) * self.rate),
+            jitter=self.jitter,
+            coins=coins,
         )
 
     @property
@@ -143,8 +148,8 @@ class SelectionError:
 
     def describe(self) -> str:
         return (
-            f"Among ten candidates the chosen one is less than {show(self.gap(10))} below the best score 95 % of the time,"
-            f" among a thousand less than {show(self.gap(1000))}."
+            f"Among ten candidates the chosen one is less than {show(self.gap(10))} below the best score"
+            f" 95 % of the time, among a thousand less than {show(self.gap(1000))}."
         )
 
 
@@ -161,7 +166,7 @@ class Exponential(Selection):
 
     @property
     def loss(self) -> Loss:
-        """Because  the privacy loss has a range of ε (Durfee and Rogers 2019), hence ρ = ε²/8 (Cesar and Rogers 2021)."""
+        """Because  the privacy loss has a range of ε (Durfee, Rogers 2019), hence ρ = ε²/8 (Cesar, Rogers 2021)."""
         return Loss(pure=self.epsilon, rho=self.epsilon**2 / 8)
 
 

@@ -1,0 +1,69 @@
+"""What many mechanisms cost together, by every theorem of the notes and after.
+
+`Loss` adds what is sound for questions chosen one after the other: pure sums and zCDP. The theorems here are for
+comparison, for a batch that is fixed in advance, and for teaching; each says which of the two it is.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from discreet.core.exact import Ball, Number, ball, ceiling, positive, probability, settle, whole
+
+__all__ = ["advanced", "basic", "optimal", "optimal_delta", "zcdp_simple"]
+
+
+def basic(epsilon: Number, k: int) -> Fraction:
+    """k mechanisms of ε each: kε. Sound for adaptively chosen questions and costs."""
+    return whole(k, "k") * positive(epsilon, "epsilon")
+
+
+def advanced(epsilon: Number, k: int, delta: Number) -> Fraction:
+    """√(2k·ln(1/δ))·ε + kε(e^ε - 1), from above. Sound for adaptive questions whose costs are fixed in advance.
+
+    Because  Dwork, Rothblum, Vadhan 2010.
+    """
+    e, d, n = positive(epsilon, "epsilon"), probability(delta, "delta"), whole(k, "k")
+    return ceiling(lambda: (-2 * n * ball(d).log()).sqrt() * ball(e) + n * ball(e) * ball(e).expm1())
+
+
+def zcdp_simple(rho: Number, delta: Number) -> Fraction:
+    """ρ + 2√(ρ·ln(1/δ)), from above. Sound for adaptive questions and costs; `Loss.epsilon` is tighter.
+
+    Because  Bun and Steinke 2016, Proposition 1.3.
+    """
+    r, d = positive(rho, "rho"), probability(delta, "delta")
+    return ceiling(lambda: ball(r) + 2 * (-ball(r) * ball(d).log()).sqrt())
+
+
+def optimal_delta(epsilon: Number, k: int, at: Number) -> Fraction:
+    """The least δ at which k mechanisms of ε each are (at, δ)-private, from above. For a batch fixed in advance.
+
+    Because  Kairouz, Oh, Viswanath 2015: the worst case is k randomized responses, of which i say yes:
+             Σ_i C(k, i)·max(0, e^((k-i)ε) - e^(at + iε)) / (1 + e^ε)^k.
+    """
+    e, n, x = positive(epsilon, "epsilon"), whole(k, "k"), positive(at, "at")
+    last = math.ceil((n * e - x) / (2 * e)) - 1  # the last i whose term is positive: (n - 2i)ε > at
+    if last < 0:
+        return Fraction(0)
+    return ceiling(lambda: _terms(e, n, ball(x), last), bits=256)
+
+
+def _terms(e: Fraction, n: int, x: Ball, last: int) -> Ball:
+    total = ball(0)
+    for i in range(last + 1):
+        total += math.comb(n, i) * (ball((n - i) * e).exp() - (x + ball(i * e)).exp())
+    return total / (1 + ball(e).exp()) ** n
+
+
+def optimal(epsilon: Number, k: int, delta: Number) -> Fraction:
+    """The least ε of k mechanisms of ε each at this δ, from above, to 2^-40. For a batch fixed in advance."""
+    e, n, d = positive(epsilon, "epsilon"), whole(k, "k"), probability(delta, "delta")
+    low, high = Fraction(0), n * e
+    while high - low > n * e / 2**40:
+        middle = (low + high) / 2
+        last = math.ceil((n * e - middle) / (2 * e)) - 1
+        small = settle(lambda x=middle, i=last: ball(d) - _terms(e, n, ball(x), i))  # type: ignore[misc]
+        low, high = (low, middle) if small else (middle, high)
+    return high

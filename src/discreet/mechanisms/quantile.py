@@ -1,0 +1,198 @@
+"""Quantiles: the value below which a given share of the data lies, chosen privately from a public grid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.choice import GUMBEL, race
+from discreet.core.coins import SYSTEM, Coins, Uniform, whole_part
+from discreet.core.exact import Ball, Number, ball, number, positive, precision, probability, show
+from discreet.core.loss import Loss
+from discreet.core.mechanism import Mechanism
+from discreet.core.reach import Neighbours, neighbourhood
+from discreet.errors import NotUnderstood
+
+__all__ = ["Quantile", "QuantileError"]
+
+MOST = 1 << 50  # grid points that a float can still tell apart
+
+
+@dataclass(frozen=True)
+class _Slots:
+    """Runs of grid points with the same score, from one sorted data set of n records: always 2n + 1 of them.
+
+    Slot 2i holds the points strictly between records i and i + 1, slot 2i + 1 the point of the last record of a tie.
+    An empty slot has width zero.
+    """
+
+    start: NDArray[np.int64]
+    width: NDArray[np.int64]
+    miss: NDArray[np.int64]  # |rank error| times the denominator of q
+
+    @classmethod
+    def of(cls, records: NDArray[np.int64], last: int, q: Fraction) -> _Slots:
+        n = len(records)
+        fence = np.concatenate([[-1], np.sort(records), [last + 1]])
+        inner = fence[1:-1]
+        index = np.arange(n)
+        first = np.maximum.accumulate(np.where(inner != fence[:-2], index, 0))
+        final = inner != fence[2:]
+        start, width, miss = (np.empty(2 * n + 1, np.int64) for _ in range(3))
+        start[0::2], width[0::2] = fence[:-1] + 1, np.maximum(np.diff(fence) - 1, 0)
+        start[1::2], width[1::2] = inner, final
+        less, more = np.empty(2 * n + 1, np.int64), np.empty(2 * n + 1, np.int64)
+        less[0::2], more[0::2] = np.arange(n + 1), n - np.arange(n + 1)
+        less[1::2], more[1::2] = first, n - 1 - index
+        miss = np.abs((q.denominator - q.numerator) * less - q.numerator * more)
+        return cls(start, width, miss)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantile(Mechanism):
+    """The exponential mechanism over all points of a public grid, scored by how far their rank is off.
+
+    Given    every record belongs to one person; values outside the bounds count as the nearest bound, NaN as the
+             lower one.
+    Promise  ε-private, and (ε²/8)-zCDP.
+    Because  the score -|(1-q)·#{x < y} - q·#{x > y}| changes by at most max(q, 1-q) when a record is added or removed,
+             by at most 1 when it is replaced. How a record is put on the grid depends on that record alone.
+    """
+
+    epsilon: Fraction
+    q: Fraction
+    bounds: tuple[Fraction, Fraction]
+    step: Fraction | None = None
+    neighbours: Neighbours = "add-remove"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "q", probability(self.q, "q"))
+        neighbourhood(self.neighbours)
+        try:
+            low, high = self.bounds
+        except (TypeError, ValueError):
+            raise NotUnderstood("bounds are a pair of numbers.", instead="write bounds=(0, 1000)") from None
+        low, high = number(low, "the lower bound"), number(high, "the upper bound")
+        if low >= high:
+            raise NotUnderstood("the lower bound must be below the upper one.", instead="write bounds=(0, 1000)")
+        step = _billionth(high - low) if self.step is None else positive(self.step, "step")
+        if self.q.denominator > 10**6 or (high - low) / step > MOST:
+            raise NotUnderstood(
+                "q takes up to six decimals, and the grid up to 2^50 points.",
+                instead='for example q="0.5", step="0.01"',
+            )
+        object.__setattr__(self, "bounds", (low, high))
+        object.__setattr__(self, "step", step)
+
+    def release(self, exact: Any, coins: Coins = SYSTEM) -> float:
+        """A point of the grid whose rank in the data is close to q."""
+        slots = self._slots(exact)
+        with np.errstate(divide="ignore"):
+            heights = np.log(slots.width) - float(self._rate) * slots.miss
+        heights -= heights.max()
+        choice = race(
+            len(heights),
+            heights=lambda part: heights[part],
+            rate=1.0,
+            exact=lambda i: self._height(slots, i),
+            jitter=GUMBEL,
+            coins=coins,
+        )
+        width = int(slots.width[choice])
+        place = Uniform(coins.bits(64), 64, coins).decide(lambda u: whole_part(u * width)) if width > 1 else 0
+        return float(self.bounds[0] + (int(slots.start[choice]) + place) * self._step)
+
+    def _height(self, slots: _Slots, index: int) -> Ball:
+        return ball(int(slots.width[index])).log() - ball(self._rate * int(slots.miss[index]))
+
+    def _slots(self, exact: Any) -> _Slots:
+        """Every record on the grid, as a function of itself alone."""
+        values = np.asarray(exact)
+        if values.dtype.kind == "O":
+            try:
+                values = values.astype(np.float64)
+            except (TypeError, ValueError):
+                values = np.empty(0, bool)
+        if values.ndim != 1 or values.dtype.kind not in "iuf":
+            raise NotUnderstood(
+                "a quantile reads one row of numbers.", instead="pass a list or a numpy array of numbers"
+            )
+        low, high = float(self.bounds[0]), float(self.bounds[1])
+        inside = np.clip(np.nan_to_num(values.astype(np.float64), nan=low, posinf=high, neginf=low), low, high)
+        place = np.floor((inside - low) / float(self._step) + 0.5).astype(np.int64)
+        return _Slots.of(np.clip(place, 0, self._last), self._last, self.q)
+
+    @property
+    def _step(self) -> Fraction:
+        assert self.step is not None  # set in __post_init__
+        return self.step
+
+    @cached_property
+    def _last(self) -> int:
+        return math.floor((self.bounds[1] - self.bounds[0]) / self._step)
+
+    @cached_property
+    def _rate(self) -> Fraction:
+        """What one unit of `miss` costs a point."""
+        sensitivity = max(self.q, 1 - self.q) if self.neighbours == "add-remove" else Fraction(1)
+        return self.epsilon / (2 * sensitivity) / self.q.denominator
+
+    @property
+    def loss(self) -> Loss:
+        return Loss(pure=self.epsilon, rho=self.epsilon**2 / 8)
+
+    @property
+    def error(self) -> QuantileError:
+        return QuantileError(self)
+
+
+@dataclass(frozen=True)
+class QuantileError:
+    """How far the rank of a released value can be from the one asked for."""
+
+    quantile: Quantile
+
+    def rank(self, confidence: Number = 0.95) -> float:
+        """With this confidence the rank is off by less than this, whatever the data: the utility theorem."""
+        sure = probability(confidence, "confidence")
+        rate = float(self.quantile._rate * self.quantile.q.denominator)
+        return (math.log(self.quantile._last + 1) - math.log(1 - sure)) / rate
+
+    def expected_gap(self, values: Any) -> float:
+        """The exact mean of |rank error|, for these values."""
+        slots = self.quantile._slots(values)
+        some = np.flatnonzero(slots.width)
+        rate, denominator = self.quantile._rate, self.quantile.q.denominator
+        near = some[np.argsort(slots.miss[some], kind="stable")]
+        cut = int(slots.miss[near[0]]) + math.ceil(80 / rate)
+        near = near[slots.miss[near] <= cut]
+
+        def mean() -> Ball:
+            above = weighed = ball(0)
+            for i in near:
+                weight = int(slots.width[i]) * (-ball(rate * int(slots.miss[i]))).exp()
+                above, weighed = above + weight, weighed + weight * int(slots.miss[i])
+            return weighed / above / denominator
+
+        with precision(128):
+            return float(mean().mid())
+
+    def describe(self) -> str:
+        return (
+            f"The released value is on a grid of {show(self.quantile._step)}, and its rank is off"
+            f" by less than {show(self.rank())} 95 % of the time."
+        )
+
+
+def _billionth(span: Fraction) -> Fraction:
+    """The largest power of ten that is at most a billionth of the span."""
+    exponent = math.floor(math.log10(span.numerator) - math.log10(span.denominator)) - 9
+    step = Fraction(10) ** exponent
+    return step if step * 10**9 <= span else step / 10

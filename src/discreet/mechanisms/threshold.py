@@ -1,0 +1,226 @@
+"""Private keys: which groups may be named at all.
+
+A group that only one person is in would give that person away by its name. A threshold publishes a key with a
+probability that depends on how many people share it, and that is at most δ when it is only one.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.calibration import gaussian_scale_squared
+from discreet.core.coins import SYSTEM, Coins, Uniform
+from discreet.core.exact import Ball, Number, ball, ceiling, nearest, positive, precision, probability, show, whole
+from discreet.core.gaussian import DiscreteGaussian
+from discreet.core.law import Integers, plus
+from discreet.core.loss import Loss
+from discreet.core.mechanism import Mechanism
+from discreet.core.reach import Neighbours, neighbourhood
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.mechanisms.grid import WHOLE
+
+__all__ = ["GaussianThreshold", "Threshold", "ThresholdError"]
+
+NEAR = 2.0**-36  # bound on the error of a release probability in floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Keys(Mechanism):
+    """What the two rules share: the promise, and how many keys one person can touch."""
+
+    epsilon: Fraction
+    delta: Fraction
+    keys: int = 1
+    neighbours: Neighbours = "add-remove"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "delta", probability(self.delta, "delta"))
+        object.__setattr__(self, "keys", whole(self.keys, "keys"))
+        neighbourhood(self.neighbours)
+
+    @property
+    def touched(self) -> int:
+        """How many counts one person can change by one: twice as many when replaced, out of some and into others."""
+        return self.keys if self.neighbours == "add-remove" else 2 * self.keys
+
+    @abstractmethod
+    def enclose_probability(self, units: int) -> Ball:
+        """A ball around the probability that a key shared by so many people is published."""
+
+    @property
+    def error(self) -> ThresholdError:
+        return ThresholdError(self)
+
+
+def _counts(exact: Any) -> Integers:
+    try:
+        counts = WHOLE.steps(exact)
+    except NotAllowed:
+        counts = np.empty(())
+    if counts.ndim != 1:
+        raise NotUnderstood("a threshold reads one whole number of people per key.", instead="pass a list of counts")
+    return counts
+
+
+@dataclass(frozen=True)
+class ThresholdError:
+    """How many people must share a key before it is named."""
+
+    rule: _Keys
+
+    def probability(self, units: int) -> float:
+        """The exact probability that a key shared by so many people is published."""
+        if units <= 0:
+            return 0.0
+        return nearest(lambda: self.rule.enclose_probability(units))
+
+    @cached_property
+    def halfway(self) -> float:
+        """The number of people at which a key is published half of the time, between two whole numbers."""
+        high = 1
+        while self.probability(high) < 0.5:
+            high *= 2
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.probability(middle) < 0.5 else (low, middle)
+        before, after = self.probability(low), self.probability(high)
+        return low + (0.5 - before) / (after - before)
+
+    def describe(self) -> str:
+        return f"A key is named half of the time when {show(self.halfway)} people share it, and with fewer hardly ever."
+
+
+class Threshold(_Keys):
+    """The optimal rule: the greatest probability of naming each key that (ε, δ) allows.
+
+    Given    one person touches at most `keys` keys, each with one count.
+    Promise  (ε, δ)-private over all keys: each key is (ε/k, δ/k)-private on its own.
+    Because  Desfontaines, Voss, Gipson, Mandayam 2022, Theorem 1: the probability of n people is
+             p(n) = min(e^ε·p(n-1) + δ, 1 - e^-ε·(1 - p(n-1) - δ), 1) from p(0) = 0, which no private rule exceeds.
+             Over several keys the losses add (Loss), and ρ with them.
+    """
+
+    def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.bool_]:
+        """For each key, given how many people share it, whether to name it."""
+        counts = _counts(exact)
+        words = coins.words(len(counts)).view(np.uint64)
+        margin = self._rough(counts) - words * 2.0**-64
+        named: NDArray[np.bool_] = margin > 0
+        for index in np.flatnonzero(np.abs(margin) < NEAR):
+            named[index] = self._decide(int(counts[index]), Uniform(int(words[index]), 64, coins))
+        return named
+
+    def _decide(self, units: int, uniform: Uniform) -> bool:
+        return uniform.below(lambda: self.enclose_probability(units))
+
+    @property
+    def loss(self) -> Loss:
+        return Loss(pure=self.epsilon, rho=self.epsilon**2 / (2 * self.touched), event=self.delta)
+
+    @cached_property
+    def _each(self) -> tuple[Fraction, Fraction]:
+        return self.epsilon / self.touched, self.delta / self.touched
+
+    @cached_property
+    def _turns(self) -> tuple[int, int]:
+        """After how many people the first rule gives way to the second, and the second to certainty."""
+        e, d = self._each
+        first = 1 + _floor(
+            lambda: ((ball(e).exp() + 2 * ball(d) - 1) / ((ball(e).exp() + 1) * ball(d))).log() / ball(e)
+        )
+        rest = _floor(lambda: (1 + ball(e).expm1() / ball(d) * (1 - self._rising(first))).log() / ball(e))
+        return first, first + rest
+
+    def _rising(self, n: int) -> Ball:
+        e, d = self._each
+        return ball(d) * ball(n * e).expm1() / ball(e).expm1()
+
+    def enclose_probability(self, units: int) -> Ball:
+        first, last = self._turns
+        if units <= 0:
+            return ball(0)
+        if units <= first:
+            return self._rising(units)
+        if units > last:
+            return ball(1)
+        e, d = self._each
+        fall = (-ball((units - first) * e)).exp()
+        return (1 - fall) * (1 + ball(d) / ball(e).expm1()) + fall * self._rising(first)
+
+    def _rough(self, counts: Integers) -> NDArray[np.float64]:
+        """The same in floats, to 2^-37: exponents stay below 745 and err by 2^-43 relative."""
+        first, last = self._turns
+        e, d = self._each
+        n = np.clip(counts, 0, last + 1).astype(np.float64)
+        ratio = math.log(d.numerator) - math.log(d.denominator) - (float(e) + math.log(-math.expm1(-float(e))))
+        up = np.exp(np.minimum(n, first) * float(e) + ratio) * -np.expm1(-np.minimum(n, first) * float(e))
+        fall = np.exp(-np.maximum(n - first, 0) * float(e))
+        level = np.where(n <= first, up, (1 - fall) * (1 + math.exp(ratio)) + fall * up)
+        return np.where(n > last, 1.0, level)
+
+
+class GaussianThreshold(_Keys):
+    """Gaussian noise on every count, and a cutoff: better than the optimal rule from four or five keys per person on.
+
+    Given    one person touches at most `keys` keys, each with one count.
+    Promise  (ε, δ)-private over all keys.
+    Because  keys that neighbours share see Gaussian noise that is (ε, δ/2)-private for `keys` counts that move by
+             one; keys that only one person is in are all held back but with probability δ/2.
+    """
+
+    @cached_property
+    def law(self) -> DiscreteGaussian:
+        """The noise on a count."""
+        return DiscreteGaussian(gaussian_scale_squared(self.epsilon, self.delta / 2, Fraction(self.touched)))
+
+    @cached_property
+    def cutoff(self) -> int:
+        """The least noisy count that names a key."""
+        low, high = 1, 2
+        while self._shamed(high) > self.delta / 2:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._shamed(middle) > self.delta / 2 else (low, middle)
+        return high
+
+    def _shamed(self, cutoff: int) -> Fraction:
+        """The probability that a person alone in all their keys is named by one of them, from above."""
+        return ceiling(lambda: 1 - (1 - self.law.enclose_above(cutoff - 1)) ** self.touched, bits=320)
+
+    def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.bool_]:
+        """For each key, given how many people share it, whether to name it."""
+        counts = _counts(exact)
+        noisy = plus(counts, self.law.draw(len(counts), coins))
+        return np.asarray((noisy >= self.cutoff) & (counts > 0), bool)
+
+    @cached_property
+    def loss(self) -> Loss:
+        alone = self._shamed(self.cutoff)
+        seen = self.law.hockey_stick(self.epsilon, 1) if self.touched == 1 else self.delta / 2
+        rho = Fraction(self.touched) / (2 * self.law.scale_squared)
+        return Loss(rho=rho, event=alone, approximate=(self.epsilon, alone + seen))
+
+    def enclose_probability(self, units: int) -> Ball:
+        return self.law.enclose_above(self.cutoff - units)
+
+
+def _floor(compute: Any) -> int:
+    """The floor of an irrational number."""
+    bits = 128
+    while True:
+        with precision(bits):
+            found = compute().floor().unique_fmpz()
+        if found is not None:
+            return int(found)
+        bits *= 2
