@@ -153,8 +153,7 @@ def race(
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, count, CHUNK):
             part = slice(start, start + CHUNK)
-            height = heights(part)
-            height *= rate
+            height = heights(part) * rate
             np.add(height.astype(np.float32), jitter.rough(words[part]), out=sums[part])
         left = np.flatnonzero(sums >= np.fmax.reduce(sums) - np.float32(2 * jitter.spread + 0.01))
     if not len(left) or jitter.extreme(words):

@@ -125,7 +125,11 @@ class DiscreteGaussian(Law):
 
     def _stays(self, start: int, place: int, uniform: Uniform) -> bool:
         z = Fraction((2 * start + place) * place) / (2 * self.scale_squared)
-        return uniform.below(lambda: (-ball(z)).exp())
+
+        def ratio() -> Ball:
+            return (-ball(z)).exp()
+
+        return uniform.below(ratio)
 
     # ── what it says of itself ───────────────────────────────────────────────────────────────────────────────
 

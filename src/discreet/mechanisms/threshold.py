@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.calibration import gaussian_scale_squared
 from discreet.core.coins import SYSTEM, Coins, Uniform
-from discreet.core.exact import Ball, Number, ball, ceiling, nearest, positive, precision, probability, show, whole
+from discreet.core.exact import Ball, ball, ceiling, nearest, positive, precision, probability, show, whole
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.law import Integers, plus
 from discreet.core.loss import Loss
