@@ -159,14 +159,15 @@ def nearest(compute: Callable[[], Ball]) -> float:
 
 
 def _narrow(compute: Callable[[], Ball], bits: int, wanted: int = 60) -> Ball:
-    """Raise the precision until the ball is narrow relative to its value."""
+    """Raise the precision until the ball is narrow relative to its value, or more bits would not help."""
     while True:
         with precision(bits):
             enclosure = compute()
-            if enclosure.is_finite() and (enclosure.rel_accuracy_bits() >= wanted or enclosure.is_exact()):
+            narrow = enclosure.rel_accuracy_bits() >= wanted or enclosure.is_exact()
+            if enclosure.is_finite() and (narrow or bits > 1 << 13):
                 return enclosure
-        if bits > 1 << 20:
-            raise ArithmeticError("an enclosure that does not narrow")
+        if bits > 1 << 13:
+            raise ArithmeticError("a value that cannot be enclosed")
         bits *= 2
 
 

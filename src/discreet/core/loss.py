@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from discreet.core.conversion import (
     delta_of_pure,
@@ -41,6 +41,17 @@ class Loss:
     approximate: tuple[Fraction, Fraction] | None = None
 
     ZERO: ClassVar[Loss]
+
+    if TYPE_CHECKING:  # numbers are read by __post_init__
+
+        def __init__(
+            self,
+            *,
+            pure: Number | None = None,
+            rho: Number | None = None,
+            event: Number = 0,
+            approximate: tuple[Number, Number] | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         pure = None if self.pure is None else _amount(self.pure, "pure")
@@ -174,6 +185,10 @@ class Budget:
     epsilon: Fraction
     delta: Fraction | None = None
     events: Fraction | None = None
+
+    if TYPE_CHECKING:  # numbers are read by __post_init__
+
+        def __init__(self, *, epsilon: Number, delta: Number | None = None, events: Number | None = None) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))

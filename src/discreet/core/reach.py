@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from discreet.core.exact import Number, positive, show
 from discreet.errors import NotUnderstood
@@ -36,6 +36,12 @@ class Reach:
     l2_squared: Fraction
     neighbours: Neighbours = "add-remove"
     unit: str = "person"
+
+    if TYPE_CHECKING:  # numbers are read by __post_init__
+
+        def __init__(
+            self, *, l1: Number, l2_squared: Number, neighbours: Neighbours = "add-remove", unit: str = "person"
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "l1", positive(self.l1, "l1"))

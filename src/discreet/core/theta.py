@@ -57,12 +57,13 @@ def _sum(decay: Ball, power: int) -> Ball:
 def above(scale_squared: Fraction, k: int) -> Ball:
     """Σ w(j) over j >= k, for k >= 1.
 
-    Because  up to scale 64 the terms are added up, and what follows the last is at most a geometric series. Beyond,
-             Euler and Maclaurin: ∫ w + w(k)/2 - Σ B_2i/(2i)!·w^(2i-1)(k), with a remainder of at most
-             2ζ(p)/(2π)^p·∫|w^(p)|. With x = k/scale, w^(n) = (-1)^n·He_n(x)·w/scale^n; past the largest root of
-             He_p, which is below 2√p, the integral is |w^(p-1)(k)|, and it is never more than √(2π·p!)/scale^(p-1).
+    Because  where there are few that count (scale up to 64, or far out in the tail) the terms are added up, and what
+             follows the last is at most a geometric series. Elsewhere Euler and Maclaurin:
+             ∫ w + w(k)/2 - Σ B_2i/(2i)!·w^(2i-1)(k), with a remainder of at most 2ζ(p)/(2π)^p·∫|w^(p)|. With
+             x = k/scale, w^(n) = (-1)^n·He_n(x)·w/scale^n; past the largest root of He_p, which is below 2√p, the
+             integral is |w^(p-1)(k)|, and it is never more than √(2π·p!)/scale^(p-1).
     """
-    if scale_squared <= SUMMED:
+    if scale_squared <= SUMMED or 8 * k > scale_squared:
         return _added_up(scale_squared, k)
     scale = ball(scale_squared).sqrt()
     x, at = k / scale, weight(scale_squared, k)

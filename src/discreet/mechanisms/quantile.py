@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,8 +68,20 @@ class Quantile(Mechanism):
     epsilon: Fraction
     q: Fraction
     bounds: tuple[Fraction, Fraction]
-    step: Fraction | None = None
+    step: Fraction = None  # type: ignore[assignment]  # never None once made
     neighbours: Neighbours = "add-remove"
+
+    if TYPE_CHECKING:  # numbers are read by __post_init__
+
+        def __init__(
+            self,
+            *,
+            epsilon: Number,
+            q: Number,
+            bounds: tuple[Number, Number],
+            step: Number | None = None,
+            neighbours: Neighbours = "add-remove",
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
@@ -107,7 +119,7 @@ class Quantile(Mechanism):
         )
         width = int(slots.width[choice])
         place = Uniform(coins.bits(64), 64, coins).decide(lambda u: whole_part(u * width)) if width > 1 else 0
-        return float(self.bounds[0] + (int(slots.start[choice]) + place) * self._step)
+        return float(self.bounds[0] + (int(slots.start[choice]) + place) * self.step)
 
     def _height(self, slots: _Slots, index: int) -> Ball:
         return ball(int(slots.width[index])).log() - ball(self._rate * int(slots.miss[index]))
@@ -126,17 +138,12 @@ class Quantile(Mechanism):
             )
         low, high = float(self.bounds[0]), float(self.bounds[1])
         inside = np.clip(np.nan_to_num(values.astype(np.float64), nan=low, posinf=high, neginf=low), low, high)
-        place = np.floor((inside - low) / float(self._step) + 0.5).astype(np.int64)
+        place = np.floor((inside - low) / float(self.step) + 0.5).astype(np.int64)
         return _Slots.of(np.clip(place, 0, self._last), self._last, self.q)
-
-    @property
-    def _step(self) -> Fraction:
-        assert self.step is not None  # set in __post_init__
-        return self.step
 
     @cached_property
     def _last(self) -> int:
-        return math.floor((self.bounds[1] - self.bounds[0]) / self._step)
+        return math.floor((self.bounds[1] - self.bounds[0]) / self.step)
 
     @cached_property
     def _rate(self) -> Fraction:
@@ -186,7 +193,7 @@ class QuantileError:
 
     def describe(self) -> str:
         return (
-            f"The released value is on a grid of {show(self.quantile._step)}, and its rank is off"
+            f"The released value is on a grid of {show(self.quantile.step)}, and its rank is off"
             f" by less than {show(self.rank())} 95 % of the time."
         )
 

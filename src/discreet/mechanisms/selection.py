@@ -13,7 +13,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,12 @@ class Selection(Mechanism):
     sensitivity: Fraction
     monotone: bool = False
     neighbours: Neighbours = "add-remove"
+
+    if TYPE_CHECKING:  # numbers are read by __post_init__
+
+        def __init__(
+            self, *, epsilon: Number, sensitivity: Number, monotone: bool = False, neighbours: Neighbours = "add-remove"
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))

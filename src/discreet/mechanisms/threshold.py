@@ -11,14 +11,14 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.calibration import gaussian_scale_squared
 from discreet.core.coins import SYSTEM, Coins, Uniform
-from discreet.core.exact import Ball, ball, ceiling, nearest, positive, precision, probability, show, whole
+from discreet.core.exact import Ball, Number, ball, ceiling, nearest, positive, precision, probability, show, whole
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.law import Integers, plus
 from discreet.core.loss import Loss
@@ -40,6 +40,12 @@ class _Keys(Mechanism):
     delta: Fraction
     keys: int = 1
     neighbours: Neighbours = "add-remove"
+
+    if TYPE_CHECKING:  # numbers are read by __post_init__
+
+        def __init__(
+            self, *, epsilon: Number, delta: Number, keys: int = 1, neighbours: Neighbours = "add-remove"
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
