@@ -75,7 +75,7 @@ def test_the_curve_grows_with_the_shift() -> None:
 def test_the_bound_for_vectors_covers_every_line(epsilon: str) -> None:
     """Every offset of the lattice, and finer spacings: the bound is above all of them, and not far above the worst."""
     for s in (0.4, 0.8, 1.3, 2.5, 4.2, 7.0, 15.0):
-        bound = float(DiscreteGaussian(Fraction(s) ** 2).smooth(Fraction(epsilon), Reach.of(1)))
+        bound = float(DiscreteGaussian(Fraction(s) ** 2).smooth(Fraction(epsilon), Reach(l1=1, l2_squared=1)))
         worst = max(on_a_line(s * s, float(epsilon), offset) for offset in np.linspace(0, 1, 101))
         assert bound >= worst * (1 - 1e-9)
         if 1e-9 < worst < 1e-4 and s > 4:

@@ -25,6 +25,14 @@ class Refusal(Exception):
         self.instead = instead
         super().__init__(f"refused: {reason}\n  {instead}")
 
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return _again, (type(self), self.reason, self.instead)
+
+
+def _again(kind: type[Refusal], reason: str, instead: str) -> Refusal:
+    """The same refusal in another process."""
+    return kind(reason, instead=instead)
+
 
 class NotUnderstood(Refusal):
     """The request cannot be read."""

@@ -33,12 +33,14 @@ def gaussian_scale_squared(epsilon: Fraction, delta: Fraction, l2_squared: Fract
         return DiscreteGaussian(scale_squared).delta(epsilon, reach) <= delta
 
     if l2_squared >= 2 or safe > 1 << 14:
-        return _bisect(private, safe)
-    found = _last_failure(float(epsilon), math.log(delta.numerator) - math.log(delta.denominator), float(safe))
-    candidate = Fraction(found)
-    while not private(candidate):
-        candidate *= 1 + Fraction(1, 1 << 44)
-    return min(candidate, safe)
+        found = _bisect(private, safe)
+    else:
+        log_delta = math.log(delta.numerator) - math.log(delta.denominator)
+        found = min(safe, Fraction(_last_failure(float(epsilon), log_delta, float(safe))))
+    more = Fraction(1, 1 << 44)
+    while not private(found):
+        found, more = found * (1 + more), 2 * more
+    return found
 
 
 def _bisect(private: Callable[[Fraction], bool], safe: Fraction) -> Fraction:

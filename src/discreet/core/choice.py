@@ -11,15 +11,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
 from discreet.core.coins import Coins, Uniform
 from discreet.core.exact import Ball, precision
 
-__all__ = ["GUMBEL", "ONE_SIDED", "TWO_SIDED", "Jitter", "race"]
+__all__ = ["GUMBEL", "NEVER", "ONE_SIDED", "TWO_SIDED", "Jitter", "race"]
 
 CHUNK = 1 << 16  # candidates at a time, so that the working arrays stay in the cache
 FAR = 1e300
+NEVER = arb("-inf")  # the height of a candidate that cannot win
 LN2 = 0.6931471805599453
 
 Floats = NDArray[np.float64]
@@ -143,7 +145,7 @@ def race(
 
     Given    rate·heights(part) are the exact heights of a part of the candidates, less that of the highest, to 2^-20
              plus 2^-40 of themselves, where NaN and -∞ stand for anything below -2^100; exact(i) is a ball around the
-             exact height of one of them, up to a common constant.
+             exact height of one of them, up to a common constant, or NEVER.
     Promise  the argmax of exact heights plus independent continuous noise, exactly distributed.
     Because  every pass keeps each candidate whose greatest possible sum reaches the least possible sum of the leader.
              In the first pass noise is at most 23 in size, so its leader is within 46 of the highest, where a

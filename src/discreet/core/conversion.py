@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.core.exact import Ball, ball, ceiling, floor
+from discreet.core.exact import Ball, ball, ceiling, floor, share
 
 __all__ = ["delta_of_pure", "delta_of_zcdp", "epsilon_of_pure", "epsilon_of_zcdp", "group_delta", "zcdp_of"]
 
@@ -31,8 +31,8 @@ def epsilon_of_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
         return Fraction(0)
     log_delta = _log(delta)
 
-    def bound(alpha: float) -> float:
-        return float(rho) * alpha + (-log_delta - math.log(alpha)) / (alpha - 1) + math.log1p(-1 / alpha)
+    def bound(b: float) -> float:
+        return float(rho) * (1 + b) + (-log_delta - math.log1p(b)) / b + math.log(b) - math.log1p(b)
 
     order = _best_order(bound, float(rho), -log_delta)
 
@@ -48,8 +48,8 @@ def zcdp_of(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The most ρ that fits a promise of (ε, δ), from below."""
     log_delta = _log(delta)
 
-    def bound(alpha: float) -> float:
-        return -(float(epsilon) + (log_delta + math.log(alpha)) / (alpha - 1) - math.log1p(-1 / alpha)) / alpha
+    def bound(b: float) -> float:
+        return -(float(epsilon) + (log_delta + math.log1p(b)) / b - math.log(b) + math.log1p(b)) / (1 + b)
 
     guess = float(epsilon) ** 2 / (4 * (-log_delta + float(epsilon)))
     order = _best_order(bound, guess, -log_delta)
@@ -67,10 +67,8 @@ def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> Fraction:
     if rho == 0:
         return Fraction(0)
 
-    def bound(alpha: float) -> float:
-        return (
-            (alpha - 1) * (alpha * float(rho) - float(epsilon)) - math.log(alpha - 1) + alpha * math.log1p(-1 / alpha)
-        )
+    def bound(b: float) -> float:
+        return b * ((1 + b) * float(rho) - float(epsilon)) + b * math.log(b) - (1 + b) * math.log1p(b)
 
     order = _best_order(bound, float(rho), max(1.0, (float(epsilon) - float(rho)) ** 2 / (4 * float(rho))))
 
@@ -78,25 +76,25 @@ def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> Fraction:
         a = ball(order)
         return ((a - 1) * (a * ball(rho) - ball(epsilon)) + a * (1 - 1 / a).log()).exp() / (a - 1)
 
-    return min(Fraction(1), ceiling(exact))
+    return share(exact)
 
 
 def _best_order(bound: Callable[[float], float], rho: float, log_one_over_delta: float) -> Fraction:
-    """The order α > 1 that makes the bound least, near enough: golden section over ln(α - 1), from the usual guess."""
-    middle = 0.5 * math.log((log_one_over_delta + 1) / rho) if rho > 0 else 0.0
+    """The order α = 1 + b that makes the bound least, near enough: golden section over ln b, from the usual guess."""
+    middle = 0.5 * (math.log(max(log_one_over_delta, 0) + 1) - math.log(rho))
     low, high = middle - 6.0, middle + 6.0
     ratio = (math.sqrt(5) - 1) / 2
     left, right = high - ratio * (high - low), low + ratio * (high - low)
-    at_left, at_right = bound(1 + math.exp(left)), bound(1 + math.exp(right))
+    at_left, at_right = bound(math.exp(left)), bound(math.exp(right))
     for _ in range(60):
         if at_left < at_right:
             high, right, at_right = right, left, at_left
             left = high - ratio * (high - low)
-            at_left = bound(1 + math.exp(left))
+            at_left = bound(math.exp(left))
         else:
             low, left, at_left = left, right, at_right
             right = low + ratio * (high - low)
-            at_right = bound(1 + math.exp(right))
+            at_right = bound(math.exp(right))
     return 1 + Fraction(math.exp((low + high) / 2))
 
 
@@ -149,4 +147,4 @@ def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
         return delta
     if epsilon == 0:
         return min(Fraction(1), size * delta)
-    return min(Fraction(1), ceiling(lambda: ball(delta) * ball(size * epsilon).expm1() / ball(epsilon).expm1()))
+    return share(lambda: ball(delta) * ball(size * epsilon).expm1() / ball(epsilon).expm1())

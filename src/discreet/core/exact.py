@@ -10,6 +10,7 @@ Two tools for the whole project:
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,12 +29,14 @@ __all__ = [
     "ball",
     "ceiling",
     "floor",
+    "interval",
     "nearest",
     "number",
     "positive",
     "precision",
     "probability",
     "settle",
+    "share",
     "show",
     "whole",
 ]
@@ -42,46 +45,71 @@ Ball = Any  # flint.arb; the package ships no types
 Number = int | Fraction | Decimal | str | float
 
 _lock = threading.RLock()  # flint's working precision is one global; balls stay rigorous without the lock
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+LARGEST = Fraction(1 << 400)  # what is larger, or one over it smaller, is a mistake
+LEAST_CHANCE = Fraction(1, 1 << 2000)  # of a probability
+
+
 def number(value: object, name: str) -> Fraction:
     """The rational a user meant: exact for int, Fraction, Decimal and text; a float is the decimal it prints as."""
-    wrong = NotUnderstood(
-        f"{name} must be a finite number, not {type(value).__name__} `{_quote(value)}`.",
-        instead=f'write an int, a Fraction, a Decimal or a decimal string: {name}="0.1"',
-    )
+    read = _number(value)
+    if read is None:
+        raise NotUnderstood(
+            f"{name} must be a finite number, not {type(value).__name__} `{_quote(value)}`.",
+            instead=f'write an int, a Fraction, a Decimal or a decimal string: {name}="0.1"',
+        )
+    if abs(read) > LARGEST or 0 < abs(read) < LEAST_CHANCE:
+        raise NotUnderstood(f"{name} is beyond reason.", instead=f'for example {name}="0.5"')
+    return read
+
+
+def _number(value: object) -> Fraction | None:
     if isinstance(value, (bool, np.bool_)):
-        raise wrong
-    if isinstance(value, (np.integer, np.floating)):
-        value = value.item()
-    if isinstance(value, (int, Fraction)):
-        return Fraction(value)
-    if isinstance(value, (float, str, Decimal)) and len(text := str(value).strip()) <= 1000:
+        return None
+    if isinstance(value, (int, np.integer)):
+        return Fraction(int(value))
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, (float, np.floating, str, Decimal)) and len(text := str(value).strip()) <= 1000:
         exponent = text.lower().partition("e")[2]
-        if len(exponent) <= 5:  # 10**99999 is large enough; a longer exponent only eats memory
+        if len(exponent) <= 5:  # a longer one only eats memory
             try:
                 return Fraction(text)
             except (ValueError, ZeroDivisionError):
-                pass
-    raise wrong
+                return None
+    return None
 
 
-def positive(value: object, name: str) -> Fraction:
-    """A number greater than zero."""
+def positive(value: object, name: str, *, least: Fraction = 1 / LARGEST) -> Fraction:
+    """A number greater than zero: an ε, a ρ, a scale, a step."""
     read = number(value, name)
     if read <= 0:
         raise NotUnderstood(
             f"{name} must be greater than zero, not {_quote(value)}.", instead=f'for example {name}="0.5"'
         )
+    if read < least:
+        raise NotUnderstood(f"{name} is beyond reason.", instead=f'for example {name}="0.5"')
     return read
+
+
+def interval(value: object, name: str = "bounds") -> tuple[Fraction, Fraction]:
+    """A lower and an upper bound."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise NotUnderstood(f"{name} are a pair of numbers.", instead=f"write {name}=(0, 1000)")
+    low, high = number(value[0], "the lower bound"), number(value[1], "the upper bound")
+    if low >= high:
+        raise NotUnderstood("the lower bound must be below the upper one.", instead=f"write {name}=(0, 1000)")
+    return low, high
 
 
 def probability(value: object, name: str) -> Fraction:
     """A number strictly between zero and one."""
-    read = positive(value, name)
+    read = positive(value, name, least=LEAST_CHANCE)
     if read >= 1:
         raise NotUnderstood(f"{name} must be less than one, not {_quote(value)}.", instead=f'for example {name}="1e-6"')
     return read
@@ -96,6 +124,8 @@ def whole(value: object, name: str) -> int:
 
 
 def _quote(value: object) -> str:
+    if isinstance(value, (int, Fraction)) and not -LARGEST <= value <= LARGEST:
+        return "…"
     text = str(value) if isinstance(value, (int, float, str, Decimal, Fraction, np.generic)) else "…"
     return text if len(text) <= 40 else text[:39] + "…"
 
@@ -132,25 +162,31 @@ def ball(value: Fraction | int) -> Ball:
     return arb(fmpq(value.numerator, value.denominator))
 
 
-def _end(end: Ball) -> Fraction:
-    mantissa, exponent = (int(part) for part in end.man_exp())
-    return Fraction(mantissa) * Fraction(2) ** exponent
+TINY = Fraction(1, 1 << 4096)  # what is closer to zero is rounded to this, or to zero, on the safe side
 
 
 def ceiling(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
     """A rational at or above the true value, and close to it."""
-    return _close(compute, bits, lambda enclosure: enclosure.upper())
+    return -_below(-_narrow(compute, bits))
 
 
 def floor(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
     """A rational at or below the true value, and close to it."""
-    return _close(compute, bits, lambda enclosure: enclosure.lower())
+    return _below(_narrow(compute, bits))
 
 
-def _close(compute: Callable[[], Ball], bits: int, side: Callable[[Ball], Ball]) -> Fraction:
+def share(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
+    """A probability from above: the ceiling, or one if that is less."""
     enclosure = _narrow(compute, bits)
+    return Fraction(1) if enclosure.upper() >= 1 else -_below(-enclosure)
+
+
+def _below(enclosure: Ball) -> Fraction:
     with precision(96):
-        return _end(side(enclosure))
+        mantissa, exponent = (int(part) for part in enclosure.lower().man_exp())
+    if mantissa.bit_length() + exponent < -4096:
+        return -TINY if mantissa < 0 else Fraction(0)
+    return mantissa * Fraction(2) ** exponent
 
 
 def nearest(compute: Callable[[], Ball]) -> float:

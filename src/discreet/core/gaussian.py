@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins, Uniform
-from discreet.core.exact import Ball, ball, ceiling, nearest, positive, show
+from discreet.core.exact import Ball, ball, ceiling, nearest, positive, share, show
 from discreet.core.laplace import CHUNK
 from discreet.core.law import Integers, Law, narrowest
 from discreet.core.loss import Loss
+from discreet.core.once import once
 from discreet.core.reach import Reach
 from discreet.core.table import HalfGaussian
 from discreet.core.theta import above, mean_size, moment, total, weight
@@ -52,7 +52,7 @@ class DiscreteGaussian(Law):
             part -= sign
         return out
 
-    @cached_property
+    @once
     def _sizes(self) -> HalfGaussian:
         return HalfGaussian(self.scale_squared, Fraction(1, 2))
 
@@ -81,12 +81,12 @@ class DiscreteGaussian(Law):
             out[rejected] = self._draw_in_blocks(len(rejected), coins)
         return narrowest(out)
 
-    @cached_property
+    @once
     def _width(self) -> int:
         """Bits of a block: so many that the table's scale is between 32 and 64."""
         return math.isqrt(int(self.scale_squared)).bit_length() - 6
 
-    @cached_property
+    @once
     def _blocks(self) -> HalfGaussian:
         return HalfGaussian(self.scale_squared / (1 << (2 * self._width)), Fraction(1))
 
@@ -145,12 +145,12 @@ class DiscreteGaussian(Law):
     def enclose_tail(self, k: int) -> Ball:
         return ball(1) if k <= 0 else 2 * self.enclose_above(k)
 
-    @cached_property
+    @once
     def variance(self) -> float:
         """E[X²]."""
         return nearest(lambda: moment(self.scale_squared))
 
-    @cached_property
+    @once
     def mean_absolute(self) -> float:
         """E|X|."""
         return nearest(lambda: mean_size(self.scale_squared))
@@ -194,12 +194,13 @@ class DiscreteGaussian(Law):
                  of g exceeds its integral by ∫K dg' with the periodic K = -B₂/2 in [-1/12, 1/24] (Euler-Maclaurin).
                  With a = w(t) at the kink t = εs² - 1/2, where g' jumps by J = a/s²:
                  (1) dg' has as much positive as negative mass, so the excess is at most V(g')/16, and
-                     V(g') <= J + V(w', t) + e^ε·V(w', t+1), where V(w', x) is xw(x)/s² past the inflection point and
-                     at most 4e^(-1/2)/s; e^ε·w(t+1) = a;
+                     V(g') <= J + V(w', t) + e^ε·V(w', t+1), where V(w', x) is xw(x)/s² past the inflection point s
+                     and 2e^(-1/2)/s - xw(x)/s² before it; e^ε·w(t+1) = a;
                  (2) for t >= 2s, where the first derivatives of w keep their signs, integrating by parts once more
                      with |B₃/6| <= 0.00802, it is at most
                      J/24 + 0.00802·(|g''(t)| + ∫|g'''|) = J·(1/24 + 0.00802·(6t + 4 + 1/t)/s²).
-                 All of it grows with D/scale, so shorter shifts and finer spacings are covered.
+                 For s >= 1/2 all of it grows with D/scale, so shorter shifts and finer spacings are covered; below,
+                 the bound is one.
         """
         s2 = self.scale_squared / reach.l2_squared
 
@@ -209,18 +210,18 @@ class DiscreteGaussian(Law):
             root, spread = (2 * v).sqrt(), (arb.pi() * v / 2).sqrt()
             integral = spread * ((t / root).erfc() - e.exp() * ((t + 1) / root).erfc())
             a = (-t * t / (2 * v)).exp()
-            steepest = 4 * arb(-0.5).exp() / s
-            near = t * a / v if t > s else steepest
-            far = (t + 1) * a / v if t + 1 > s else steepest * e.exp()
+            steepest = 2 * arb(-0.5).exp() / s
+            near = t * a / v if t > s else steepest - t * a / v
+            far = (t + 1) * a / v if t + 1 > s else steepest * e.exp() - (t + 1) * a / v
             excess = (a / v + near + far) / 16
             if t > 2 * s:
                 excess = excess.min(
                     a / v * (ball(Fraction(1, 24)) + ball(Fraction(802, 100000)) * (6 * t + 4 + 1 / t) / v)
                 )
             everything = 2 * spread * (1 - 3 * (-2 * arb.pi() ** 2 * v).exp())
-            return (integral + excess) / everything if everything > 0 else ball(1)
+            return (integral + excess) / everything
 
-        return min(Fraction(1), ceiling(bound, bits=256))
+        return Fraction(1) if 4 * s2 < 1 else share(bound, bits=256)
 
     def __str__(self) -> str:
         return f"discrete Gaussian noise of scale {show(math.sqrt(self.scale_squared))}"

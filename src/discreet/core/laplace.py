@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from discreet.core.coins import SYSTEM, Coins, Uniform, whole_part
 from discreet.core.exact import Ball, ball, ceiling, nearest, positive, show
 from discreet.core.law import Integers, Law, narrowest
 from discreet.core.loss import Loss
+from discreet.core.once import once
 from discreet.core.reach import Reach
 
 __all__ = ["DiscreteLaplace"]
@@ -89,7 +89,7 @@ class DiscreteLaplace(Law):
         out[:] = low
         return where
 
-    @cached_property
+    @once
     def _floats(self) -> tuple[float, float, float]:
         scale = float(self.scale)
         return scale, nearest(self._shift), scale * FINE
@@ -113,12 +113,12 @@ class DiscreteLaplace(Law):
     def enclose_tail(self, k: int) -> Ball:
         return ball(1) if k <= 0 else 2 * (-k / ball(self.scale)).exp() / (1 + self._q())
 
-    @cached_property
+    @once
     def variance(self) -> float:
         """E[X²] = 2q/(1-q)²."""
         return nearest(lambda: 2 * self._q() / (1 - self._q()) ** 2)
 
-    @cached_property
+    @once
     def mean_absolute(self) -> float:
         """E|X| = 2q/(1-q²)."""
         return nearest(lambda: 2 * self._q() / (1 - self._q() ** 2))

@@ -74,10 +74,10 @@ class Law(ABC):
 
         def enough(r: int) -> bool:
             """Proven, not guessed: where the enclosure cannot tell, the answer is no."""
-            with precision(192):
+            with precision(192 + 2 * sure.denominator.bit_length()):
                 outside = self.enclose_tail(r + 1)
-                slack = 1 - ball(sure) - count * outside if union else (1 - outside) ** count - ball(sure)
-                return bool(slack >= 0)
+                missed = count * outside if union else -(count * (-outside).log1p()).expm1()
+                return bool(missed <= ball(1 - sure))
 
         high = 1
         while not enough(high):
@@ -108,4 +108,4 @@ def plus(exact: Integers, noise: Integers) -> Integers:
         total: Integers = exact + noise
         if not (((exact ^ total) & (noise ^ total)) < 0).any():
             return total
-    return narrowest(exact.astype(object) + noise.astype(object))
+    return narrowest(np.asarray(exact.astype(object) + noise.astype(object), object))

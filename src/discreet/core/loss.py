@@ -134,6 +134,8 @@ class Loss:
     def epsilon(self, delta: Number = 0) -> Fraction:
         """The least ε such that all this is (ε, δ)-private: the best of the statements, rounded up."""
         at = _amount(delta, "delta")
+        if at >= 1:
+            raise NotUnderstood("delta must be less than one.", instead='for example delta="1e-6"')
         points = [] if self.pure is None else [(self.pure, self.event)]
         points += [] if self.approximate is None else [self.approximate]
         found = [read for point in points if (read := epsilon_of_pure(*point, at)) is not None]
@@ -149,12 +151,12 @@ class Loss:
     def delta(self, epsilon: Number) -> Fraction:
         """The least δ such that all this is (ε, δ)-private: the best of the statements, rounded up."""
         at = _amount(epsilon, "epsilon")
-        found = [min(Fraction(1), self.event + delta_of_zcdp(self.rho, at))]
-        if self.pure is not None:
-            found.append(delta_of_pure(self.pure, self.event, at))
-        if self.approximate is not None:
-            found.append(delta_of_pure(*self.approximate, at))
-        return min(found)
+        points = [] if self.pure is None else [(self.pure, self.event)]
+        points += [] if self.approximate is None else [self.approximate]
+        best = min((delta_of_pure(*point, at) for point in points), default=Fraction(1))
+        if best <= self.event:
+            return best
+        return min(best, self.event + delta_of_zcdp(self.rho, at))
 
     def __str__(self) -> str:
         said = [] if self.pure is None else [f"ε = {show(self.pure)}"]

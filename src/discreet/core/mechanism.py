@@ -97,6 +97,8 @@ class _Several(Mechanism):
     parts: tuple[Mechanism, ...]
 
     def __post_init__(self) -> None:
+        if not all(isinstance(part, Mechanism) for part in self.parts):
+            raise NotUnderstood("only mechanisms can be combined.", instead="build each part first, then combine them")
         kinds = {part.neighbours for part in self.parts}
         if not self.parts or len(kinds) > 1:
             raise NotUnderstood(

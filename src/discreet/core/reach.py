@@ -16,7 +16,7 @@ Neighbours = Literal["add-remove", "replace"]
 
 def neighbourhood(value: object) -> Neighbours:
     """Which data sets count as neighbours, or a refusal."""
-    if value not in get_args(Neighbours):
+    if not isinstance(value, str) or value not in get_args(Neighbours):
         raise NotUnderstood(
             "neighbours says which data sets differ in one person.",
             instead='write neighbours="add-remove" (one more or one fewer) or neighbours="replace" (one changed)',
@@ -48,18 +48,14 @@ class Reach:
         object.__setattr__(self, "l2_squared", positive(self.l2_squared, "l2_squared"))
         neighbourhood(self.neighbours)
 
-    @classmethod
-    def of(cls, sensitivity: Number | Reach, neighbours: str | None = None) -> Reach:
-        """A reach from one number: the sensitivity bounds both norms, as it does for every vector."""
-        if isinstance(sensitivity, Reach):
-            if neighbours not in (None, sensitivity.neighbours):
-                raise NotUnderstood(
-                    f'the sensitivity was stated for "{sensitivity.neighbours}" neighbours, not for "{neighbours}".',
-                    instead="state it for the neighbours you mean, or leave neighbours= out",
-                )
-            return sensitivity
-        most = positive(sensitivity, "sensitivity")
-        return cls(l1=most, l2_squared=most**2, neighbours=neighbourhood(neighbours or "add-remove"))
+    def under(self, neighbours: str | None) -> Reach:
+        """Itself, unless it was stated for other neighbours than these."""
+        if neighbours not in (None, self.neighbours):
+            raise NotUnderstood(
+                f'the sensitivity was stated for "{self.neighbours}" neighbours, not for "{neighbours}".',
+                instead="state it for the neighbours you mean, or leave neighbours= out",
+            )
+        return self
 
     def __str__(self) -> str:
         change = {"add-remove": "is added or removed", "replace": "is replaced"}[self.neighbours]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import Coins, Uniform
 from discreet.core.exact import Ball, ball, precision
+from discreet.core.once import once
 from discreet.core.theta import total, weight
 
 __all__ = ["HalfGaussian"]
@@ -47,7 +47,7 @@ class HalfGaussian:
                 out[index] = Uniform(int(known[index]), 63, coins).decide(self._size)
         return out
 
-    @cached_property
+    @once
     def _table(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """steps[k] = floor(2^63·P(Y <= k)) until they reach the end; guide[j] = Y for U in [j, j+1)/2^16, or -1."""
         found: list[int] = []

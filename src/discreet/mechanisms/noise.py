@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 from discreet.accounting.calibration import gaussian_scale_squared
@@ -15,7 +14,8 @@ from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Integers, Law, plus
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
-from discreet.core.reach import Neighbours, Reach
+from discreet.core.once import once
+from discreet.core.reach import Neighbours, Reach, neighbourhood
 from discreet.errors import NotUnderstood
 from discreet.mechanisms.grid import WHOLE, Grid
 
@@ -72,7 +72,7 @@ class Noise(Mechanism):
         noise: Integers = self.law.draw(steps.size, coins).reshape(steps.shape)
         return self.grid.values(plus(steps, noise))
 
-    @cached_property
+    @once
     def loss(self) -> Loss:
         loss = self.law.divergence(self.reach)
         if self.curve_at is None:
@@ -112,7 +112,7 @@ def Laplace(  # noqa: N802
     `cells` cells by one step more; the noise covers that too.
     """
     e = positive(epsilon, "epsilon")
-    grid, reach = _on_grid(sensitivity, step, cells, neighbours)
+    grid, reach = _on_grid(sensitivity, step, cells, neighbours, norm=1)
     return Noise(law=DiscreteLaplace(reach.l1 / e), reach=reach, grid=grid)
 
 
@@ -133,7 +133,7 @@ def Gaussian(  # noqa: N802
     Because  the curve is exact for one cell that moves by one, and proven from above otherwise (see
              DiscreteGaussian.smooth). The constant of some lecture notes, (Δ/ε)²·ln(1/δ), is not private enough.
     """
-    grid, reach = _on_grid(sensitivity, step, cells, neighbours)
+    grid, reach = _on_grid(sensitivity, step, cells, neighbours, norm=2)
     if rho is not None and epsilon is None and delta is None:
         return Noise(law=DiscreteGaussian(reach.l2_squared / (2 * positive(rho, "rho"))), reach=reach, grid=grid)
     if rho is not None or epsilon is None or delta is None:
@@ -147,11 +147,17 @@ def Gaussian(  # noqa: N802
 
 
 def _on_grid(
-    sensitivity: Number | Reach, step: Number | None, cells: int, neighbours: str | None
+    sensitivity: Number | Reach, step: Number | None, cells: int, neighbours: str | None, *, norm: int
 ) -> tuple[Grid, Reach]:
-    """The grid, and the reach in its steps."""
-    reach = Reach.of(sensitivity, neighbours)
-    if step is None:
-        return WHOLE, reach
-    grid = Grid(step=positive(step, "step"), cells=whole(cells, "cells"))
-    return grid, grid.reach(reach)
+    """The grid, and the reach in its steps, from a number that bounds the ℓ1 or the ℓ2 norm, or from both."""
+    grid = WHOLE if step is None else Grid(step=positive(step, "step"), cells=whole(cells, "cells"))
+    if isinstance(sensitivity, Reach):
+        given = sensitivity.under(neighbours)
+        l1, l2_squared = grid.l1(given.l1), grid.l2_squared(given.l2_squared)
+        l2_squared = min(l2_squared, l1**2)
+        return grid, Reach(l1=l1, l2_squared=l2_squared, neighbours=given.neighbours, unit=given.unit)
+    most, how = positive(sensitivity, "sensitivity"), neighbourhood("add-remove" if neighbours is None else neighbours)
+    squared = grid.l2_squared(most**2)
+    if norm == 1:
+        return grid, Reach(l1=grid.l1(most), l2_squared=min(squared, grid.l1(most) ** 2), neighbours=how)
+    return grid, Reach(l1=squared, l2_squared=squared, neighbours=how)  # whole numbers: |d| <= d²

@@ -5,22 +5,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.choice import GUMBEL, race
+from discreet.core.choice import GUMBEL, NEVER, race
 from discreet.core.coins import SYSTEM, Coins, Uniform, whole_part
-from discreet.core.exact import Ball, Number, ball, number, positive, precision, probability, show
+from discreet.core.exact import Ball, Number, ball, interval, positive, precision, probability, show
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
+from discreet.core.once import once
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.errors import NotUnderstood
+from discreet.mechanisms.secret import rational, row, to_float
 
 __all__ = ["Quantile", "QuantileError"]
 
+FAR = Fraction(1 << 1000)
 MOST = 1 << 50  # grid points that a float can still tell apart
 
 
@@ -58,8 +60,8 @@ class _Slots:
 class Quantile(Mechanism):
     """The exponential mechanism over all points of a public grid, scored by how far their rank is off.
 
-    Given    every record belongs to one person; values outside the bounds count as the nearest bound, NaN as the
-             lower one.
+    Given    every record belongs to one person; values outside the bounds count as the nearest bound, NaN and
+             missing ones as the lower.
     Promise  ε-private, and (ε²/8)-zCDP.
     Because  the score -|(1-q)·#{x < y} - q·#{x > y}| changes by at most max(q, 1-q) when a record is added or removed,
              by at most 1 when it is replaced. How a record is put on the grid depends on that record alone.
@@ -87,13 +89,7 @@ class Quantile(Mechanism):
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
         object.__setattr__(self, "q", probability(self.q, "q"))
         neighbourhood(self.neighbours)
-        try:
-            low, high = self.bounds
-        except (TypeError, ValueError):
-            raise NotUnderstood("bounds are a pair of numbers.", instead="write bounds=(0, 1000)") from None
-        low, high = number(low, "the lower bound"), number(high, "the upper bound")
-        if low >= high:
-            raise NotUnderstood("the lower bound must be below the upper one.", instead="write bounds=(0, 1000)")
+        low, high = interval(self.bounds)
         step = _billionth(high - low) if self.step is None else positive(self.step, "step")
         if self.q.denominator > 10**6 or (high - low) / step > MOST:
             raise NotUnderstood(
@@ -106,46 +102,41 @@ class Quantile(Mechanism):
     def release(self, exact: Any, coins: Coins = SYSTEM) -> float:
         """A point of the grid whose rank in the data is close to q."""
         slots = self._slots(exact)
+        nearest = int(slots.miss[slots.width > 0].min())
         with np.errstate(divide="ignore"):
-            heights = np.log(slots.width) - float(self._rate) * slots.miss
+            heights = np.log(slots.width) - float(self._rate) * (slots.miss - nearest)
         heights -= heights.max()
         choice = race(
             len(heights),
             heights=lambda part: heights[part],
             rate=1.0,
-            exact=lambda i: self._height(slots, i),
+            exact=lambda i: self._height(int(slots.width[i]), int(slots.miss[i]) - nearest),
             jitter=GUMBEL,
             coins=coins,
         )
         width = int(slots.width[choice])
-        place = Uniform(coins.bits(64), 64, coins).decide(lambda u: whole_part(u * width)) if width > 1 else 0
+        place = Uniform(coins.bits(64), 64, coins).decide(lambda u: whole_part(u * width))
         return float(self.bounds[0] + (int(slots.start[choice]) + place) * self.step)
 
-    def _height(self, slots: _Slots, index: int) -> Ball:
-        return ball(int(slots.width[index])).log() - ball(self._rate * int(slots.miss[index]))
+    def _height(self, width: int, miss: int) -> Ball:
+        """ln(width) - rate·miss; an empty slot is infinitely low."""
+        return ball(width).log() - ball(self._rate * miss) if width else NEVER
 
     def _slots(self, exact: Any) -> _Slots:
         """Every record on the grid, as a function of itself alone."""
-        values = np.asarray(exact)
+        values = row(exact, missing=True)
         if values.dtype.kind == "O":
-            try:
-                values = values.astype(np.float64)
-            except (TypeError, ValueError):
-                values = np.empty(0, bool)
-        if values.ndim != 1 or values.dtype.kind not in "iuf":
-            raise NotUnderstood(
-                "a quantile reads one row of numbers.", instead="pass a list or a numpy array of numbers"
-            )
+            values = np.array([to_float(rational(value, nan=self.bounds[0], far=FAR)) for value in values])
         low, high = float(self.bounds[0]), float(self.bounds[1])
         inside = np.clip(np.nan_to_num(values.astype(np.float64), nan=low, posinf=high, neginf=low), low, high)
         place = np.floor((inside - low) / float(self.step) + 0.5).astype(np.int64)
         return _Slots.of(np.clip(place, 0, self._last), self._last, self.q)
 
-    @cached_property
+    @once
     def _last(self) -> int:
         return math.floor((self.bounds[1] - self.bounds[0]) / self.step)
 
-    @cached_property
+    @once
     def _rate(self) -> Fraction:
         """What one unit of `miss` costs a point."""
         sensitivity = max(self.q, 1 - self.q) if self.neighbours == "add-remove" else Fraction(1)
@@ -167,7 +158,10 @@ class QuantileError:
     quantile: Quantile
 
     def rank(self, confidence: Number = 0.95) -> float:
-        """With this confidence the rank is off by less than this, whatever the data: the utility theorem."""
+        """With this confidence the rank is off by less than this more than at the best point of the grid.
+
+        The utility theorem. Where many records share one value, no point may have the rank that was asked for.
+        """
         sure = probability(confidence, "confidence")
         rate = float(self.quantile._rate * self.quantile.q.denominator)
         return (math.log(self.quantile._last + 1) - math.log(1 - sure)) / rate
@@ -193,8 +187,8 @@ class QuantileError:
 
     def describe(self) -> str:
         return (
-            f"The released value is on a grid of {show(self.quantile.step)}, and its rank is off"
-            f" by less than {show(self.rank())} 95 % of the time."
+            f"The released value is on a grid of {show(self.quantile.step)}, and 95 % of the time"
+            f" its rank is off by less than {show(self.rank())} more than any other's."
         )
 
 

@@ -3,60 +3,59 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.once import once
 from discreet.errors import NotUnderstood
+from discreet.mechanisms.secret import rational, row, to_float
 
 __all__ = ["Scores"]
 
-MOST = float(np.finfo(np.float64).max)
+FAR = Fraction(10) ** 400
 
 
 class Scores:
     """One score for each candidate: whole numbers, Fractions, or floats read as the binary numbers they are.
 
-    Scores are secret, so none is refused for its value: NaN reads as the lowest float, infinities as the extreme ones.
+    Scores are secret, so none is refused for its value: NaN reads as -∞. A candidate at -∞ never wins while another
+    can, and one at +∞ loses only to another at +∞.
     """
 
     def __init__(self, given: Any) -> None:
-        values = np.array(given, object) if isinstance(given, (list, tuple)) else np.asarray(given)
-        if values.ndim != 1 or not len(values):
-            raise NotUnderstood("a choice needs at least one candidate, in one row.", instead="pass a list of scores")
+        values = row(given)
+        if not len(values):
+            raise NotUnderstood("a choice needs at least one candidate.", instead="pass one score for each")
         if values.dtype.kind == "O":
-            kinds = {type(value) for value in values}
-            if kinds <= {float, np.float64}:
-                values = values.astype(np.float64)
-            elif bool in kinds or not all(issubclass(k, (int, float, Fraction, Decimal, np.number)) for k in kinds):
-                values = np.empty(0)
-            else:
-                values = np.array([_rational(value) for value in values], object)
-        elif values.dtype.kind == "u":
-            values = values.astype(object)
-        if values.dtype.kind not in "ifO" or not len(values):
-            raise NotUnderstood("scores are numbers.", instead="pass ints, floats or Fractions")
-        width = {"i": np.int64, "f": np.float64, "O": object}[values.dtype.kind]
-        self.values: NDArray[Any] = values.astype(width, copy=False)
+            read = np.empty(len(values), object)
+            read[:] = [_extended(value) for value in values]
+            values = read
+        self.values: NDArray[Any] = values
 
     def __len__(self) -> int:
         return len(self.values)
 
-    @cached_property
+    @once
     def best(self) -> Any:
-        """The highest score."""
+        """The highest score; -∞ when there is nothing else."""
         if self.values.dtype.kind != "f":
             return self.values.max()
         highest = float(np.fmax.reduce(self.values))
-        return -MOST if math.isnan(highest) else min(highest, MOST)
+        return -math.inf if math.isnan(highest) else highest
 
-    def exact(self, index: int) -> Fraction:
-        """How far below the best this candidate is, exactly; at most zero."""
-        return _rational(self.values[index]) - _rational(self.best)
+    def exact(self, index: int) -> Fraction | None:
+        """How far below the best this candidate is, exactly; at most zero. None is infinitely far."""
+        value = _extended(self.values[index])
+        if value == self.best:
+            return Fraction(0)
+        if math.inf in (abs(value), abs(self.best)):
+            return None
+        return Fraction(value) - Fraction(_extended(self.best))
 
     def below(self, part: slice | NDArray[np.intp]) -> NDArray[np.float64]:
         """How far below the best some candidates are, as floats: the exact difference, rounded once."""
@@ -64,10 +63,14 @@ class Scores:
         if values.dtype.kind == "i":
             gap: NDArray[np.float64] = (np.int64(self.best).view(np.uint64) - values.view(np.uint64)).astype(np.float64)
             return np.negative(gap, out=gap)
+        if self.best == -math.inf:
+            return np.zeros(len(values))
+        if self.best == math.inf:
+            return np.where(values == math.inf, 0.0, -math.inf)
         if values.dtype.kind == "f":
             with np.errstate(over="ignore"):
                 return np.asarray(values - self.best)
-        return np.array([_float(value - self.best) for value in values], np.float64)
+        return np.array([to_float(value - self.best) for value in values], np.float64)
 
     def without(self, index: int) -> Scores:
         """The other candidates."""
@@ -76,33 +79,17 @@ class Scores:
         return rest
 
     def distinct(self) -> tuple[list[Fraction], list[int]]:
-        """The gaps to the best score that occur, and how many candidates have each."""
-        counts: dict[Fraction, int] = {}
-        if self.values.dtype.kind == "O":
-            for value in self.values:
-                counts[value] = counts.get(value, 0) + 1
-        else:
-            for value, count in zip(*np.unique(self.values, return_counts=True), strict=True):
-                read = _rational(value)
-                counts[read] = counts.get(read, 0) + int(count)
-        best = max(counts)
-        ordered = sorted(counts, reverse=True)
-        return [best - value for value in ordered], [counts[value] for value in ordered]
+        """The finite gaps to the best score that occur, in increasing order, and how many candidates have each."""
+        counts = Counter(self.exact(i) for i in range(len(self)))
+        gaps = sorted(-gap for gap in counts if gap is not None)
+        return gaps, [counts[-gap] for gap in gaps]
 
 
-def _rational(value: Any) -> Fraction:
-    if isinstance(value, np.generic):
-        value = value.item()
+def _extended(value: Any) -> Fraction | float:
+    """A number exactly, or one of the two infinities."""
     if isinstance(value, (float, Decimal)):
-        if math.isnan(value):
-            return Fraction(-MOST)
-        if isinstance(value, float) or not value.is_finite():
-            value = min(max(float(value), -MOST), MOST)
-    return Fraction(value)
-
-
-def _float(value: Fraction) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return -MOST
+        if value.is_nan() if isinstance(value, Decimal) else math.isnan(value):
+            return -math.inf
+        if math.isinf(value):
+            return math.inf if value > 0 else -math.inf
+    return value if isinstance(value, Fraction) else rational(value, nan=Fraction(0), far=FAR)

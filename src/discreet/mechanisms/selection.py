@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.choice import GUMBEL, ONE_SIDED, TWO_SIDED, Jitter, race
+from discreet.core.choice import GUMBEL, NEVER, ONE_SIDED, TWO_SIDED, Jitter, race
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Ball, Number, ball, nearest, positive, probability, show, whole
 from discreet.core.loss import Loss
@@ -94,7 +94,7 @@ class Selection(Mechanism):
             len(scores),
             heights=scores.below,
             rate=float(self.rate),
-            exact=lambda i: ball(scores.exact(i) * self.rate),
+            exact=lambda i: NEVER if (gap := scores.exact(i)) is None else ball(gap * self.rate),
             jitter=self.jitter,
             coins=coins,
         )
@@ -115,7 +115,8 @@ class Selection(Mechanism):
         for i, gap in enumerate(gaps):
             values = [Fraction(int(i == j), counts[i]) for j in range(len(gaps))]
             each[gap] = nearest(lambda values=values: self.mean(Weights(self.rate, gaps, counts, values)))  # type: ignore[misc]
-        return np.array([each[-read.exact(i)] for i in range(len(read))])
+        places = [read.exact(i) for i in range(len(read))]
+        return np.array([0.0 if place is None else each[-place] for place in places])
 
     def top(self, k: int) -> TopK:
         """The k best, one after the other; the loss is k times as large."""

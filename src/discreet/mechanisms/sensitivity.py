@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.core.exact import Number, number, whole
+from discreet.core.exact import Number, interval, whole
 from discreet.core.reach import Reach, neighbourhood
-from discreet.errors import NotUnderstood
 
 __all__ = ["count", "fraction", "histogram", "mean", "queries", "sum"]
 
@@ -38,7 +37,7 @@ def sum(*, bounds: tuple[Number, Number], neighbours: str = "add-remove") -> Rea
 
     Not b, as some notes have it: a person with value a = -5 in [-5, 3] moves the sum by 5.
     """
-    low, high = _bounds(bounds)
+    low, high = interval(bounds)
     most = max(abs(low), abs(high)) if neighbourhood(neighbours) == "add-remove" else high - low
     return Reach(l1=most, l2_squared=most**2, neighbours=neighbourhood(neighbours))
 
@@ -49,7 +48,7 @@ def mean(*, bounds: tuple[Number, Number], n: int, neighbours: str = "add-remove
     Because  replacing one of n values moves the mean by at most (b - a)/n; adding x to n - 1 values with mean m moves
              it by |x - m|/n, which is no more.
     """
-    low, high = _bounds(bounds)
+    low, high = interval(bounds)
     most = (high - low) / whole(n, "n")
     return Reach(l1=most, l2_squared=most**2, neighbours=neighbourhood(neighbours))
 
@@ -57,10 +56,3 @@ def mean(*, bounds: tuple[Number, Number], n: int, neighbours: str = "add-remove
 def fraction(n: int, *, neighbours: str = "add-remove") -> Reach:
     """Which share of at least n people satisfies a predicate: the mean of bits, 1/n."""
     return mean(bounds=(0, 1), n=n, neighbours=neighbours)
-
-
-def _bounds(bounds: tuple[Number, Number]) -> tuple[Fraction, Fraction]:
-    low, high = number(bounds[0], "the lower bound"), number(bounds[1], "the upper bound")
-    if low >= high:
-        raise NotUnderstood("the lower bound must be below the upper one.", instead="write bounds=(0, 100)")
-    return low, high

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,18 +18,17 @@ from numpy.typing import NDArray
 
 from discreet.accounting.calibration import gaussian_scale_squared
 from discreet.core.coins import SYSTEM, Coins, Uniform
-from discreet.core.exact import Ball, Number, ball, ceiling, nearest, positive, precision, probability, show, whole
+from discreet.core.exact import Ball, Number, ball, nearest, positive, precision, probability, share, show, whole
 from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.law import Integers, plus
+from discreet.core.law import Integers, narrowest, plus
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
+from discreet.core.once import once
 from discreet.core.reach import Neighbours, neighbourhood
-from discreet.errors import NotAllowed, NotUnderstood
-from discreet.mechanisms.grid import WHOLE
+from discreet.errors import NotUnderstood
+from discreet.mechanisms.secret import REAL, kinds, row
 
 __all__ = ["GaussianThreshold", "Threshold", "ThresholdError"]
-
-NEAR = 2.0**-36  # bound on the error of a release probability in floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,13 +67,10 @@ class _Keys(Mechanism):
 
 
 def _counts(exact: Any) -> Integers:
-    try:
-        counts = WHOLE.steps(exact)
-    except NotAllowed:
-        counts = np.empty(())
-    if counts.ndim != 1:
-        raise NotUnderstood("a threshold reads one whole number of people per key.", instead="pass a list of counts")
-    return counts
+    counts = row(exact)
+    if any(issubclass(kind, REAL) for kind in kinds(counts)):
+        raise NotUnderstood("a threshold reads how many people share each key.", instead="pass whole numbers")
+    return narrowest(counts)
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,7 @@ class ThresholdError:
             return 0.0
         return nearest(lambda: self.rule.enclose_probability(units))
 
-    @cached_property
+    @once
     def halfway(self) -> float:
         """The number of people at which a key is published half of the time, between two whole numbers."""
         high = 1
@@ -122,7 +118,7 @@ class Threshold(_Keys):
         words = coins.words(len(counts)).view(np.uint64)
         margin = self._rough(counts) - words * 2.0**-64
         named: NDArray[np.bool_] = margin > 0
-        for index in np.flatnonzero(np.abs(margin) < NEAR):
+        for index in np.flatnonzero(np.abs(margin) < self._near):
             named[index] = self._decide(int(counts[index]), Uniform(int(words[index]), 64, coins))
         return named
 
@@ -133,11 +129,11 @@ class Threshold(_Keys):
     def loss(self) -> Loss:
         return Loss(pure=self.epsilon, rho=self.epsilon**2 / (2 * self.touched), event=self.delta)
 
-    @cached_property
+    @once
     def _each(self) -> tuple[Fraction, Fraction]:
         return self.epsilon / self.touched, self.delta / self.touched
 
-    @cached_property
+    @once
     def _turns(self) -> tuple[int, int]:
         """After how many people the first rule gives way to the second, and the second to certainty."""
         e, d = self._each
@@ -164,15 +160,26 @@ class Threshold(_Keys):
         return (1 - fall) * (1 + ball(d) / ball(e).expm1()) + fall * self._rising(first)
 
     def _rough(self, counts: Integers) -> NDArray[np.float64]:
-        """The same in floats, to 2^-37: exponents stay below 745 and err by 2^-43 relative."""
+        """The same in floats, to `_near`."""
         first, last = self._turns
-        e, d = self._each
+        e, ratio = float(self._each[0]), self._ratio
         n = np.clip(counts, 0, last + 1).astype(np.float64)
-        ratio = math.log(d.numerator) - math.log(d.denominator) - (float(e) + math.log(-math.expm1(-float(e))))
-        up = np.exp(np.minimum(n, first) * float(e) + ratio) * -np.expm1(-np.minimum(n, first) * float(e))
-        fall = np.exp(-np.maximum(n - first, 0) * float(e))
-        level = np.where(n <= first, up, (1 - fall) * (1 + math.exp(ratio)) + fall * up)
+        rising = np.minimum(n, first) * e
+        up = np.exp(rising + ratio) * -np.expm1(-rising)
+        falling = np.maximum(n - first, 0) * e
+        level = np.where(n <= first, up, -np.expm1(-falling) * (1 + math.exp(ratio)) + np.exp(-falling) * up)
         return np.where(n > last, 1.0, level)
+
+    @once
+    def _ratio(self) -> float:
+        """ln(δ/(e^ε - 1)) of one key."""
+        e, d = self._each
+        return math.log(d.numerator) - math.log(d.denominator) - float(e) - math.log(-math.expm1(-float(e)))
+
+    @once
+    def _near(self) -> float:
+        """Bound on the error of `_rough`: no exponent is larger than the sum here, and each errs by 2^-51 of it."""
+        return 2.0**-45 + 2.0**-48 * (abs(self._ratio) + self._turns[1] * float(self._each[0]))
 
 
 class GaussianThreshold(_Keys):
@@ -184,12 +191,12 @@ class GaussianThreshold(_Keys):
              one; keys that only one person is in are all held back but with probability δ/2.
     """
 
-    @cached_property
+    @once
     def law(self) -> DiscreteGaussian:
         """The noise on a count."""
         return DiscreteGaussian(gaussian_scale_squared(self.epsilon, self.delta / 2, Fraction(self.touched)))
 
-    @cached_property
+    @once
     def cutoff(self) -> int:
         """The least noisy count that names a key."""
         low, high = 1, 2
@@ -202,7 +209,7 @@ class GaussianThreshold(_Keys):
 
     def _shamed(self, cutoff: int) -> Fraction:
         """The probability that a person alone in all their keys is named by one of them, from above."""
-        return ceiling(lambda: 1 - (1 - self.law.enclose_above(cutoff - 1)) ** self.touched, bits=320)
+        return share(lambda: -(self.touched * (-self.law.enclose_above(cutoff - 1)).log1p()).expm1())
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.bool_]:
         """For each key, given how many people share it, whether to name it."""
@@ -210,7 +217,7 @@ class GaussianThreshold(_Keys):
         noisy = plus(counts, self.law.draw(len(counts), coins))
         return np.asarray((noisy >= self.cutoff) & (counts > 0), bool)
 
-    @cached_property
+    @once
     def loss(self) -> Loss:
         alone = self._shamed(self.cutoff)
         seen = self.law.hockey_stick(self.epsilon, 1) if self.touched == 1 else self.delta / 2
@@ -221,12 +228,15 @@ class GaussianThreshold(_Keys):
         return self.law.enclose_above(self.cutoff - units)
 
 
-def _floor(compute: Any) -> int:
-    """The floor of an irrational number."""
+def _floor(compute: Callable[[], Ball]) -> int:
+    """The floor of a number that is hardly ever whole; where it is, both sides of the rule agree on what follows."""
     bits = 128
     while True:
         with precision(bits):
-            found = compute().floor().unique_fmpz()
+            value = compute()
+            found = value.floor().unique_fmpz()
+            if found is None and bits > 4096:
+                found = (value + ball(Fraction(1, 2))).floor().unique_fmpz()
         if found is not None:
             return int(found)
         bits *= 2

@@ -1,0 +1,101 @@
+"""Reading secrets: types and shapes are public and may be refused; values are not looked at, and never are."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import NotUnderstood
+
+__all__ = ["REAL", "kinds", "rational", "read", "row", "to_float"]
+
+REAL = (float, Fraction, Decimal, np.floating)
+
+
+MISSING = ("NoneType", "NAType", "NaTType")
+
+
+def read(given: Any, *, missing: bool = False) -> NDArray[Any]:
+    """Numbers as an array: int64, float64, or Python's own, by their types and never by how large they are.
+
+    With missing=True a value that is not there (None, pandas' NA) reads as NaN.
+    """
+    plain = isinstance(given, (list, tuple, int, float, Fraction, Decimal))
+    try:
+        array = np.array(given, object) if plain else np.asarray(given)
+    except (TypeError, ValueError):
+        array = np.array(None, object)
+    if array.dtype.kind == "O" and array.ndim:
+        array = _plain(array, missing)
+    found = kinds(array)
+    strange = sorted(kind.__name__ for kind in found if _strange(kind))
+    if strange:
+        raise NotUnderstood(
+            f"exact answers are numbers or arrays of numbers, not {', '.join(strange)}.",
+            instead="pass an int, a float, a list or a numpy array of them, all rows of one length",
+        )
+    if array.dtype.kind == "i":
+        return array.astype(np.int64, copy=False)
+    if found and all(issubclass(kind, (float, np.floating)) for kind in found):
+        return array.astype(np.float64, copy=False)
+    return array.astype(object, copy=False)
+
+
+def _plain(array: NDArray[Any], missing: bool) -> NDArray[Any]:
+    """numpy's numbers among objects as Python's, so that none of them wraps."""
+    out = np.empty(array.shape, object)
+    for index, value in enumerate(array.flat):
+        if missing and type(value).__name__ in MISSING:
+            value = math.nan  # noqa: PLW2901
+        known = isinstance(value, (np.integer, np.floating)) and not _strange(type(value))
+        out.flat[index] = value.item() if known else value
+    return out
+
+
+def row(given: Any, *, missing: bool = False) -> NDArray[Any]:
+    """One row of numbers."""
+    array = read(given, missing=missing)
+    if array.ndim != 1:
+        raise NotUnderstood("this takes one row of numbers.", instead="pass a list, or an array of one dimension")
+    return array
+
+
+def kinds(array: NDArray[Any]) -> set[type]:
+    """The types of the numbers in an array."""
+    return {type(value) for value in array.flat} if array.dtype.kind == "O" else {array.dtype.type}
+
+
+def _strange(kind: type) -> bool:
+    return issubclass(kind, (bool, np.longdouble, np.timedelta64)) or not issubclass(kind, (int, np.integer, *REAL))
+
+
+def rational(value: Any, *, nan: Fraction, far: Fraction) -> Fraction:
+    """A number exactly; NaN reads as `nan`, and whatever is beyond ±far as ±far."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Decimal):
+        if value.is_nan():
+            return nan
+        if not value or value.adjusted() < -400:
+            return Fraction(0)
+        if value.is_infinite() or value.adjusted() > 400:
+            return far if value > 0 else -far
+    if isinstance(value, float):
+        if math.isnan(value):
+            return nan
+        if math.isinf(value):
+            return far if value > 0 else -far
+    return min(max(Fraction(value), -far), far)
+
+
+def to_float(value: Fraction) -> float:
+    """The nearest float, infinite where there is none."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)

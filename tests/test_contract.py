@@ -1,0 +1,174 @@
+"""Every mechanism there is passes the contract; a new one fails here until it has a case."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet as dp
+from contract import Case, Table, check_loss_against_law, check_mechanism, check_release_against_law
+from discreet.core.gaussian import DiscreteGaussian
+from discreet.core.laplace import DiscreteLaplace
+from discreet.mechanisms.noise import Noise
+from discreet.mechanisms.selection import TopK
+
+
+def double(x: int) -> int:
+    return 2 * x
+
+
+def noisy(law: Any, step: Fraction = Fraction(1), span: int = 300) -> Any:
+    pmf = {k: law.pmf(k) for k in range(-span, span + 1)}
+    real = step != 1
+
+    def table(secret: Any) -> Table:
+        start = int(Fraction(str(secret)) / step + Fraction(1, 2)) if real else secret
+        return {float((start + k) * step) if real else start + k: p for k, p in pmf.items()}
+
+    return table
+
+
+def chosen(m: Any) -> Any:
+    return lambda scores: dict(enumerate(m.probabilities(scores)))
+
+
+def named(m: Any) -> Any:
+    def table(counts: list[int]) -> Table:
+        ps = [m.error.probability(n) for n in counts]
+        found = {}
+        for mask in itertools.product((False, True), repeat=len(counts)):
+            found[mask] = float(np.prod([p if yes else 1 - p for p, yes in zip(ps, mask, strict=True)]))
+        return found
+
+    return table
+
+
+def peeled(m: TopK) -> Any:
+    """The best two, from the probabilities of each choice among those left."""
+
+    def table(scores: list[int]) -> Table:
+        found = {}
+        first = m.choose.probabilities(scores)
+        for i in range(len(scores)):
+            left = [j for j in range(len(scores)) if j != i]
+            second = m.choose.probabilities([scores[j] for j in left])
+            for j, p in zip(left, second, strict=True):
+                found[(i, j)] = float(first[i] * p)
+        return found
+
+    return table
+
+
+def softmax(m: dp.Quantile) -> Any:
+    def table(data: list[int]) -> Table:
+        q, grid = float(m.q), range(int(m.bounds[0]), int(m.bounds[1]) + 1)
+        x = np.array(data)
+        score = np.array([-abs((1 - q) * np.sum(x < y) - q * np.sum(x > y)) for y in grid])
+        most = max(q, 1 - q) if m.neighbours == "add-remove" else 1
+        weights = np.exp(float(m.epsilon) / (2 * most) * score)
+        return {float(y): float(w / weights.sum()) for y, w in zip(grid, weights, strict=True)}
+
+    return table
+
+
+def both(one: Any, two: Any) -> Any:
+    def table(secret: Any) -> Table:
+        a, b = one(secret[0]), two(secret[1])
+        return {(x, y): p * q for x, p in a.items() for y, q in b.items()}
+
+    return table
+
+
+LAPLACE = dp.Laplace(epsilon=1, sensitivity=1)
+WIDE = dp.Laplace(epsilon="0.5", sensitivity=3)
+GRID = dp.Laplace(epsilon=1, sensitivity="0.5", step="0.25")
+GAUSSIAN = dp.Gaussian(epsilon=1, delta="1e-6", sensitivity=1)
+BY_RHO = dp.Gaussian(rho="0.2", sensitivity=2)
+UP = {"epsilon": 1, "sensitivity": 1}
+EXPONENTIAL, NOISY_MAX, FLIP = dp.Exponential(**UP), dp.NoisyMax(**UP), dp.PermuteAndFlip(**UP)
+MONOTONE = [kind(**UP, monotone=True) for kind in (dp.Exponential, dp.NoisyMax, dp.PermuteAndFlip)]
+THRESHOLD = dp.Threshold(epsilon=1, delta="1e-2")
+KEYS = dp.Threshold(epsilon=1, delta="1e-2", keys=2)
+BELL = dp.GaussianThreshold(epsilon=2, delta="1e-2", keys=2)
+MEDIAN = dp.Quantile(epsilon=1, q="0.5", bounds=(0, 10), step=1)
+MOVED = dp.Quantile(epsilon=1, q="0.25", bounds=(0, 10), step=1, neighbours="replace")
+TOP = FLIP.top(2)
+
+CASES = [
+    Case("Laplace", LAPLACE, 41, 42, noisy(LAPLACE.law)),
+    Case("Laplace, sensitivity 3", WIDE, 41, 38, noisy(WIDE.law)),
+    Case("Laplace on a grid", GRID, "1.1", "1.6", noisy(GRID.law, Fraction(1, 4))),
+    Case("Gaussian", GAUSSIAN, 41, 42, noisy(GAUSSIAN.law)),
+    Case("Gaussian by ρ", BY_RHO, 41, 43, noisy(BY_RHO.law)),
+    Case("Exponential", EXPONENTIAL, [3, 0, 5, 4], [4, 1, 4, 3], chosen(EXPONENTIAL)),
+    Case("NoisyMax", NOISY_MAX, [3, 0, 5, 4], [4, 1, 4, 3], chosen(NOISY_MAX)),
+    Case("PermuteAndFlip", FLIP, [3, 0, 5, 4], [4, 1, 4, 3], chosen(FLIP)),
+    *(Case(f"{type(m).__name__}, monotone", m, [3, 0, 5, 4], [3, 1, 5, 5], chosen(m)) for m in MONOTONE),
+    Case("Threshold", THRESHOLD, [4, 1], [4, 2], named(THRESHOLD)),
+    Case("Threshold, new key", THRESHOLD, [4, 1], [4, 0], named(THRESHOLD)),
+    Case("Threshold, two keys", KEYS, [9, 3, 1], [10, 3, 0], named(KEYS)),
+    Case("GaussianThreshold", BELL, [9, 11, 1], [10, 11, 0], named(BELL)),
+    Case("Quantile", MEDIAN, [2, 2, 2, 7, 9], [2, 2, 2, 7, 9, 0], softmax(MEDIAN)),
+    Case("Quantile, replaced", MOVED, [2, 2, 2, 7, 9], [2, 2, 2, 7, 0], softmax(MOVED)),
+    Case("TopK", TOP, [3, 0, 5, 4], [4, 1, 4, 3], peeled(TOP)),
+    Case(
+        "Composition",
+        dp.compose(LAPLACE, FLIP),
+        [41, [3, 0, 5]],
+        [42, [4, 0, 4]],
+        both(noisy(LAPLACE.law), chosen(FLIP)),
+    ),
+    Case(
+        "Parallel", dp.parallel(LAPLACE, FLIP), [41, [3, 0, 5]], [42, [3, 0, 5]], both(noisy(LAPLACE.law), chosen(FLIP))
+    ),
+    Case("Then", LAPLACE.then(double), 41, 42, lambda x: {2 * k: p for k, p in noisy(LAPLACE.law)(x).items()}),
+]
+for index, case in enumerate(CASES):
+    if case.name == "Laplace on a grid":
+        CASES[index] = Case(case.name, GRID, 1.1, 1.6, case.table)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_the_contract(case: Case) -> None:
+    check_mechanism(case)
+
+
+def concrete(kind: type) -> set[type]:
+    below = {each for child in kind.__subclasses__() for each in concrete(child)}
+    return below if inspect.isabstract(kind) or kind.__name__.startswith("_") else below | {kind}
+
+
+def test_every_mechanism_has_a_case() -> None:
+    known = {type(case.mechanism) for case in CASES}
+    missing = {kind.__name__ for kind in concrete(dp.Mechanism) if kind.__module__.startswith("discreet.")} - {
+        kind.__name__ for kind in known
+    }
+    assert not missing, f"add a Case for {missing}"
+
+
+def test_the_contract_catches_what_it_is_for() -> None:
+    """Scale ten per cent too small, the notes' Gaussian, half the noise without monotone scores, local sensitivity."""
+    little = Noise(law=DiscreteLaplace(Fraction(10, 11)), reach=LAPLACE.reach)
+    wrong = [
+        Case("too small", LAPLACE, 41, 42, noisy(little.law)),
+        Case("the notes' Gaussian", GAUSSIAN, 41, 42, noisy(DiscreteGaussian(Fraction(138155, 10000)))),
+        Case("half the noise", NOISY_MAX, [3, 0, 5, 4], [4, 1, 4, 3], chosen(MONOTONE[1])),
+        Case("too sensitive", LAPLACE, 41, 43, noisy(LAPLACE.law)),
+        Case(
+            "bounded range claimed",
+            dp.Exponential(**UP),
+            [0] * 9 + [9],
+            [1] * 9 + [8],
+            chosen(dp.PermuteAndFlip(epsilon=2, sensitivity=1)),
+        ),
+    ]
+    for case in wrong:
+        with pytest.raises(AssertionError):
+            check_loss_against_law(case)
+    with pytest.raises(AssertionError):
+        check_release_against_law(Case("", LAPLACE, 41, 42, noisy(DiscreteLaplace(Fraction(11, 10))), draws=20_000))

@@ -1,0 +1,265 @@
+"""Losses, conversions and budgets: the algebra, the published figures, and checks that compute them another way."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from dp_accounting import dp_event
+from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.rdp import rdp_privacy_accountant
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet import Budget, Exponential, Gaussian, Laplace, Loss, NotAllowed, NotUnderstood, Refusal, Threshold
+from discreet.accounting.theorems import advanced, basic, optimal, optimal_delta, zcdp_simple
+
+amounts = st.fractions(min_value=0, max_value=20, max_denominator=1000)
+losses = st.builds(
+    lambda pure, rho, event: Loss(pure=pure, rho=rho, event=event / 1000) if rho is not None else Loss(pure=pure),
+    amounts,
+    st.none() | amounts,
+    amounts,
+)
+LAPLACE = Laplace(epsilon="0.1", sensitivity=1).loss
+
+
+@given(losses, losses, losses)
+def test_losses_are_an_ordered_monoid(a: Loss, b: Loss, c: Loss) -> None:
+    assert a + b == b + a
+    assert (a + b) + c == a + (b + c)
+    assert a + Loss.ZERO == a
+    assert a | b == b | a
+    assert a | a == a
+    assert a <= a + b
+    assert a <= (a | b) <= a + b
+    assert 3 * a == a + a + a
+
+
+@given(losses, st.integers(1, 6))
+def test_groups_of_groups_are_groups(a: Loss, k: int) -> None:
+    assert a.group(1).pure == a.pure
+    one, two = a.group(k).group(2), a.group(2 * k)
+    assert one.pure == two.pure
+    if a.event == 0:
+        assert one.rho == two.rho == 4 * k * k * a.rho
+
+
+def test_published_figures_of_composition() -> None:
+    """100 mechanisms of ε = 0.1 at δ = 1e-6."""
+    delta = "1e-6"
+    hundred = 100 * LAPLACE
+    assert basic("0.1", 100) == hundred.epsilon() == 10
+    assert round(float(advanced("0.1", 100, delta)), 3) == 6.308
+    assert round(float(zcdp_simple(hundred.rho, delta)), 3) == 5.757
+    assert round(float(hundred.epsilon(delta)), 4) == 5.2215
+    assert round(float(optimal("0.1", 100, delta)), 5) == 4.77457
+    assert round(float((100 * Exponential(epsilon="0.1", sensitivity=1).loss).epsilon(delta)), 4) == 2.4191
+    assert round(float(Budget(epsilon=1, delta=delta, events=0).rho), 6) == 0.024356
+    assert round(float(Budget(epsilon=5, delta=delta, events=0).rho), 6) == 0.463065
+
+
+def test_other_accountants_agree() -> None:
+    per = pld.from_privacy_parameters(pld.common.DifferentialPrivacyParameters(0.1), value_discretization_interval=1e-3)
+    theirs = per.self_compose(100).get_epsilon_for_delta(1e-6)
+    assert float(optimal("0.1", 100, "1e-6")) == pytest.approx(theirs, abs=2e-3)
+    orders = [1 + x / 10 for x in range(1, 400)]
+    accountant = rdp_privacy_accountant.RdpAccountant(orders)
+    accountant.compose(dp_event.GaussianDpEvent(3.0))  # ρ = 1/18
+    ours = Gaussian(rho=Fraction(1, 18), sensitivity=1).loss.epsilon("1e-6")
+    assert float(ours) == pytest.approx(accountant.get_epsilon(1e-6), abs=1e-3)
+    assert float(ours) <= accountant.get_epsilon(1e-6) + 1e-12  # the same theorem, the best order
+
+
+@pytest.mark.parametrize("rho", ["1e-6", "0.01", "0.5", "20"])
+@pytest.mark.parametrize("delta", ["1e-3", "1e-6", "1e-40"])
+def test_conversion_of_rho_finds_the_best_order(rho: str, delta: str) -> None:
+    """Against a search over orders in mpmath: never below it, and above by less than a millionth."""
+    r, d = mpmath.mpf(rho), mpmath.mpf(delta)
+
+    def bound(log_order: float) -> mpmath.mpf:
+        a = 1 + mpmath.exp(log_order)
+        return r * a + mpmath.log(1 / (a * d)) / (a - 1) + mpmath.log(1 - 1 / a)
+
+    centre = (
+        0.5 * math.log(-math.log(float(delta)) / float(rho)) if delta != "1e-40" else 0.5 * math.log(92 / float(rho))
+    )
+    best = min(bound(centre + x / 200) for x in range(-800, 800))
+    loss = Loss(rho=rho)
+    found = loss.epsilon(delta)
+    if best <= 0:  # so little that δ alone covers it
+        assert found == 0
+        return
+    assert float(best) * (1 - 1e-4) <= float(found) <= float(best) * (1 + 1e-9) + 1e-12
+    assert loss.delta(found) <= Fraction(delta) * (1 + Fraction(1, 10**6))
+    assert loss.delta(found) >= Fraction(delta) * (1 - Fraction(1, 10**3))
+
+
+def test_conversions_round_against_the_analyst() -> None:
+    """What a converted loss promises must hold for a mechanism with exactly that ρ: a Gaussian's own curve."""
+    for rho in ("0.001", "0.1", "2"):
+        m = Gaussian(rho=rho, sensitivity=1)
+        for delta in ("1e-2", "1e-5", "1e-10"):
+            assert m.law.hockey_stick(m.loss.epsilon(delta), 1) <= Fraction(delta)
+    for epsilon in ("0.2", "1", "4"):
+        budget = Budget(epsilon=epsilon, delta="1e-6", events=0)
+        assert Loss(rho=budget.rho).epsilon("1e-6") <= Fraction(epsilon) * (1 + Fraction(1, 10**12))
+
+
+@given(st.fractions("0.01", 5, max_denominator=100), st.fractions(0, 6, max_denominator=100))
+@settings(max_examples=60)
+def test_pure_losses_convert_as_randomized_response(epsilon: Fraction, at: Fraction) -> None:
+    """The worst ε-private mechanism says the truth with odds e^ε; its δ at a smaller ε, and back again."""
+    loss = Loss(pure=epsilon, rho=epsilon**2 * 100)  # a ρ that never helps
+    truth = math.exp(epsilon) / (1 + math.exp(epsilon))
+    expected = max(0.0, truth - math.exp(at) * (1 - truth))
+    assert float(loss.delta(at)) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    if at < epsilon:
+        assert float(loss.epsilon(loss.delta(at))) == pytest.approx(float(at), abs=1e-9)
+        assert loss.epsilon(loss.delta(at)) >= at - Fraction(1, 10**12)
+
+
+def test_optimal_composition_is_a_tail_of_two_binomials() -> None:
+    """KOV by summing out k randomized responses, in floats; and it is never worse than the other theorems."""
+    for k, epsilon, at in ((1, 0.5, 0.2), (5, 0.3, 0.7), (30, 0.1, 1.0)):
+        p = math.exp(epsilon) / (1 + math.exp(epsilon))
+        brute = sum(
+            math.comb(k, i) * max(0.0, p ** (k - i) * (1 - p) ** i - math.exp(at) * p**i * (1 - p) ** (k - i))
+            for i in range(k + 1)
+        )
+        assert float(optimal_delta(str(epsilon), k, str(at))) == pytest.approx(brute, rel=1e-9)
+    assert optimal_delta(1, 3, 3) == 0
+    for k in (2, 10, 60):
+        ours = optimal("0.2", k, "1e-5")
+        assert ours <= min(basic("0.2", k), advanced("0.2", k, "1e-5"), (k * Loss(pure="0.2")).epsilon("1e-5"))
+
+
+def test_groups_by_the_notes_and_tighter() -> None:
+    """kε and, tight, δ(e^(kε) - 1)/(e^ε - 1); the notes' k·e^((k-1)ε)·δ and k·e^(kε)·δ are larger."""
+    loss = Threshold(epsilon="0.5", delta="1e-6").loss
+    for k in (2, 3, 10):
+        group = loss.group(k)
+        assert group.pure == k * loss.pure
+        exact = 1e-6 * math.expm1(0.5 * k) / math.expm1(0.5)
+        assert float(group.event) == pytest.approx(exact, rel=1e-12)
+        assert Fraction(exact * (1 - 1e-12)) <= group.event
+        assert float(group.event) < k * math.exp(0.5 * (k - 1)) * 1e-6 < k * math.exp(0.5 * k) * 1e-6
+    walk = Fraction(0)
+    for _ in range(4):  # four steps, each e^ε times what came before plus δ
+        walk = walk * Fraction(math.exp(0.5)) + Fraction("1e-6")
+    assert float(loss.group(4).event) == pytest.approx(float(walk), rel=1e-12)
+    assert Gaussian(rho="0.1", sensitivity=1).loss.group(3).rho == Fraction("0.9")
+    exact = Gaussian(rho="0.1", sensitivity=1).law.hockey_stick(Fraction(2), 3)
+    assert exact <= Gaussian(rho="0.1", sensitivity=1).loss.group(3).delta(2)
+    with pytest.raises(NotAllowed, match="convert it first"):
+        Loss(rho="0.1", event="1e-9").group(2)
+
+
+def test_ten_tenths_are_one() -> None:
+    budget, spent = Budget(epsilon=1), Loss.ZERO
+    for _ in range(10):
+        spent += LAPLACE
+        assert spent in budget
+    assert spent.epsilon() == 1
+    assert spent + Laplace(epsilon="1e-30", sensitivity=1).loss not in budget
+
+
+def test_a_budget_takes_the_better_of_two_sums() -> None:
+    budget = Budget(epsilon=1, delta="1e-6")
+    assert 10 * LAPLACE in budget
+    assert 11 * LAPLACE not in budget
+    small = Laplace(epsilon="0.01", sensitivity=1).loss
+    assert 400 * small in budget  # 4 by adding up ε, below 1 by adding up ρ
+    assert (400 * small).pure == 4
+    assert Loss(rho=budget.rho) in budget
+    assert Loss(rho=budget.rho * Fraction(1001, 1000)) not in budget
+    assert Loss(pure="0.5", event="5e-7") in budget
+    assert Loss(pure="0.5", event="6e-7") not in budget
+    assert Loss(pure="0.5", event="6e-7") in Budget(epsilon=1, delta="1e-6", events="6e-7")
+    assert Loss(pure="0.5", event="1e-30") not in Budget(epsilon=1)
+    assert Budget(epsilon=1).rho == 0
+
+
+def test_the_two_sums_together_keep_the_promise() -> None:
+    """An analyst who switches to the other sum when it suits them still gets no more than (ε, δ).
+
+    The filter stops a run when neither sum fits. The strategy: a few randomized responses of 0.25 (pure sum), and on
+    the luckiest transcripts small ones that only fit by ρ. Every transcript is enumerated in closed form.
+    """
+    budget = Budget(epsilon=1, delta="0.05", events=0)
+    big, small = Loss(pure="0.25"), Loss(pure="0.05")
+    after = Loss.ZERO
+    count = 0
+    while after + small in budget:
+        after, count = after + small, count + 1
+    assert count * Fraction("0.05") > 1
+
+    def answers(k: int, e: float) -> list[tuple[float, float]]:
+        p = math.exp(e) / (1 + math.exp(e))
+        return [
+            (math.comb(k, i) * p ** (k - i) * (1 - p) ** i, math.comb(k, i) * p**i * (1 - p) ** (k - i))
+            for i in range(k + 1)
+        ]
+
+    for first in range(4):  # so many big ones, then the rest by whichever sum admits it
+        used, more = first * big if first else Loss.ZERO, 0
+        assert used in budget
+        while used + small in budget:
+            used, more = used + small, more + 1
+        lucky, mass = 0, 0.0
+        for i, (p, q) in enumerate(answers(first, 0.25)):
+            if i == lucky:
+                mass += sum(max(0.0, p * a - math.e * q * b) for a, b in answers(more, 0.05))
+            else:
+                mass += max(0.0, p - math.e * q)
+        assert mass <= 0.05 + 1e-12
+
+
+def test_a_loss_says_what_it_knows() -> None:
+    assert str(LAPLACE) == "ε = 0.1, ρ = 0.005"
+    assert str(Gaussian(rho="0.5", sensitivity=1).loss) == "ρ = 0.5"
+    assert str(Threshold(epsilon=1, delta="1e-6").loss).endswith("event of probability 1e-06")
+    assert str(Budget(epsilon=3, delta="1e-6")) == "ε = 3, δ = 1e-06"
+    assert Loss(pure=1).epsilon(0) == 1
+    with pytest.raises(NotUnderstood, match="larger δ"):
+        Loss(rho=1).epsilon()
+    assert Loss(rho=0).epsilon("1e-6") == 0
+    assert Loss(rho=0).delta(1) == 0
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1, True, "ten", None, [1], "1e99999999"])
+def test_bad_amounts_are_refused(wrong: object) -> None:
+    for build in (
+        lambda: Budget(epsilon=wrong),
+        lambda: Loss(pure="1", event=wrong),
+        lambda: Loss(rho=[] if wrong is None else wrong),
+        lambda: LAPLACE.epsilon(wrong),
+        lambda: LAPLACE.delta(wrong),
+        lambda: LAPLACE.group(wrong),
+        lambda: Budget(epsilon=1, delta="1e-6", events=[] if wrong is None else wrong),
+    ):
+        with pytest.raises(Refusal):
+            build()
+
+
+def test_bad_budgets_are_refused() -> None:
+    for delta in (0, 1, "1.5", -1, "nan"):
+        with pytest.raises(NotUnderstood):
+            Budget(epsilon=1, delta=delta)
+    with pytest.raises(NotUnderstood):
+        Budget(epsilon=0)
+    with pytest.raises(NotUnderstood, match="part of delta"):
+        Budget(epsilon=1, events="1e-9")
+    with pytest.raises(NotUnderstood, match="part of delta"):
+        Budget(epsilon=1, delta="1e-9", events="1e-8")
+    with pytest.raises(NotUnderstood, match="state something"):
+        Loss()
+
+
+def test_floats_are_the_decimals_they_print_as() -> None:
+    assert Loss(pure=0.1).pure == Loss(pure="0.1").pure == Loss(pure=np.float64(0.1)).pure == Fraction(1, 10)
+    assert Loss(pure=np.int64(2)).pure == 2
+    assert Laplace(epsilon=0.1, sensitivity=1).law.scale == 10
