@@ -40,14 +40,13 @@ def test_every_promise_is_kept_or_refused(epsilon: str, delta: str) -> None:
     ):
         try:
             m = build()
-            secret = [1, 2, 2, 9]
-            m.release(secret if not isinstance(m, dp.Noise) else 5)
-            assert m.loss.delta(e) <= d
-            assert m.curve(e) <= d
-            assert m.loss <= m.loss + m.loss
-            assert isinstance(m.describe(), str)
-        except dp.Refusal as refusal:
-            assert "beyond reason" in str(refusal)
+        except dp.NotUnderstood:
+            continue
+        m.release([1, 2, 2, 9] if not isinstance(m, dp.Noise) else 5)
+        assert m.loss.delta(e) <= d
+        assert m.curve(e) <= d
+        assert m.loss <= m.loss + m.loss
+        assert isinstance(m.describe(), str)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

@@ -63,7 +63,7 @@ def number(value: object, name: str) -> Fraction:
             f"{name} must be a finite number, not {type(value).__name__} `{_quote(value)}`.",
             instead=f'write an int, a Fraction, a Decimal or a decimal string: {name}="0.1"',
         )
-    if abs(read) > LARGEST or 0 < abs(read) < LEAST_CHANCE:
+    if abs(read) > LARGEST:
         raise NotUnderstood(f"{name} is beyond reason.", instead=f'for example {name}="0.5"')
     return read
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -50,7 +49,10 @@ class Scores:
 
     def exact(self, index: int) -> Fraction | None:
         """How far below the best this candidate is, exactly; at most zero. None is infinitely far."""
-        value = _extended(self.values[index])
+        return self._below(self.values[index])
+
+    def _below(self, score: Any) -> Fraction | None:
+        value = _extended(score)
         if value == self.best:
             return Fraction(0)
         if math.inf in (abs(value), abs(self.best)):
@@ -78,11 +80,15 @@ class Scores:
         rest.values = np.delete(self.values, index)
         return rest
 
-    def distinct(self) -> tuple[list[Fraction], list[int]]:
-        """The finite gaps to the best score that occur, in increasing order, and how many candidates have each."""
-        counts = Counter(self.exact(i) for i in range(len(self)))
-        gaps = sorted(-gap for gap in counts if gap is not None)
-        return gaps, [counts[-gap] for gap in gaps]
+    def groups(self) -> tuple[list[Fraction], list[int], NDArray[np.intp]]:
+        """The finite gaps to the best that occur, in increasing order, how many candidates have each, and who has
+        which; those infinitely far are in a last group of their own, which is not listed."""
+        values, member, counts = np.unique(self.values, return_inverse=True, return_counts=True)
+        below = [self._below(value) for value in values]
+        gaps = sorted({-gap for gap in below if gap is not None})
+        place = np.array([len(gaps) if gap is None else gaps.index(-gap) for gap in below])
+        sizes = np.bincount(place, weights=counts, minlength=len(gaps) + 1)
+        return gaps, [int(size) for size in sizes[:-1]], place[member]
 
 
 def _extended(value: Any) -> Fraction | float:

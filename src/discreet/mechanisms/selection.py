@@ -109,14 +109,13 @@ class Selection(Mechanism):
 
     def probabilities(self, scores: Any) -> NDArray[np.float64]:
         """The exact probability of each candidate to win."""
-        read = Scores(scores)
-        gaps, counts = read.distinct()
-        each = {}
-        for i, gap in enumerate(gaps):
+        gaps, counts, member = Scores(scores).groups()
+        each = []
+        for i in range(len(gaps)):
             values = [Fraction(int(i == j), counts[i]) for j in range(len(gaps))]
-            each[gap] = nearest(lambda values=values: self.mean(Weights(self.rate, gaps, counts, values)))  # type: ignore[misc]
-        places = [read.exact(i) for i in range(len(read))]
-        return np.array([0.0 if place is None else each[-place] for place in places])
+            weights = Weights(self.rate, gaps, counts, values)
+            each.append(nearest(lambda weights=weights: self.mean(weights)))  # type: ignore[misc]
+        return np.array([*each, 0.0])[member]
 
     def top(self, k: int) -> TopK:
         """The k best, one after the other; the loss is k times as large."""
@@ -131,7 +130,7 @@ class SelectionError:
 
     def expected_gap(self, scores: Any) -> float:
         """The exact mean of (best score - winner's score), for these scores."""
-        gaps, counts = Scores(scores).distinct()
+        gaps, counts, _ = Scores(scores).groups()
         if gaps == [0]:
             return 0.0
         return nearest(lambda: self.selection.mean(Weights(self.selection.rate, gaps, counts, gaps)))
