@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -32,6 +34,11 @@ class Script(Coins):
         missing = count - len(piece)
         rest = self.then.flip(missing).tobytes() if self.then and missing else bytes(missing)
         return np.frombuffer(bytearray(piece + rest), np.uint8)
+
+
+def said_by(*command: str | Path, folder: Path | None = None) -> str:
+    """What a command prints."""
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
 def tape(length: int) -> bytes:

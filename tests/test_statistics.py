@@ -8,6 +8,7 @@ where those mistakes show.
 
 from __future__ import annotations
 
+import os
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +20,7 @@ from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Law
 from kit import ALARM, misfit
 
-MANY = 1_000_000
+MANY = 10_000_000 if os.environ.get("DISCREET_SOAK") else 1_000_000
 LAWS = [
     DiscreteLaplace(Fraction(1, 3)),
     DiscreteLaplace(Fraction(1)),

@@ -104,6 +104,8 @@ def interval(value: object, name: str = "bounds") -> tuple[Fraction, Fraction]:
     low, high = number(value[0], "the lower bound"), number(value[1], "the upper bound")
     if low >= high:
         raise NotUnderstood("the lower bound must be below the upper one.", instead=f"write {name}=(0, 1000)")
+    if high - low < 1 / LARGEST:
+        raise NotUnderstood(f"{name} are closer than reason allows.", instead=f"write {name}=(0, 1000)")
     return low, high
 
 

@@ -1,0 +1,55 @@
+"""The first five minutes: questions about 4,526 applicants, answered so that no answer depends on any one of them.
+
+The data are the admissions to the University of California, Berkeley, of autumn 1973 (Bickel, Hammel, O'Connell 1975).
+Run it with `make demo`. You play the curator, so the exact counts are shown beside what an analyst would see.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+import discreet as dp
+
+DEPARTMENTS = "ABCDEF"
+ADMITTED = {"men": [512, 353, 120, 138, 53, 22], "women": [89, 17, 202, 131, 94, 24]}
+REJECTED = {"men": [313, 207, 205, 279, 138, 351], "women": [19, 8, 391, 244, 299, 317]}
+
+
+def main() -> None:
+    budget, spent = dp.Budget(epsilon=1, delta="1e-6"), dp.Loss.ZERO
+    counts = np.array([ADMITTED["men"], ADMITTED["women"], REJECTED["men"], REJECTED["women"]])
+    print(f"{counts.sum():,} applicants. The budget for all questions together: {budget}.\n")
+
+    print("1. How many were admitted and rejected, by department and sex? Each applicant is in one of 24 cells.")
+    histogram = dp.Laplace(epsilon="0.5", sensitivity=dp.sensitivity.histogram())
+    print(f"   {histogram.describe()}")
+    released = histogram.release(counts)
+    margin = histogram.error.radius(confidence=0.95, cells=counts.size)
+    print(f"   All {counts.size} cells together stay within ±{margin}, 95 % of the time.\n")
+    print("   department      " + "".join(f"{name:>13}" for name in DEPARTMENTS))
+    for row, name in enumerate(("men admitted", "women admitted", "men rejected", "women rejected")):
+        cells = "".join(f"{exact:>6} →{noisy:>5}" for exact, noisy in zip(counts[row], released[row], strict=True))
+        print(f"   {name:<16}{cells}")
+    spent += histogram.loss
+
+    print("\n2. What follows from those numbers is free: the share of women admitted, by department.")
+    noisy = released[1] / (released[1] + released[3])
+    exact = counts[1] / (counts[1] + counts[3])
+    print("   " + "   ".join(f"{d} {e:.2f} → {n:.2f}" for d, e, n in zip(DEPARTMENTS, exact, noisy, strict=True)))
+
+    print("\n3. Which department received most applications? Only its name is published, not the counts.")
+    choose = dp.PermuteAndFlip(epsilon="0.1", sensitivity=1, monotone=True)
+    print(f"   {choose.describe()}")
+    print(f"   Answer: department {DEPARTMENTS[choose.release(counts.sum(axis=0))]}.")
+    spent += choose.loss
+
+    left = budget.epsilon - (spent.pure or Fraction(0))
+    print(f"\nSpent so far: {spent}. Within the budget: {spent in budget}; ε = {float(left):g} is left.")
+    another = dp.Laplace(epsilon="0.5", sensitivity=1)
+    print(f"Another question of ε = 0.5 would fit: {spent + another.loss in budget}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The documentation runs: every example in the README and in docstrings, the demo, and what the tables name."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import discreet as dp
+
+ROOT = Path(__file__).parents[1]
+
+
+class Noisy(doctest.OutputChecker):
+    """Where an example says `noisy`, digits and signs may differ, and the shape of the output may not."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        if self.noisy:
+            want, got = (re.sub(r"-?\d+", "#", re.sub(r"[ \n]+", "", text)) for text in (want, got))
+        return super().check_output(want, got, optionflags)
+
+
+class Runner(doctest.DocTestRunner):
+    def report_start(self, out, test, example) -> None:
+        self._checker.noisy = "noisy" in example.source
+
+
+def run(text: str, name: str) -> None:
+    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+    report: list[str] = []
+    failed, tried = Runner(checker=Noisy(), verbose=False).run(test, out=report.append)
+    assert tried
+    assert not failed, "".join(report)
+
+
+def test_the_readme_prints_what_it_says() -> None:
+    text = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert len(blocks) >= 4
+    run("\n".join(blocks), "README.md")
+
+
+def test_docstrings_print_what_they_say() -> None:
+    for module in pkgutil.walk_packages(dp.__path__, "discreet."):
+        text = importlib.import_module(module.name).__doc__ or ""
+        assert text, f"{module.name} says nothing of itself"
+        if ">>>" in text:
+            run(text, module.name)
+    run(dp.__doc__ or "", "discreet")
+
+
+def test_a_wrong_example_is_caught() -> None:
+    with pytest.raises(AssertionError):
+        run(">>> 1 + 1\n3\n", "control")
+    with pytest.raises(AssertionError):
+        run(">>> [1, 2]  # noisy\n[7]\n", "control")
+
+
+def test_the_readme_names_everything_public() -> None:
+    text = (ROOT / "README.md").read_text()
+    for name in dp.__all__:
+        thing = getattr(dp, name)
+        if isinstance(thing, type) and issubclass(thing, Exception):
+            assert thing.__doc__
+        elif name not in ("Mechanism", "Noise", "Reach"):  # what the others are made of
+            assert name in text, name
+    for command in re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M):
+        everywhere = text + (ROOT / "CONTRIBUTING.md").read_text()
+        assert f"make {command}" in everywhere or command in ("lint", "clean"), command
+
+
+def test_the_demo_runs() -> None:
+    shown = subprocess.run(
+        [sys.executable, ROOT / "examples" / "admissions.py"], capture_output=True, text=True, check=True
+    )
+    assert "4,526 applicants" in shown.stdout
+    assert "Within the budget: True" in shown.stdout
+    assert not shown.stderr
+
+
+def test_nothing_speaks_of_machines() -> None:
+    """No paths of a developer's machine and no package hosts in what is shipped."""
+    for path in subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split():
+        if path == "LICENSE":
+            continue
+        text = (ROOT / path).read_text()
+        for wrong in ("/wo" + "rk/", "/ro" + "ot/", "/ho" + "me/", "pypi" + ".org", "files.python" + "hosted"):
+            assert wrong not in text, f"{path} names {wrong}"

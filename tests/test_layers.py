@@ -1,0 +1,82 @@
+"""Every file has its folder because of what it may import."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "discreet"
+MAY_IMPORT = {
+    "errors": set(),
+    "core": {"errors", "core"},
+    "accounting": {"errors", "core", "accounting"},
+    "mechanisms": {"errors", "core", "accounting", "mechanisms"},
+}
+OUTSIDE = {"numpy", "cryptography", "flint"}
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(node.module or "")
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_no_arrow_points_up(path: Path) -> None:
+    layer = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    if layer == "__init__":
+        return
+    for name in imports(path):
+        top, *rest = name.split(".")
+        if top == "discreet":
+            assert rest, f"{path} imports the whole package"
+            assert rest[0] in MAY_IMPORT[layer], f"{layer} must not import {name}"
+        else:
+            assert top in OUTSIDE or top in sys.stdlib_module_names, f"{path} imports {name}"
+
+
+def test_nothing_draws_from_another_source() -> None:
+    for path in SOURCE.rglob("*.py"):
+        names = imports(path)
+        assert "random" not in names, path
+        assert "secrets" not in names, path
+        assert "np.random" not in path.read_text(), path
+
+
+def test_importing_is_light() -> None:
+    """Nothing heavy comes along; how long it takes is in the benchmark."""
+    code = "import sys, discreet; print(' '.join(sorted({name.partition('.')[0] for name in sys.modules})))"
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
+    assert not loaded & {
+        "scipy",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "duckdb",
+        "matplotlib",
+        "mpmath",
+        "asyncio",
+        "unittest",
+    }
+
+
+def test_files_and_functions_stay_small() -> None:
+    for path in SOURCE.rglob("*.py"):
+        text = path.read_text()
+        assert text.count("\n") <= 400, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                assert node.end_lineno is not None
+                assert node.end_lineno - node.lineno <= 60, f"{path}: {node.name}"
