@@ -6,13 +6,13 @@ import doctest
 import importlib
 import pkgutil
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import discreet as dp
+from kit import said_by
 
 ROOT = Path(__file__).parents[1]
 
@@ -76,19 +76,14 @@ def test_the_readme_names_everything_public() -> None:
 
 
 def test_the_demo_runs() -> None:
-    shown = subprocess.run(
-        [sys.executable, ROOT / "examples" / "admissions.py"], capture_output=True, text=True, check=True
-    )
-    assert "4,526 applicants" in shown.stdout
-    assert "Within the budget: True" in shown.stdout
-    assert not shown.stderr
+    shown = said_by(sys.executable, ROOT / "examples" / "admissions.py")
+    assert "4,526 applicants" in shown
+    assert "Within the budget: True" in shown
 
 
 def test_nothing_speaks_of_machines() -> None:
     """No paths of a developer's machine and no package hosts in what is shipped."""
-    for path in subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split():
+    for path in said_by("git", "ls-files", folder=ROOT).split():
         if path == "LICENSE":
             continue
         text = (ROOT / path).read_text()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from kit import said_by
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "discreet"
@@ -56,20 +57,8 @@ def test_nothing_draws_from_another_source() -> None:
 def test_importing_is_light() -> None:
     """Nothing heavy comes along; how long it takes is in the benchmark."""
     code = "import sys, discreet; print(' '.join(sorted({name.partition('.')[0] for name in sys.modules})))"
-    loaded = set(
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    )
-    assert not loaded & {
-        "scipy",
-        "pandas",
-        "polars",
-        "pyarrow",
-        "duckdb",
-        "matplotlib",
-        "mpmath",
-        "asyncio",
-        "unittest",
-    }
+    heavy = {"scipy", "pandas", "polars", "pyarrow", "duckdb", "matplotlib", "mpmath", "asyncio", "unittest"}
+    assert not heavy & set(said_by(sys.executable, "-c", code).split())
 
 
 def test_files_and_functions_stay_small() -> None:
