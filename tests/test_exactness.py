@@ -208,3 +208,25 @@ def test_threshold_turns_where_the_recursion_says(epsilon: str, delta: str) -> N
 
         assert abs(bisect(0, (1 << 64) - 1, held_back) - first) <= 1
     assert rule.release([n + 1] * 3, SYSTEM).all()
+
+
+@pytest.mark.parametrize("kind", [Exponential, NoisyMax, PermuteAndFlip])
+def test_noise_without_bound_is_never_screened_out(kind: type[Selection]) -> None:
+    """A candidate sixty below the best whose 32 bits are all zero: it loses, unless the next bits are zero as well."""
+    mechanism = kind(epsilon=Fraction(2), sensitivity=Fraction(1))
+    words = b"".join(w.to_bytes(4, "little") for w in (0, 1 << 30))
+    assert mechanism.release([-60, 0], Script(words + b"\xff" * 64)) == 1
+    assert mechanism.release([-60, 0], Script(words + bytes(8) + b"\x7f" * 8 + bytes(8) + b"\x7f" * 64)) == 0
+
+
+def test_steps_on_the_edge_of_the_guide_are_left_to_the_balls() -> None:
+    """A step that falls on a multiple of 2^47 makes the cell that starts there unclear."""
+    half = HalfGaussian(Fraction(1, 2), Fraction(1, 2))
+    steps, guide = half._table
+    edge = int(steps[0]) >> 47 << 47
+    moved = np.concatenate([[edge], steps[1:]])
+    from discreet.core.table import guide_of
+
+    assert guide[edge >> 47] == -1
+    assert guide_of(moved)[edge >> 47] == -1  # a U that starts with exactly these bits may be on either side
+    assert guide_of(moved)[(edge >> 47) - 1] == 0

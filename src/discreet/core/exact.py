@@ -141,7 +141,8 @@ def show(value: Fraction | float | None, digits: int = 6) -> str:
     try:
         return f"{float(value):.{digits}g}"
     except OverflowError:
-        return f"{Decimal(int(value)):.{digits}g}"
+        exponent = len(str(abs(int(value)))) - 1
+        return f"{float(value / 10**exponent):.{digits}g}e+{exponent}"
 
 
 # ── enclosing ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -169,26 +170,27 @@ TINY = Fraction(1, 1 << 4096)  # what is closer to zero is rounded to this, or t
 
 def ceiling(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
     """A rational at or above the true value, and close to it."""
-    return -_below(-_narrow(compute, bits))
+    return _end(_narrow(compute, bits), -1)
 
 
 def floor(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
     """A rational at or below the true value, and close to it."""
-    return _below(_narrow(compute, bits))
+    return _end(_narrow(compute, bits), 1)
 
 
 def share(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
     """A probability from above: the ceiling, or one if that is less."""
     enclosure = _narrow(compute, bits)
-    return Fraction(1) if enclosure.upper() >= 1 else -_below(-enclosure)
+    return Fraction(1) if enclosure.upper() >= 1 else _end(enclosure, -1)
 
 
-def _below(enclosure: Ball) -> Fraction:
+def _end(enclosure: Ball, side: int) -> Fraction:
+    """The lower end of the ball (side 1), or minus the lower end of its mirror image (side -1): the upper one."""
     with precision(96):
-        mantissa, exponent = (int(part) for part in enclosure.lower().man_exp())
+        mantissa, exponent = (int(part) for part in (side * enclosure).lower().man_exp())
     if mantissa.bit_length() + exponent < -4096:
-        return -TINY if mantissa < 0 else Fraction(0)
-    return mantissa * Fraction(2) ** exponent
+        return side * (-TINY if mantissa < 0 else Fraction(0))
+    return side * mantissa * Fraction(2) ** exponent
 
 
 def nearest(compute: Callable[[], Ball]) -> float:

@@ -13,7 +13,7 @@ from discreet.core.exact import Ball, ball, precision
 from discreet.core.once import once
 from discreet.core.theta import total, weight
 
-__all__ = ["HalfGaussian"]
+__all__ = ["HalfGaussian", "guide_of"]
 
 GUIDE = 16  # bits of U that are looked up directly
 END = (1 << 63) - 1
@@ -60,10 +60,7 @@ class HalfGaussian:
                 k += 1
                 inside += weight(self.scale_squared, k)
         steps = np.array(found, np.int64)
-        edges = np.arange(1 << GUIDE, dtype=np.int64) << (63 - GUIDE)
-        first = np.searchsorted(steps, edges, side="left")  # an edge that is itself a step is not clear
-        last = np.searchsorted(steps, edges + ((1 << (63 - GUIDE)) - 1), side="right")
-        return steps, np.where(first == last, first, -1)
+        return steps, guide_of(steps)
 
     def _everything(self) -> Ball:
         return (total(self.scale_squared) - 1) / 2 + ball(self.at_zero)
@@ -79,3 +76,11 @@ class HalfGaussian:
                 return None
             k += 1
             inside += weight(self.scale_squared, k)
+
+
+def guide_of(steps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each value of the first 16 bits of U, the outcome that they decide, or -1."""
+    edges = np.arange(1 << GUIDE, dtype=np.int64) << (63 - GUIDE)
+    first = np.searchsorted(steps, edges, side="left")  # an edge that is itself a step decides nothing
+    last = np.searchsorted(steps, edges + ((1 << (63 - GUIDE)) - 1), side="right")
+    return np.where(first == last, first, -1)
