@@ -240,6 +240,14 @@ def test_composition_and_parallel() -> None:
     assert dp.compose(moved, moved).loss.pure == 2
 
 
+def test_the_unit_has_a_name() -> None:
+    ward = dp.Laplace(epsilon=1, sensitivity=dp.Reach(l1=1, l2_squared=1, unit="ward"))
+    assert ward.describe().startswith("Protects each ward, comparing data sets in which one ward is added")
+    with pytest.raises(dp.NotUnderstood, match="same unit"):
+        dp.compose(ward, dp.Laplace(epsilon=1, sensitivity=1))
+    assert ward.then(abs).unit == dp.compose(ward, ward).unit == "ward"
+
+
 def test_describe_in_words() -> None:
     assert dp.Laplace(epsilon=1, sensitivity=1).describe() == (
         "Protects each person, comparing data sets in which one person is added or removed: ε = 1, ρ = 0.5. "

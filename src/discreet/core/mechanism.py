@@ -55,6 +55,11 @@ class Mechanism(ABC):
     def neighbours(self) -> Neighbours:
         """Which data sets the loss compares."""
 
+    @property
+    def unit(self) -> str:
+        """Who is protected, in one word."""
+        return "person"
+
     def curve(self, epsilon: Number) -> Fraction:
         """The curve δ(ε): the probability, from above, that a release reveals more than ε allows."""
         return self.loss.delta(number(epsilon, "epsilon"))
@@ -65,12 +70,9 @@ class Mechanism(ABC):
 
     def describe(self) -> str:
         """Who is protected and how well, then how wrong it can be: two sentences."""
-        return f"{_protection(self.neighbours)}: {self.loss}. {self.error.describe()}"
-
-
-def _protection(neighbours: Neighbours) -> str:
-    change = {"add-remove": "added or removed", "replace": "replaced"}[neighbours]
-    return f"Protects each person, comparing data sets in which one person is {change}"
+        change = {"add-remove": "added or removed", "replace": "replaced"}[self.neighbours]
+        who = f"Protects each {self.unit}, comparing data sets in which one {self.unit} is {change}"
+        return f"{who}: {self.loss}. {self.error.describe()}"
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,10 @@ class _Several(Mechanism):
     def __post_init__(self) -> None:
         if not all(isinstance(part, Mechanism) for part in self.parts):
             raise NotUnderstood("only mechanisms can be combined.", instead="build each part first, then combine them")
-        kinds = {part.neighbours for part in self.parts}
+        kinds = {(part.neighbours, part.unit) for part in self.parts}
         if not self.parts or len(kinds) > 1:
             raise NotUnderstood(
-                "mechanisms can be combined when there are some, and all compare the same neighbours.",
+                "mechanisms can be combined when there are some, and all protect the same unit and same neighbours.",
                 instead='build every part with the same neighbours=, for example "add-remove"',
             )
 
@@ -122,6 +124,10 @@ class _Several(Mechanism):
     @property
     def neighbours(self) -> Neighbours:
         return self.parts[0].neighbours
+
+    @property
+    def unit(self) -> str:
+        return self.parts[0].unit
 
 
 @dataclass(frozen=True)
@@ -179,6 +185,10 @@ class Then(Mechanism):
     @property
     def neighbours(self) -> Neighbours:
         return self.mechanism.neighbours
+
+    @property
+    def unit(self) -> str:
+        return self.mechanism.unit
 
     def curve(self, epsilon: Number) -> Fraction:
         return self.mechanism.curve(epsilon)

@@ -89,6 +89,10 @@ class Noise(Mechanism):
     def neighbours(self) -> Neighbours:
         return self.reach.neighbours
 
+    @property
+    def unit(self) -> str:
+        return self.reach.unit
+
     def curve(self, epsilon: Number) -> Fraction:
         """The curve δ(ε) of the law itself."""
         return min(self.law.delta(number(epsilon, "epsilon"), self.reach), self.loss.delta(epsilon))
