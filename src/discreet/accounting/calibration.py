@@ -82,9 +82,9 @@ def _log_delta(epsilon: float, scale_squared: NDArray[np.float64]) -> NDArray[np
     v = scale_squared[:, None]
     m = np.floor(epsilon * v - 0.5) + 1
     j = np.arange(math.ceil(12 * math.sqrt(float(scale_squared[-1]))) + 24, dtype=np.float64)[None, :]
-    here = np.exp(-((2 * m + j) * j) / (2 * v))
-    there = np.exp(epsilon - ((2 * m + j + 1) * (j + 1)) / (2 * v))
-    everything = np.exp(-(j**2) / (2 * v)).sum(axis=1) * 2 - 1
-    with np.errstate(divide="ignore"):
+    with np.errstate(over="ignore", divide="ignore"):  # a weight of zero, a δ of zero
+        here = np.exp(-((2 * m + j) * j) / (2 * v))
+        there = np.exp(epsilon - ((2 * m + j + 1) * (j + 1)) / (2 * v))
+        everything = np.exp(-(j**2) / (2 * v)).sum(axis=1) * 2 - 1
         mass = np.log(np.maximum((here - there).sum(axis=1), 0)) - m[:, 0] ** 2 / (2 * v[:, 0])
     return np.asarray(mass - np.log(everything))

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from discreet.core.exact import Ball, Number, ball, ceiling, positive, probability, settle, whole
+from discreet.core.exact import Ball, Number, ball, ceiling, positive, price, probability, settle, whole
 
 __all__ = ["advanced", "basic", "optimal", "optimal_delta", "zcdp_simple"]
 
 
 def basic(epsilon: Number, k: int) -> Fraction:
     """k mechanisms of ε each: kε. Sound for adaptively chosen questions and costs."""
-    return whole(k, "k") * positive(epsilon, "epsilon")
+    return whole(k, "k") * price(epsilon, "epsilon")
 
 
 def advanced(epsilon: Number, k: int, delta: Number) -> Fraction:
@@ -24,7 +24,7 @@ def advanced(epsilon: Number, k: int, delta: Number) -> Fraction:
 
     Because  Dwork, Rothblum, Vadhan 2010.
     """
-    e, d, n = positive(epsilon, "epsilon"), probability(delta, "delta"), whole(k, "k")
+    e, d, n = price(epsilon, "epsilon"), probability(delta, "delta"), whole(k, "k")
     return ceiling(lambda: (-2 * n * ball(d).log()).sqrt() * ball(e) + n * ball(e) * ball(e).expm1())
 
 
@@ -33,7 +33,7 @@ def zcdp_simple(rho: Number, delta: Number) -> Fraction:
 
     Because  Bun and Steinke 2016, Proposition 1.3.
     """
-    r, d = positive(rho, "rho"), probability(delta, "delta")
+    r, d = price(rho, "rho"), probability(delta, "delta")
     return ceiling(lambda: ball(r) + 2 * (-ball(r) * ball(d).log()).sqrt())
 
 
@@ -43,7 +43,7 @@ def optimal_delta(epsilon: Number, k: int, at: Number) -> Fraction:
     Because  Kairouz, Oh, Viswanath 2015: the worst case is k randomized responses, of which i say yes:
              Σ_i C(k, i)·max(0, e^((k-i)ε) - e^(at + iε)) / (1 + e^ε)^k.
     """
-    e, n, x = positive(epsilon, "epsilon"), whole(k, "k"), positive(at, "at")
+    e, n, x = price(epsilon, "epsilon"), whole(k, "k"), positive(at, "at")
     last = math.ceil((n * e - x) / (2 * e)) - 1  # the last i whose term is positive: (n - 2i)ε > at
     if last < 0:
         return Fraction(0)
@@ -59,7 +59,7 @@ def _terms(e: Fraction, n: int, x: Ball, last: int) -> Ball:
 
 def optimal(epsilon: Number, k: int, delta: Number) -> Fraction:
     """The least ε of k mechanisms of ε each at this δ, from above, to 2^-40. For a batch fixed in advance."""
-    e, n, d = positive(epsilon, "epsilon"), whole(k, "k"), probability(delta, "delta")
+    e, n, d = price(epsilon, "epsilon"), whole(k, "k"), probability(delta, "delta")
     low, high = Fraction(0), n * e
     while high - low > n * e / 2**40:
         middle = (low + high) / 2

@@ -34,7 +34,7 @@ def epsilon_of_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
     def bound(b: float) -> float:
         return float(rho) * (1 + b) + (-log_delta - math.log1p(b)) / b + math.log(b) - math.log1p(b)
 
-    order = _best_order(bound, float(rho), -log_delta)
+    order = _best_order(bound, _log(rho), math.log(1 - log_delta))
 
     def exact() -> Ball:
         a = ball(order)
@@ -51,8 +51,8 @@ def zcdp_of(epsilon: Fraction, delta: Fraction) -> Fraction:
     def bound(b: float) -> float:
         return -(float(epsilon) + (log_delta + math.log1p(b)) / b - math.log(b) + math.log1p(b)) / (1 + b)
 
-    guess = float(epsilon) ** 2 / (4 * (-log_delta + float(epsilon)))
-    order = _best_order(bound, guess, -log_delta)
+    guess = 2 * _log(epsilon) - math.log(4 * (-log_delta + float(epsilon)))
+    order = _best_order(bound, guess, math.log(1 - log_delta))
 
     def exact() -> Ball:
         a = ball(order)
@@ -70,7 +70,7 @@ def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> Fraction:
     def bound(b: float) -> float:
         return b * ((1 + b) * float(rho) - float(epsilon)) + b * math.log(b) - (1 + b) * math.log1p(b)
 
-    order = _best_order(bound, float(rho), max(1.0, (float(epsilon) - float(rho)) ** 2 / (4 * float(rho))))
+    order = _best_order(bound, _log(rho), _log(1 + (epsilon - rho) ** 2 / (4 * rho)))
 
     def exact() -> Ball:
         a = ball(order)
@@ -79,9 +79,12 @@ def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> Fraction:
     return share(exact)
 
 
-def _best_order(bound: Callable[[float], float], rho: float, log_one_over_delta: float) -> Fraction:
-    """The order α = 1 + b that makes the bound least, near enough: golden section over ln b, from the usual guess."""
-    middle = 0.5 * (math.log(max(log_one_over_delta, 0) + 1) - math.log(rho))
+def _best_order(bound: Callable[[float], float], log_rho: float, log_size: float) -> Fraction:
+    """The order α = 1 + b that makes the bound least, near enough: golden section over ln b, from the usual guess.
+
+    The guess is b² = ln(1/δ)/ρ, and comes as two logarithms.
+    """
+    middle = 0.5 * (log_size - log_rho)
     low, high = middle - 6.0, middle + 6.0
     ratio = (math.sqrt(5) - 1) / 2
     left, right = high - ratio * (high - low), low + ratio * (high - low)
@@ -114,7 +117,7 @@ def delta_of_pure(epsilon: Fraction, delta: Fraction, at: Fraction) -> Fraction:
     """The δ at a smaller ε of a mechanism that is (ε, δ)-private, from above."""
     if at >= epsilon:
         return delta
-    gap = ceiling(lambda: (ball(epsilon).exp() - ball(at).exp()) / (1 + ball(epsilon).exp()))
+    gap = share(lambda: (1 - ball(at - epsilon).exp()) / (1 + ball(-epsilon).exp()))
     return min(Fraction(1), delta + (1 - delta) * gap)
 
 
@@ -126,12 +129,12 @@ def epsilon_of_pure(epsilon: Fraction, delta: Fraction, at: Fraction) -> Fractio
     if spare == 0:
         return epsilon
 
-    def ratio() -> Ball:  # e^x for the ε = x that meets the larger δ
-        return ball(1 - spare) * ball(epsilon).exp() - ball(spare)
+    def ratio() -> Ball:  # e^(x - ε) for the x that meets the larger δ
+        return ball(1 - spare) - ball(spare) * ball(-epsilon).exp()
 
-    if ceiling(ratio) <= 1:
+    if ceiling(ratio) <= 0:
         return Fraction(0)
-    return min(epsilon, ceiling(lambda: ratio().log()))
+    return min(epsilon, max(Fraction(0), ceiling(lambda: ball(epsilon) + ratio().log())))
 
 
 # ── groups ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -34,6 +34,7 @@ __all__ = [
     "number",
     "positive",
     "precision",
+    "price",
     "probability",
     "settle",
     "share",
@@ -94,6 +95,14 @@ def positive(value: object, name: str, *, least: Fraction = 1 / LARGEST) -> Frac
         )
     if read < least:
         raise NotUnderstood(f"{name} is beyond reason.", instead=f'for example {name}="0.5"')
+    return read
+
+
+def price(value: object, name: str) -> Fraction:
+    """An ε or a ρ that somebody asks for: more than 2^64 would protect nobody."""
+    read = positive(value, name)
+    if read > 1 << 64:
+        raise NotUnderstood(f"{name} is so large that it protects nobody.", instead=f'for example {name}="0.5"')
     return read
 
 

@@ -19,7 +19,7 @@ from discreet.core.conversion import (
     group_delta,
     zcdp_of,
 )
-from discreet.core.exact import Number, number, positive, probability, show, whole
+from discreet.core.exact import Number, number, price, probability, show, whole
 from discreet.errors import NotAllowed, NotUnderstood
 
 __all__ = ["Budget", "Loss"]
@@ -193,7 +193,7 @@ class Budget:
         def __init__(self, *, epsilon: Number, delta: Number | None = None, events: Number | None = None) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
         if self.delta is None:
             if self.events is not None:
                 raise NotUnderstood("events is a part of delta, and there is none.", instead='add delta="1e-6"')

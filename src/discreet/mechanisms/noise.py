@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.accounting.calibration import gaussian_scale_squared
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, number, positive, probability, show, whole
+from discreet.core.exact import Number, number, positive, price, probability, show, whole
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Integers, Law, plus
@@ -115,7 +115,7 @@ def Laplace(  # noqa: N802
     Whole numbers need no step. Real ones are rounded to a public grid of `step`, which can move each of up to
     `cells` cells by one step more; the noise covers that too.
     """
-    e = positive(epsilon, "epsilon")
+    e = price(epsilon, "epsilon")
     grid, reach = _on_grid(sensitivity, step, cells, neighbours, norm=1)
     return Noise(law=DiscreteLaplace(reach.l1 / e), reach=reach, grid=grid)
 
@@ -139,13 +139,13 @@ def Gaussian(  # noqa: N802
     """
     grid, reach = _on_grid(sensitivity, step, cells, neighbours, norm=2)
     if rho is not None and epsilon is None and delta is None:
-        return Noise(law=DiscreteGaussian(reach.l2_squared / (2 * positive(rho, "rho"))), reach=reach, grid=grid)
+        return Noise(law=DiscreteGaussian(reach.l2_squared / (2 * price(rho, "rho"))), reach=reach, grid=grid)
     if rho is not None or epsilon is None or delta is None:
         raise NotUnderstood(
             "Gaussian noise takes either epsilon and delta, or rho.",
             instead='write Gaussian(epsilon=1, delta="1e-6", sensitivity=1) or Gaussian(rho="0.1", sensitivity=1)',
         )
-    e, d = positive(epsilon, "epsilon"), probability(delta, "delta")
+    e, d = price(epsilon, "epsilon"), probability(delta, "delta")
     law = DiscreteGaussian(gaussian_scale_squared(e, d, reach.l2_squared))
     return Noise(law=law, reach=reach, grid=grid, curve_at=e)
 

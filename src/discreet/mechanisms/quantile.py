@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.core.choice import GUMBEL, NEVER, race
 from discreet.core.coins import SYSTEM, Coins, Uniform, whole_part
-from discreet.core.exact import Ball, Number, ball, interval, positive, precision, probability, show
+from discreet.core.exact import Ball, Number, ball, interval, positive, precision, price, probability, show
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
@@ -86,7 +86,7 @@ class Quantile(Mechanism):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
         object.__setattr__(self, "q", probability(self.q, "q"))
         neighbourhood(self.neighbours)
         low, high = interval(self.bounds)
@@ -171,14 +171,13 @@ class QuantileError:
         slots = self.quantile._slots(values)
         some = np.flatnonzero(slots.width)
         rate, denominator = self.quantile._rate, self.quantile.q.denominator
-        near = some[np.argsort(slots.miss[some], kind="stable")]
-        cut = int(slots.miss[near[0]]) + math.ceil(80 / rate)
-        near = near[slots.miss[near] <= cut]
+        best = int(slots.miss[some].min())
+        near = some[(slots.miss[some] - best) <= math.ceil(80 / rate)]
 
         def mean() -> Ball:
             above = weighed = ball(0)
             for i in near:
-                weight = int(slots.width[i]) * (-ball(rate * int(slots.miss[i]))).exp()
+                weight = int(slots.width[i]) * (-ball(rate * (int(slots.miss[i]) - best))).exp()
                 above, weighed = above + weight, weighed + weight * int(slots.miss[i])
             return weighed / above / denominator
 

@@ -30,7 +30,7 @@ def read(given: Any, *, missing: bool = False) -> NDArray[Any]:
         array = np.array(given, object) if plain else np.asarray(given)
     except (TypeError, ValueError):
         array = np.array(None, object)
-    if array.dtype.kind == "O" and array.ndim:
+    if array.dtype.kind == "O":
         array = _plain(array, missing)
     found = kinds(array)
     strange = sorted(kind.__name__ for kind in found if _strange(kind))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.core.choice import GUMBEL, NEVER, ONE_SIDED, TWO_SIDED, Jitter, race
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Ball, Number, ball, nearest, positive, probability, show, whole
+from discreet.core.exact import Ball, Number, ball, nearest, positive, price, probability, show, whole
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours, neighbourhood
@@ -54,7 +54,7 @@ class Selection(Mechanism):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
         object.__setattr__(self, "sensitivity", positive(self.sensitivity, "sensitivity"))
         neighbourhood(self.neighbours)
         if not Fraction(1, 1 << 900) < self.rate < 1 << 900:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.calibration import gaussian_scale_squared
 from discreet.core.coins import SYSTEM, Coins, Uniform
-from discreet.core.exact import Ball, Number, ball, nearest, positive, precision, probability, share, show, whole
+from discreet.core.exact import Ball, Number, ball, nearest, precision, price, probability, share, show, whole
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.law import Integers, narrowest, plus
 from discreet.core.loss import Loss
@@ -47,7 +47,7 @@ class _Keys(Mechanism):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
         object.__setattr__(self, "delta", probability(self.delta, "delta"))
         object.__setattr__(self, "keys", whole(self.keys, "keys"))
         neighbourhood(self.neighbours)
