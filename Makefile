@@ -16,7 +16,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The long version of the statistical tests: ten times the draws, several times over.
+# The long version of the statistical tests: ten times the draws.
 soak: $(VENV)/.test
 	DISCREET_SOAK=1 $(BIN)/python -m pytest tests/test_statistics.py tests/test_contract.py
 
@@ -30,4 +30,5 @@ $(VENV)/.bench: $(VENV)/.test
 	@PYTHON="$(PYTHON)" scripts/setup "$(VENV)" bench
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -not -path "./$(VENV)/*" -exec rm -rf {} +
+	rm -rf $(VENV) src/discreet.egg-info build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

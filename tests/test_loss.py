@@ -218,11 +218,21 @@ def test_the_two_sums_together_keep_the_promise() -> None:
         assert mass <= 0.05 + 1e-12
 
 
+def test_losses_do_what_hands_expect() -> None:
+    assert sum([LAPLACE, LAPLACE, LAPLACE]) == 3 * LAPLACE == LAPLACE * 3
+    assert 0 * LAPLACE == Loss.ZERO
+    for wrong in (lambda: LAPLACE + 1, lambda: LAPLACE | 1, lambda: Budget(epsilon=1) >= LAPLACE):
+        with pytest.raises(TypeError):
+            wrong()
+    with pytest.raises(NotUnderstood, match="contains losses"):
+        assert Laplace(epsilon=1, sensitivity=1) in Budget(epsilon=1)
+
+
 def test_a_loss_says_what_it_knows() -> None:
     assert str(LAPLACE) == "ε = 0.1, ρ = 0.005"
     assert str(Gaussian(rho="0.5", sensitivity=1).loss) == "ρ = 0.5"
-    assert str(Threshold(epsilon=1, delta="1e-6").loss).endswith("event of probability 1e-06")
-    assert str(Budget(epsilon=3, delta="1e-6")) == "ε = 3, δ = 1e-06"
+    assert str(Threshold(epsilon=1, delta="1e-6").loss).endswith("event of probability 1e-6")
+    assert str(Budget(epsilon=3, delta="1e-6")) == "ε = 3, δ = 1e-6"
     assert Loss(pure=1).epsilon(0) == 1
     with pytest.raises(NotUnderstood, match="larger δ"):
         Loss(rho=1).epsilon()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,6 +67,54 @@ def test_real_numbers_need_a_grid() -> None:
     ):
         with pytest.raises(dp.NotUnderstood):
             m.release(strange)
+
+
+def test_a_fraction_without_a_grid_is_refused() -> None:
+    """A rounded mean moves by whole numbers; noise for the tenth that the mean itself moves would not hide it."""
+    for build in (
+        lambda: dp.Laplace(epsilon=1, sensitivity="0.1"),
+        lambda: dp.Laplace(epsilon=1, sensitivity=dp.sensitivity.mean(bounds=(0, 100), n=1000)),
+        lambda: dp.Gaussian(rho=1, sensitivity="1.5"),
+        lambda: dp.Gaussian(epsilon=1, delta="1e-6", sensitivity=dp.sensitivity.fraction(10)),
+    ):
+        with pytest.raises(dp.NotAllowed, match="rounding that answer first"):
+            build()
+    assert dp.Gaussian(rho=1, sensitivity=dp.sensitivity.queries(3)).law.scale_squared == Fraction(3, 2)
+
+
+def test_masked_arrays_are_refused() -> None:
+    with pytest.raises(dp.NotUnderstood, match="masked"):
+        dp.Laplace(epsilon=1, sensitivity=1).release(np.ma.array([1, 2, 99], mask=[0, 0, 1]))
+
+
+def test_what_is_suggested_works() -> None:
+    """A refusal of a parameter ends with a value that is accepted in its place."""
+    for name, build in {
+        "epsilon": lambda v: dp.Laplace(epsilon=v, sensitivity=1),
+        "delta": lambda v: dp.Gaussian(epsilon=1, delta=v, sensitivity=1),
+        "rho": lambda v: dp.Gaussian(rho=v, sensitivity=1),
+        "sensitivity": lambda v: dp.Laplace(epsilon=1, sensitivity=v),
+        "step": lambda v: dp.Laplace(epsilon=1, sensitivity=1, step=v),
+        "cells": lambda v: dp.Laplace(epsilon=1, sensitivity=1, step=1, cells=v),
+        "keys": lambda v: dp.Threshold(epsilon=1, delta="1e-6", keys=v),
+        "q": lambda v: dp.Quantile(epsilon=1, q=v, bounds=(0, 1)),
+        "bounds": lambda v: dp.Quantile(epsilon=1, q="0.5", bounds=v if isinstance(v, tuple) else (v, v)),
+        "confidence": dp.Laplace(epsilon=1, sensitivity=1).error.radius,
+        "k": lambda v: dp.PermuteAndFlip(epsilon=1, sensitivity=1).top(v),
+        "size": lambda v: dp.Loss(pure=1).group(v),
+    }.items():
+        for wrong in (0, -1, None, "x", float("nan"), 95, "2.5"):
+            suggested = suggestion(build, wrong)
+            if suggested is not None and "Gaussian(" not in suggested:
+                build(ast.literal_eval(suggested.partition(f"{name}=")[2]))
+
+
+def suggestion(build: Any, wrong: object) -> str | None:
+    try:
+        build(wrong)
+    except dp.Refusal as refusal:
+        return refusal.instead
+    return None
 
 
 def test_a_grid_rounds_half_way_upwards() -> None:
@@ -230,8 +280,10 @@ def test_composition_and_parallel() -> None:
     for wrong in ([1], [1, 2, 3], 5, None):
         with pytest.raises(dp.NotUnderstood):
             both.release(wrong)
-    with pytest.raises(dp.NotUnderstood):
-        dp.compose()
+    refused = [dp.compose, lambda: dp.compose([a, b]), lambda: both.release({1: 2, 3: 4}), lambda: a.then(3)]
+    for nothing in refused:
+        with pytest.raises(dp.NotUnderstood):
+            nothing()
     moved = dp.Laplace(epsilon=1, sensitivity=1, neighbours="replace")
     with pytest.raises(dp.NotUnderstood, match="same neighbours"):
         dp.compose(a, moved)

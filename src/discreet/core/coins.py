@@ -91,6 +91,9 @@ class System(Coins):
             stream = self._local.stream = _Stream(self._births)
         return stream.flip(count)
 
+    def __repr__(self) -> str:
+        return "SYSTEM"
+
     def __reduce__(self) -> str:
         return "SYSTEM"  # pickled by name: a key never leaves its process
 

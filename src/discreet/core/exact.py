@@ -43,7 +43,23 @@ __all__ = [
 ]
 
 Ball = Any  # flint.arb; the package ships no types
-Number = int | Fraction | Decimal | str | float
+Number = int | Fraction | Decimal | str | float | np.integer[Any] | np.floating[Any]
+
+EXAMPLES = {  # what would work, by the name of what was asked for
+    "delta": '"1e-6"',
+    "sensitivity": "1",
+    "confidence": '"0.95"',
+    "q": '"0.5"',
+    "step": '"0.01"',
+    "cells": "3",
+    "keys": "3",
+    "k": "3",
+    "n": "30",
+    "size": "3",
+    "times": "3",
+    "candidates": "10",
+    "units": "20",
+}
 
 _lock = threading.RLock()  # flint's working precision is one global; balls stay rigorous without the lock
 os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
@@ -62,10 +78,10 @@ def number(value: object, name: str) -> Fraction:
     if read is None:
         raise NotUnderstood(
             f"{name} must be a finite number, not {type(value).__name__} `{_quote(value)}`.",
-            instead=f'write an int, a Fraction, a Decimal or a decimal string: {name}="0.1"',
+            instead=f"write an int, a Fraction, a Decimal or a decimal string: {_example(name)}",
         )
     if abs(read) > LARGEST:
-        raise NotUnderstood(f"{name} is beyond reason.", instead=f'for example {name}="0.5"')
+        raise NotUnderstood(f"{name} is beyond reason.", instead=f"for example {_example(name)}")
     return read
 
 
@@ -91,10 +107,10 @@ def positive(value: object, name: str, *, least: Fraction = 1 / LARGEST) -> Frac
     read = number(value, name)
     if read <= 0:
         raise NotUnderstood(
-            f"{name} must be greater than zero, not {_quote(value)}.", instead=f'for example {name}="0.5"'
+            f"{name} must be greater than zero, not {_quote(value)}.", instead=f"for example {_example(name)}"
         )
     if read < least:
-        raise NotUnderstood(f"{name} is beyond reason.", instead=f'for example {name}="0.5"')
+        raise NotUnderstood(f"{name} is beyond reason.", instead=f"for example {_example(name)}")
     return read
 
 
@@ -102,7 +118,7 @@ def price(value: object, name: str) -> Fraction:
     """An ε or a ρ that somebody asks for: more than 2^64 would protect nobody."""
     read = positive(value, name)
     if read > 1 << 64:
-        raise NotUnderstood(f"{name} is so large that it protects nobody.", instead=f'for example {name}="0.5"')
+        raise NotUnderstood(f"{name} is so large that it protects nobody.", instead=f"for example {_example(name)}")
     return read
 
 
@@ -122,7 +138,9 @@ def probability(value: object, name: str) -> Fraction:
     """A number strictly between zero and one."""
     read = positive(value, name, least=LEAST_CHANCE)
     if read >= 1:
-        raise NotUnderstood(f"{name} must be less than one, not {_quote(value)}.", instead=f'for example {name}="1e-6"')
+        raise NotUnderstood(
+            f"{name} must be less than one, not {_quote(value)}.", instead=f"for example {_example(name)}"
+        )
     return read
 
 
@@ -130,8 +148,14 @@ def whole(value: object, name: str) -> int:
     """A whole number of at least one."""
     read = positive(value, name)
     if read.denominator != 1:
-        raise NotUnderstood(f"{name} must be a whole number, not {_quote(value)}.", instead=f"for example {name}=3")
+        raise NotUnderstood(
+            f"{name} must be a whole number, not {_quote(value)}.", instead=f"for example {_example(name)}"
+        )
     return int(read)
+
+
+def _example(name: str) -> str:
+    return "bounds=(0, 1000)" if " " in name else f"{name}={EXAMPLES.get(name, chr(34) + '0.5' + chr(34))}"
 
 
 def _quote(value: object) -> str:
@@ -148,7 +172,7 @@ def show(value: Fraction | float | None, digits: int = 6) -> str:
     if isinstance(value, Fraction) and value.denominator == 1 and abs(value) < 10**15:
         return str(value.numerator)
     try:
-        return f"{float(value):.{digits}g}"
+        return f"{float(value):.{digits}g}".replace("e-0", "e-").replace("e+0", "e+")
     except OverflowError:
         exponent = len(str(abs(int(value)))) - 1
         return f"{float(value / 10**exponent):.{digits}g}e+{exponent}"

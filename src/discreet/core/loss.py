@@ -74,11 +74,15 @@ class Loss:
 
     def __add__(self, other: Loss) -> Loss:
         """Both mechanisms on the same people. Sound also when the second is chosen after the first answered."""
-        return self._join(other, lambda one, two: one + two)
+        return self._join(other, lambda one, two: one + two) if isinstance(other, Loss) else NotImplemented
 
     def __or__(self, other: Loss) -> Loss:
         """The two mechanisms on disjoint people: each person meets one of them."""
-        return self._join(other, max)
+        return self._join(other, max) if isinstance(other, Loss) else NotImplemented
+
+    def __radd__(self, other: int) -> Loss:
+        """So that sum(losses) works."""
+        return self if other == 0 else NotImplemented
 
     def _join(self, other: Loss, by: Callable[[Fraction, Fraction], Fraction]) -> Loss:
         mine, theirs = self.approximate, other.approximate
@@ -91,6 +95,8 @@ class Loss:
 
     def __rmul__(self, times: int) -> Loss:
         """The same mechanism so many times."""
+        if times == 0:
+            return Loss.ZERO
         n = whole(times, "times")
         return Loss(
             pure=None if self.pure is None else n * self.pure,
@@ -99,8 +105,12 @@ class Loss:
             approximate=self.approximate and (n * self.approximate[0], n * self.approximate[1]),
         )
 
+    __mul__ = __rmul__
+
     def __le__(self, other: Loss) -> bool:
         """No statement is worse: the product order. Two losses may be incomparable."""
+        if not isinstance(other, Loss):
+            return NotImplemented
         if other.pure is not None and (self.pure is None or self.pure > other.pure):
             return False
         if other.approximate is not None and self.delta(other.approximate[0]) > other.approximate[1]:
@@ -182,6 +192,10 @@ class Budget:
 
     δ is divided once, here: `events` of it for releases that go wrong with small probability (private keys), the
     rest for reading ρ as an ε. By default half and half.
+
+    A budget must hold for any sequence of questions, so it counts ε and ρ, not single points (ε, δ): a
+    `Gaussian(epsilon=1, delta="1e-6", …)` on its own is not in a budget of (1, 1e-6). Buy
+    `Gaussian(rho=budget.rho, …)`, or a part of that.
     """
 
     epsilon: Fraction
@@ -222,6 +236,8 @@ class Budget:
                  others are transcripts of a zCDP filter, whose hockey-stick mass at ε is at most δ - events. The
                  `approximate` statement takes no part: switching to it on some transcripts would add its δ again.
         """
+        if not isinstance(spent, Loss):
+            raise NotUnderstood("a budget contains losses.", instead="write mechanism.loss in budget")
         if spent.event > (self.events or 0):
             return False
         return (spent.pure is not None and spent.pure <= self.epsilon) or spent.rho <= self.rho

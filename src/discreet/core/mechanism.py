@@ -17,6 +17,8 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any, Protocol
 
+import numpy as np
+
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, number
 from discreet.core.loss import Loss
@@ -66,7 +68,12 @@ class Mechanism(ABC):
 
     def then(self, function: Callable[[Any], Any]) -> Then:
         """Whatever is computed from an answer is free."""
+        if not callable(function):
+            raise NotUnderstood("what follows an answer is a function of it.", instead="write .then(lambda answer: …)")
         return Then(mechanism=self, function=function)
+
+    def __str__(self) -> str:
+        return self.describe()
 
     def describe(self) -> str:
         """Who is protected and how well, then how wrong it can be: two sentences."""
@@ -88,11 +95,8 @@ class _Errors:
         return len(self.parts)
 
     def describe(self) -> str:
-        return (
-            f"It makes {len(self.parts)} releases: "
-            + "; ".join(part.describe().rstrip(".") for part in self.parts)
-            + "."
-        )
+        said = [part.describe().rstrip(".") for part in self.parts]
+        return f"It makes {len(said)} releases: " + "; ".join(each[0].lower() + each[1:] for each in said) + "."
 
 
 class _Several(Mechanism):
@@ -100,20 +104,25 @@ class _Several(Mechanism):
 
     def __post_init__(self) -> None:
         if not all(isinstance(part, Mechanism) for part in self.parts):
-            raise NotUnderstood("only mechanisms can be combined.", instead="build each part first, then combine them")
-        kinds = {(part.neighbours, part.unit) for part in self.parts}
-        if not self.parts or len(kinds) > 1:
             raise NotUnderstood(
-                "mechanisms can be combined when there are some, and all protect the same unit and same neighbours.",
+                "only mechanisms can be combined.",
+                instead="pass them one by one: dp.compose(a, b), or dp.compose(*parts)",
+            )
+        if not self.parts:
+            raise NotUnderstood("there is nothing to combine.", instead="pass at least one mechanism")
+        kinds = {(part.neighbours, part.unit) for part in self.parts}
+        if len(kinds) > 1:
+            raise NotUnderstood(
+                "mechanisms can be combined when all protect the same unit and compare the same neighbours.",
                 instead='build every part with the same neighbours=, for example "add-remove"',
             )
 
     def release(self, exact: Sequence[Any], coins: Coins = SYSTEM) -> tuple[Any, ...]:
         """One exact answer for each part, in order; one release for each."""
-        if not hasattr(exact, "__len__") or len(exact) != len(self.parts):
+        if not isinstance(exact, (list, tuple, np.ndarray)) or len(exact) != len(self.parts):
             raise NotUnderstood(
-                f"{len(self.parts)} mechanisms need {len(self.parts)} exact answers.",
-                instead="pass a list with one exact answer for each part, in order",
+                f"{len(self.parts)} mechanisms need {len(self.parts)} exact answers, in order.",
+                instead="pass a list with one exact answer for each part",
             )
         return tuple(part.release(answer, coins) for part, answer in zip(self.parts, exact, strict=True))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, get_args
@@ -59,5 +60,7 @@ class Reach:
 
     def __str__(self) -> str:
         change = {"add-remove": "is added or removed", "replace": "is replaced"}[self.neighbours]
-        moves = f"{show(self.l1)} in ℓ1 and √{show(self.l2_squared)} in ℓ2"
+        root = math.isqrt(int(self.l2_squared))
+        l2 = show(Fraction(root)) if root**2 == self.l2_squared else f"√{show(self.l2_squared)}"
+        moves = f"{show(self.l1)} in ℓ1 and {l2} in ℓ2"
         return f"when one {self.unit} {change}, the exact answers move by at most {moves}"

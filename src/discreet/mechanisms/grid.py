@@ -41,14 +41,14 @@ class Grid:
         if not self.cells and any(issubclass(kind, REAL) for kind in kinds(array)):
             raise NotAllowed(
                 "real numbers need a public grid: the digits of a float can reveal the exact answer under its noise.",
-                instead='say how fine the answer should be, for example step="0.01"',
+                instead='say how fine the answer should be, for example step="0.01"; counts go in as whole numbers',
             )
         if not self.cells:
             return narrowest(array)
         if array.size > self.cells:
             raise NotAllowed(
-                f"rounding was paid for in {self.cells} cell(s), and there are {array.size}.",
-                instead=f"say how many there are: cells={array.size}",
+                f"this mechanism was built for {self.cells} real answer(s) at a time, and there are {array.size}.",
+                instead=f"build it with cells={array.size}",
             )
         wide = np.empty(array.size, object)
         wide[:] = [math.floor(rational(value, nan=ZERO, far=FAR) / self.step + HALF) for value in array.flat]

@@ -16,7 +16,7 @@ from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
 from discreet.core.reach import Neighbours, Reach, neighbourhood
-from discreet.errors import NotUnderstood
+from discreet.errors import NotAllowed, NotUnderstood
 from discreet.mechanisms.grid import WHOLE, Grid
 
 __all__ = ["Gaussian", "Laplace", "Noise", "NoiseError"]
@@ -67,7 +67,10 @@ class Noise(Mechanism):
     curve_at: Fraction | None = None
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> Any:
-        """The exact answer plus noise: a number for a number, an array of the same shape for anything larger."""
+        """The exact answer plus noise: a number for a number, an array of the same shape for anything larger.
+
+        On a grid NaN counts as zero and whatever is beyond ±2^1000 as ±2^1000: to refuse them would tell something.
+        """
         steps = self.grid.steps(exact)
         noise: Integers = self.law.draw(steps.size, coins).reshape(steps.shape)
         return self.grid.values(plus(steps, noise))
@@ -104,7 +107,7 @@ def Laplace(  # noqa: N802
     sensitivity: Number | Reach,
     step: Number | None = None,
     cells: int = 1,
-    neighbours: str | None = None,
+    neighbours: Neighbours | None = None,
 ) -> Noise:
     """Noise of scale sensitivity/ε on numbers and vectors of any length: pure ε-differential privacy.
 
@@ -113,7 +116,8 @@ def Laplace(  # noqa: N802
     Because  Dwork, McSherry, Nissim, Smith 2006, on the integers (Ghosh, Roughgarden, Sundararajan 2012).
 
     Whole numbers need no step. Real ones are rounded to a public grid of `step`, which can move each of up to
-    `cells` cells by one step more; the noise covers that too.
+    `cells` cells by one step more; the noise covers that too. With many cells choose a fine step: rounding adds up to
+    (cells - 1)·step to the sensitivity. Returns a `Noise`.
     """
     e = price(epsilon, "epsilon")
     grid, reach = _on_grid(sensitivity, step, cells, neighbours, norm=1)
@@ -128,7 +132,7 @@ def Gaussian(  # noqa: N802
     rho: Number | None = None,
     step: Number | None = None,
     cells: int = 1,
-    neighbours: str | None = None,
+    neighbours: Neighbours | None = None,
 ) -> Noise:
     """Gaussian noise on numbers and vectors of any length: (ε, δ)-private for any ε > 0, or ρ-zCDP.
 
@@ -136,6 +140,8 @@ def Gaussian(  # noqa: N802
     Promise  the least scale for which the discrete δ(ε) is at most δ; or scale² = sensitivity²/(2ρ).
     Because  the curve is exact for one cell that moves by one, and proven from above otherwise (see
              DiscreteGaussian.smooth). The constant of some lecture notes, (Δ/ε)²·ln(1/δ), is not private enough.
+
+    `step` and `cells` as for `Laplace`. Returns a `Noise`.
     """
     grid, reach = _on_grid(sensitivity, step, cells, neighbours, norm=2)
     if rho is not None and epsilon is None and delta is None:
@@ -155,6 +161,8 @@ def _on_grid(
 ) -> tuple[Grid, Reach]:
     """The grid, and the reach in its steps, from a number that bounds the ℓ1 or the ℓ2 norm, or from both."""
     grid = WHOLE if step is None else Grid(step=positive(step, "step"), cells=whole(cells, "cells"))
+    if step is None:
+        _refuse_fractions(sensitivity, norm)
     if isinstance(sensitivity, Reach):
         given = sensitivity.under(neighbours)
         l1, l2_squared = grid.l1(given.l1), grid.l2_squared(given.l2_squared)
@@ -165,3 +173,17 @@ def _on_grid(
     if norm == 1:
         return grid, Reach(l1=grid.l1(most), l2_squared=min(squared, grid.l1(most) ** 2), neighbours=how)
     return grid, Reach(l1=squared, l2_squared=squared, neighbours=how)  # whole numbers: |d| <= d²
+
+
+def _refuse_fractions(sensitivity: Number | Reach, norm: int) -> None:
+    """Whole answers move by whole numbers; a fraction belongs to an answer that somebody rounded."""
+    if isinstance(sensitivity, Reach):
+        moved = sensitivity.l1 if norm == 1 else sensitivity.l2_squared
+    else:
+        moved = positive(sensitivity, "sensitivity") ** norm
+    if moved.denominator != 1:
+        raise NotAllowed(
+            "whole numbers move by whole numbers, and this sensitivity does not: it belongs to a real answer, and"
+            " rounding that answer first would break the promise.",
+            instead='pass the answer as it is and say how fine it should be, for example step="0.01"',
+        )

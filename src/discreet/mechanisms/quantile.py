@@ -58,7 +58,7 @@ class _Slots:
 
 @dataclass(frozen=True, kw_only=True)
 class Quantile(Mechanism):
-    """The exponential mechanism over all points of a public grid, scored by how far their rank is off.
+    """The exponential mechanism over a public grid from the lower bound on, scored by how far the rank is off.
 
     Given    every record belongs to one person; values outside the bounds count as the nearest bound, NaN and
              missing ones as the lower.
@@ -91,6 +91,8 @@ class Quantile(Mechanism):
         neighbourhood(self.neighbours)
         low, high = interval(self.bounds)
         step = _billionth(high - low) if self.step is None else positive(self.step, "step")
+        if step > high - low:
+            raise NotUnderstood("the step is wider than the bounds.", instead="leave step out, or take a finer one")
         if self.q.denominator > 10**6 or (high - low) / step > MOST:
             raise NotUnderstood(
                 "q takes up to six decimals, and the grid up to 2^50 points.",
@@ -186,8 +188,8 @@ class QuantileError:
 
     def describe(self) -> str:
         return (
-            f"The released value is on a grid of {show(self.quantile.step)}, and 95 % of the time"
-            f" its rank is off by less than {show(self.rank())} more than any other's."
+            f"The released value is on a grid of {show(self.quantile.step)}, and 95 % of the time its rank is within"
+            f" {show(self.rank())} of the best that a point of the grid can have."
         )
 
 

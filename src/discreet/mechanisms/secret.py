@@ -25,6 +25,10 @@ def read(given: Any, *, missing: bool = False) -> NDArray[Any]:
 
     With missing=True a value that is not there (None, pandas' NA) reads as NaN.
     """
+    if type(given).__name__ == "MaskedArray":
+        raise NotUnderstood(
+            "a masked array hides values that would be read.", instead="pass x.compressed() or x.filled(0)"
+        )
     plain = isinstance(given, (list, tuple, int, float, Fraction, Decimal))
     try:
         array = np.array(given, object) if plain else np.asarray(given)
@@ -37,7 +41,7 @@ def read(given: Any, *, missing: bool = False) -> NDArray[Any]:
     if strange:
         raise NotUnderstood(
             f"exact answers are numbers or arrays of numbers, not {', '.join(strange)}.",
-            instead="pass an int, a float, a list or a numpy array of them, all rows of one length",
+            instead="pass a number, a list (of a dict: list(d.values())) or a numpy array, all rows of one length",
         )
     if array.dtype.kind == "i":
         return array.astype(np.int64, copy=False)
@@ -61,7 +65,10 @@ def row(given: Any, *, missing: bool = False) -> NDArray[Any]:
     """One row of numbers."""
     array = read(given, missing=missing)
     if array.ndim != 1:
-        raise NotUnderstood("this takes one row of numbers.", instead="pass a list, or an array of one dimension")
+        raise NotUnderstood(
+            "this takes one row of numbers.",
+            instead="pass a list with one number for each, or an array of one dimension",
+        )
     return array
 
 

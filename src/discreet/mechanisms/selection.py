@@ -23,7 +23,7 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Ball, Number, ball, nearest, positive, price, probability, show, whole
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
-from discreet.core.reach import Neighbours, neighbourhood
+from discreet.core.reach import Neighbours, Reach, neighbourhood
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.mechanisms.odds import Weights, gumbel_mean, one_sided_mean, two_sided_mean
 from discreet.mechanisms.scores import Scores
@@ -55,6 +55,11 @@ class Selection(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
+        if isinstance(self.sensitivity, Reach):
+            raise NotUnderstood(
+                "a choice takes the most that one person can move a single score, as a number.",
+                instead="write sensitivity=1 for counts",
+            )
         object.__setattr__(self, "sensitivity", positive(self.sensitivity, "sensitivity"))
         neighbourhood(self.neighbours)
         if not Fraction(1, 1 << 900) < self.rate < 1 << 900:
@@ -108,7 +113,11 @@ class Selection(Mechanism):
         return SelectionError(self)
 
     def probabilities(self, scores: Any) -> NDArray[np.float64]:
-        """The exact probability of each candidate to win."""
+        """The exact probability of each candidate to win.
+
+        One rigorous integral for each distinct score: with a hundred of them seconds, with NoisyMax a minute. The
+        expected gap (`.error.expected_gap`) takes one integral in all.
+        """
         gaps, counts, member = Scores(scores).groups()
         each = []
         for i in range(len(gaps)):
@@ -235,6 +244,10 @@ class TopK(Mechanism):
     def error(self) -> SelectionError:
         """The error of each choice among those left."""
         return self.choose.error
+
+    def describe(self) -> str:
+        protection, _, error = super().describe().partition(". ")
+        return f"{protection}. Of each of the {self.k} choices: {error[0].lower()}{error[1:]}"
 
     @property
     def neighbours(self) -> Neighbours:

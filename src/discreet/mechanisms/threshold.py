@@ -69,7 +69,9 @@ class _Keys(Mechanism):
 def _counts(exact: Any) -> Integers:
     counts = row(exact)
     if any(issubclass(kind, REAL) for kind in kinds(counts)):
-        raise NotUnderstood("a threshold reads how many people share each key.", instead="pass whole numbers")
+        raise NotUnderstood(
+            "a threshold reads how many people share each key.", instead="pass whole numbers: counts.astype(int)"
+        )
     return narrowest(counts)
 
 
@@ -81,25 +83,34 @@ class ThresholdError:
 
     def probability(self, units: int) -> float:
         """The exact probability that a key shared by so many people is published."""
-        if units <= 0:
+        if units == 0:
             return 0.0
+        units = whole(units, "units")
         return nearest(lambda: self.rule.enclose_probability(units))
 
-    @once
-    def halfway(self) -> float:
-        """The number of people at which a key is published half of the time, between two whole numbers."""
+    def least(self, probability: float) -> int:
+        """The least number of people whose key is published with at least this probability."""
         high = 1
-        while self.probability(high) < 0.5:
+        while self.probability(high) < probability:
             high *= 2
         low = high // 2
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self.probability(middle) < 0.5 else (low, middle)
-        before, after = self.probability(low), self.probability(high)
-        return low + (0.5 - before) / (after - before)
+            low, high = (middle, high) if self.probability(middle) < probability else (low, middle)
+        return high
+
+    @once
+    def halfway(self) -> float:
+        """The number of people at which a key is published half of the time, between two whole numbers."""
+        high = self.least(0.5)
+        before, after = self.probability(high - 1), self.probability(high)
+        return high - 1 + (0.5 - before) / (after - before)
 
     def describe(self) -> str:
-        return f"A key is named half of the time when {show(self.halfway)} people share it, and with fewer hardly ever."
+        often, rare = show(Fraction(self.least(0.5))), show(Fraction(self.least(0.01) - 1))
+        return (
+            f"A key is named more often than not when {often} people share it, once in a hundred times when {rare} do."
+        )
 
 
 class Threshold(_Keys):
