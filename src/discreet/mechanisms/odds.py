@@ -15,7 +15,14 @@ from flint import acb, arb
 
 from discreet.core.exact import Ball, ball
 
-__all__ = ["Weights", "gumbel_mean", "one_sided_mean", "two_sided_mean"]
+__all__ = [
+    "Weights",
+    "gumbel_chances",
+    "gumbel_mean",
+    "one_sided_chances",
+    "one_sided_mean",
+    "two_sided_mean",
+]
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,41 @@ def gumbel_mean(weights: Weights) -> Ball:
     """Σ v_j·m_j·r_j / Σ m_j·r_j."""
     each = [m * r for m, r in zip(weights.counts, weights.ratios, strict=True)]
     return sum((ball(v) * w for v, w in zip(weights.values, each, strict=True)), ball(0)) / sum(each, ball(0))
+
+
+def gumbel_chances(weights: Weights) -> list[Ball]:
+    """r_j / Σ m·r: the chance of one candidate of each gap."""
+    ratios = weights.ratios
+    everything = sum((m * r for m, r in zip(weights.counts, ratios, strict=True)), ball(0))
+    return [r / everything for r in ratios]
+
+
+def one_sided_chances(weights: Weights) -> list[Ball]:
+    """r_j·∫_0^1 Π_l (1 - r_l·t)^(m_l - [l = j]) dt for every gap at once.
+
+    Because  the integrand is a polynomial of degree n - 1, which the Gauss-Legendre rule with n/2 nodes integrates
+             without error; the nodes and their weights are balls.
+    """
+    ratios, counts = weights.ratios, weights.counts
+    nodes = (sum(counts) + 1) // 2
+    found = [ball(0)] * len(ratios)
+    for k in range(nodes):
+        place, share = arb.legendre_p_root(nodes, k, weight=True)
+        below = [1 - r * (1 + place) / 2 for r in ratios]
+        for j, value in enumerate(_leave_one_out(below, counts)):
+            found[j] += share / 2 * value
+    return [r * value for r, value in zip(ratios, found, strict=True)]
+
+
+def _leave_one_out(below: list[Any], counts: list[int]) -> list[Any]:
+    """below_j^(m_j - 1)·Π_{l≠j} below_l^m_l for every j, without dividing by anything that may be zero."""
+    before, after = [below[0] ** 0], [below[0] ** 0]
+    for value, count in zip(below, counts, strict=True):
+        before.append(before[-1] * value**count)
+    for value, count in zip(reversed(below), reversed(counts), strict=True):
+        after.append(after[-1] * value**count)
+    after.reverse()
+    return [value ** (m - 1) * before[j] * after[j + 1] for j, (value, m) in enumerate(zip(below, counts, strict=True))]
 
 
 def one_sided_mean(weights: Weights) -> Ball:
@@ -62,17 +104,8 @@ def _one_sided(weights: Weights, factor: Ball) -> Ball:
 
 
 def _others(below: list[Any], counts: list[int], parts: list[Ball]) -> Any:
-    """Σ_j parts_j·below_j^(m_j - 1)·Π_{l≠j} below_l^m_l, without dividing by anything that may be zero."""
-    before, after = [acb(1)], [acb(1)]
-    for value, count in zip(below, counts, strict=True):
-        before.append(before[-1] * value**count)
-    for value, count in zip(reversed(below), reversed(counts), strict=True):
-        after.append(after[-1] * value**count)
-    after.reverse()
-    total = acb(0)
-    for j, part in enumerate(parts):
-        total += part * below[j] ** (counts[j] - 1) * before[j] * after[j + 1]
-    return total
+    """Σ_j parts_j·below_j^(m_j - 1)·Π_{l≠j} below_l^m_l."""
+    return sum((part * rest for part, rest in zip(parts, _leave_one_out(below, counts), strict=True)), acb(0))
 
 
 def _real(integrand: Any, low: Ball, high: Ball) -> Ball:

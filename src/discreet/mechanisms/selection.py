@@ -20,12 +20,19 @@ from numpy.typing import NDArray
 
 from discreet.core.choice import GUMBEL, NEVER, ONE_SIDED, TWO_SIDED, Jitter, race
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Ball, Number, ball, nearest, positive, price, probability, show, whole
+from discreet.core.exact import Ball, Number, ball, nearest, positive, precision, price, probability, show, whole
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours, Reach, neighbourhood
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.mechanisms.odds import Weights, gumbel_mean, one_sided_mean, two_sided_mean
+from discreet.mechanisms.odds import (
+    Weights,
+    gumbel_chances,
+    gumbel_mean,
+    one_sided_chances,
+    one_sided_mean,
+    two_sided_mean,
+)
 from discreet.mechanisms.scores import Scores
 
 __all__ = ["Exponential", "NoisyMax", "PermuteAndFlip", "Selection", "SelectionError", "TopK"]
@@ -115,16 +122,19 @@ class Selection(Mechanism):
     def probabilities(self, scores: Any) -> NDArray[np.float64]:
         """The exact probability of each candidate to win.
 
-        One rigorous integral for each distinct score: with a hundred of them seconds, with NoisyMax a minute. The
-        expected gap (`.error.expected_gap`) takes one integral in all.
+        For NoisyMax that is one rigorous integral for each distinct score, a minute for a hundred of them; the expected
+        gap (`.error.expected_gap`) takes one integral in all.
         """
         gaps, counts, member = Scores(scores).groups()
-        each = []
-        for i in range(len(gaps)):
-            values = [Fraction(int(i == j), counts[i]) for j in range(len(gaps))]
-            weights = Weights(self.rate, gaps, counts, values)
-            each.append(nearest(lambda weights=weights: self.mean(weights)))  # type: ignore[misc]
+        with precision(256):
+            each = [float(chance.mid()) for chance in self.chances(Weights(self.rate, gaps, counts, gaps))]
         return np.array([*each, 0.0])[member]
+
+    def chances(self, weights: Weights) -> list[Ball]:
+        """The chance of one candidate of each gap: one integral for each."""
+        gaps, counts = weights.gaps, weights.counts
+        values = [[Fraction(int(i == j), counts[i]) for j in range(len(gaps))] for i in range(len(gaps))]
+        return [self.mean(Weights(weights.rate, gaps, counts, each)) for each in values]
 
     def top(self, k: int) -> TopK:
         """The k best, one after the other; the loss is k times as large."""
@@ -176,6 +186,9 @@ class Exponential(Selection):
     def mean(self, weights: Weights) -> Ball:
         return gumbel_mean(weights)
 
+    def chances(self, weights: Weights) -> list[Ball]:
+        return gumbel_chances(weights)
+
     def tail(self, gap: float) -> float:
         return math.exp(-gap)
 
@@ -210,6 +223,9 @@ class PermuteAndFlip(Selection):
 
     def mean(self, weights: Weights) -> Ball:
         return one_sided_mean(weights)
+
+    def chances(self, weights: Weights) -> list[Ball]:
+        return one_sided_chances(weights) if sum(weights.counts) <= 4000 else super().chances(weights)
 
     def tail(self, gap: float) -> float:
         return math.exp(-gap)
