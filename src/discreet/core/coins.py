@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from flint import arb
 from numpy.typing import NDArray
 
@@ -54,6 +53,9 @@ class _Stream:
         self.birth = birth
         self.process = os.getpid()
         self.left = System.LIFETIME
+        # Imported at the first draw: it takes a tenth of the time that importing discreet takes.
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415
+
         key = os.urandom(48)
         self._cipher = Cipher(algorithms.AES(key[:32]), modes.CTR(key[32:])).encryptor()
 
