@@ -46,14 +46,12 @@ class _Slots:
         index = np.arange(n)
         first = np.maximum.accumulate(np.where(inner != fence[:-2], index, 0))
         final = inner != fence[2:]
-        start, width, miss = (np.empty(2 * n + 1, np.int64) for _ in range(3))
+        start, width, less, more = (np.empty(2 * n + 1, np.int64) for _ in range(4))
         start[0::2], width[0::2] = fence[:-1] + 1, np.maximum(np.diff(fence) - 1, 0)
         start[1::2], width[1::2] = inner, final
-        less, more = np.empty(2 * n + 1, np.int64), np.empty(2 * n + 1, np.int64)
         less[0::2], more[0::2] = np.arange(n + 1), n - np.arange(n + 1)
         less[1::2], more[1::2] = first, n - 1 - index
-        miss = np.abs((q.denominator - q.numerator) * less - q.numerator * more)
-        return cls(start, width, miss)
+        return cls(start, width, np.abs((q.denominator - q.numerator) * less - q.numerator * more))
 
 
 @dataclass(frozen=True, kw_only=True)
