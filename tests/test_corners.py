@@ -88,6 +88,35 @@ def test_confidence_next_to_one() -> None:
     assert r <= law.radius(nines, cells=10**6)
 
 
+def test_chances_next_to_nothing_are_still_right() -> None:
+    """Two candidates one apart: the chance of the lower one in closed form, down to the smallest floats."""
+    for epsilon in (10, 900, 1400):
+        x = mpmath.mpf(epsilon) / 2
+        for kind, chance in (
+            (dp.NoisyMax, mpmath.exp(-x) * (1 + x / 2) / 2),
+            (dp.Exponential, 1 / (1 + mpmath.exp(x))),
+            (dp.PermuteAndFlip, mpmath.exp(-x) / 2),
+        ):
+            assert kind(epsilon=epsilon, sensitivity=1).probabilities([0, 1])[0] == pytest.approx(
+                float(chance), rel=1e-12
+            )
+
+
+def test_utility_theorems_next_to_certainty() -> None:
+    nines = "0." + "9" * 400
+    exact = 2 * (math.log(10) + 400 * math.log(10))
+    assert dp.Exponential(epsilon=1, sensitivity=1).error.gap(10, nines) == pytest.approx(exact, rel=1e-9)
+    assert dp.Quantile(epsilon=1, q="0.5", bounds=(0, 1)).error.rank(nines) > 900
+
+
+def test_promises_next_to_nothing() -> None:
+    for delta in (1 - Fraction(1, 2**52), 1 - Fraction(1, 2**300), Fraction("0.9999")):
+        assert dp.Gaussian(epsilon=1, delta=delta, sensitivity=1).curve(1) <= delta
+    assert dp.Loss(rho="1e-400").delta(1) < Fraction("1e-100")
+    assert dp.Loss(rho="1e-300").delta("1e50") < Fraction("1e-100")
+    assert "hundred" not in dp.Threshold(epsilon=1, delta="0.166").describe()
+
+
 def test_children_forked_while_threads_compute_can_compute() -> None:
     """The lock on the working precision is held across a fork, never left shut in a child."""
     stop = threading.Event()
@@ -209,6 +238,9 @@ def test_infinite_scores_mean_what_they_say() -> None:
             ([math.nan, -math.inf], {0, 1}),
             ([10**30, math.nan, Fraction(10**30)], {0, 2}),
             ([10**30, math.inf, Decimal("Infinity")], {1, 2}),
+            ([0, 10**400], {1}),
+            ([math.nan, 10**400], {1}),
+            ([most, -most, 1], {0}),
         ):
             for given in (scores, np.array(scores, float) if all(isinstance(s, float) for s in scores) else scores):
                 assert {m.release(given) for _ in range(60)} == winners  # a fair coin misses a side with 2^-59
@@ -243,6 +275,11 @@ def test_more_wrong_things_are_refused() -> None:
         lambda: laplace.loss.epsilon(delta=1),
         lambda: dp.Gaussian(epsilon=1, delta="1e-5000", sensitivity=1),
         lambda: laplace.error.radius(1),
+        lambda: dp.compose(laplace, laplace).release(np.array(3)),
+        lambda: dp.Laplace(epsilon=1, sensitivity=dp.sensitivity.count(), neighbours=np.array([1, 2])),
+        lambda: dp.Loss(rho=1, approximate=5),
+        lambda: dp.Loss(rho=1, approximate=(1,)),
+        lambda: False * laplace.loss,
     ):
         with pytest.raises(dp.NotUnderstood):
             build()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.conversion import zcdp_of
+from discreet.core.exact import log
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.reach import Reach
 
@@ -32,11 +33,10 @@ def gaussian_scale_squared(epsilon: Fraction, delta: Fraction, l2_squared: Fract
     def private(scale_squared: Fraction) -> bool:
         return DiscreteGaussian(scale_squared).delta(epsilon, reach) <= delta
 
-    if l2_squared >= 2 or safe > 1 << 14:
+    if l2_squared >= 2 or safe > 1 << 14 or delta > Fraction(99, 100):
         found = _bisect(private, safe)
     else:
-        log_delta = math.log(delta.numerator) - math.log(delta.denominator)
-        found = min(safe, Fraction(_last_failure(float(epsilon), log_delta, float(safe))))
+        found = min(safe, Fraction(_last_failure(float(epsilon), log(delta), float(safe))))
     more = Fraction(1, 1 << 44)
     while not private(found):
         found, more = found * (1 + more), 2 * more

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.core.exact import Ball, ball, ceiling, floor, share
+from discreet.core.exact import Ball, ball, ceiling, floor, log, share
 
 __all__ = ["delta_of_pure", "delta_of_zcdp", "epsilon_of_pure", "epsilon_of_zcdp", "group_delta", "zcdp_of"]
 
@@ -29,12 +29,12 @@ def epsilon_of_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
     """The least ε such that ρ-zCDP gives (ε, δ)-privacy, from above: the tight conversion."""
     if rho == 0:
         return Fraction(0)
-    log_delta = _log(delta)
+    log_delta = log(delta)
 
     def bound(b: float) -> float:
         return float(rho) * (1 + b) + (-log_delta - math.log1p(b)) / b + math.log(b) - math.log1p(b)
 
-    order = _best_order(bound, _log(rho), math.log(1 - log_delta))
+    order = _best_order(bound, log(rho), math.log(1 - log_delta))
 
     def exact() -> Ball:
         a = ball(order)
@@ -46,12 +46,12 @@ def epsilon_of_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
 @lru_cache(maxsize=4096)
 def zcdp_of(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The most ρ that fits a promise of (ε, δ), from below."""
-    log_delta = _log(delta)
+    log_delta = log(delta)
 
     def bound(b: float) -> float:
         return -(float(epsilon) + (log_delta + math.log1p(b)) / b - math.log(b) + math.log1p(b)) / (1 + b)
 
-    guess = 2 * _log(epsilon) - math.log(4 * (-log_delta + float(epsilon)))
+    guess = 2 * log(epsilon) - math.log(4 * (-log_delta + float(epsilon)))
     order = _best_order(bound, guess, math.log(1 - log_delta))
 
     def exact() -> Ball:
@@ -70,7 +70,7 @@ def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> Fraction:
     def bound(b: float) -> float:
         return b * ((1 + b) * float(rho) - float(epsilon)) + b * math.log(b) - (1 + b) * math.log1p(b)
 
-    order = _best_order(bound, _log(rho), _log(1 + (epsilon - rho) ** 2 / (4 * rho)))
+    order = _best_order(bound, log(rho), log(1 + (epsilon - rho) ** 2 / (4 * rho)))
 
     def exact() -> Ball:
         a = ball(order)
@@ -84,7 +84,7 @@ def _best_order(bound: Callable[[float], float], log_rho: float, log_size: float
 
     The guess is b² = ln(1/δ)/ρ, and comes as two logarithms.
     """
-    middle = 0.5 * (log_size - log_rho)
+    middle = max(-300.0, min(300.0, 0.5 * (log_size - log_rho)))  # any order is sound
     low, high = middle - 6.0, middle + 6.0
     ratio = (math.sqrt(5) - 1) / 2
     left, right = high - ratio * (high - low), low + ratio * (high - low)
@@ -99,11 +99,6 @@ def _best_order(bound: Callable[[float], float], log_rho: float, log_size: float
             right = low + ratio * (high - low)
             at_right = bound(math.exp(right))
     return 1 + Fraction(math.exp((low + high) / 2))
-
-
-def _log(value: Fraction) -> float:
-    """ln of a positive rational, also where it is too small for a float."""
-    return math.log(value.numerator) - math.log(value.denominator)
 
 
 # ── pure ─────────────────────────────────────────────────────────────────────────────────────────────────────

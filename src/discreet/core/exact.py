@@ -10,6 +10,7 @@ Two tools for the whole project:
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -30,7 +31,9 @@ __all__ = [
     "ceiling",
     "floor",
     "interval",
+    "log",
     "nearest",
+    "nearest_all",
     "number",
     "positive",
     "precision",
@@ -83,6 +86,11 @@ def number(value: object, name: str) -> Fraction:
     if abs(read) > LARGEST:
         raise NotUnderstood(f"{name} is beyond reason.", instead=f"for example {_example(name)}")
     return read
+
+
+def log(value: Fraction) -> float:
+    """ln of a positive rational, also where it is too small or too large for a float."""
+    return math.log(value.numerator) - math.log(value.denominator)
 
 
 def _number(value: object) -> Fraction | None:
@@ -228,7 +236,21 @@ def _end(enclosure: Ball, side: int) -> Fraction:
 
 def nearest(compute: Callable[[], Ball]) -> float:
     """The true value as a float, within one unit in the last place."""
-    return float(_narrow(compute, 128).mid())
+    return nearest_all(lambda: [compute()])[0]
+
+
+def nearest_all(compute: Callable[[], list[Ball]]) -> list[float]:
+    """Several values as floats, each within one unit in the last place, or zero where it is too small for one."""
+    bits = 128
+    while True:
+        with precision(bits):
+            found = compute()
+            small = arb(2) ** -1100
+            if bits > 1 << 13 or all(
+                each.rel_accuracy_bits() >= 60 or each.is_exact() or abs(each) < small for each in found
+            ):
+                return [float(each.mid()) for each in found]
+        bits *= 2
 
 
 def _narrow(compute: Callable[[], Ball], bits: int, wanted: int = 60) -> Ball:

@@ -64,6 +64,8 @@ class Loss:
             raise NotUnderstood("a loss must state something.", instead='write Loss(pure="0.5") or Loss(rho="0.125")')
         approximate = self.approximate
         if approximate is not None:
+            if not isinstance(approximate, tuple) or len(approximate) != 2:
+                raise NotUnderstood("approximate is a pair.", instead='write approximate=("0.5", "1e-6")')
             approximate = (_amount(approximate[0], "epsilon"), min(Fraction(1), _amount(approximate[1], "delta")))
         elif pure is not None:
             approximate = (pure, event)
@@ -82,7 +84,7 @@ class Loss:
 
     def __radd__(self, other: int) -> Loss:
         """So that sum(losses) works."""
-        return self if other == 0 else NotImplemented
+        return self if type(other) is int and other == 0 else NotImplemented
 
     def _join(self, other: Loss, by: Callable[[Fraction, Fraction], Fraction]) -> Loss:
         mine, theirs = self.approximate, other.approximate
@@ -95,7 +97,7 @@ class Loss:
 
     def __rmul__(self, times: int) -> Loss:
         """The same mechanism so many times."""
-        if times == 0:
+        if type(times) is int and times == 0:
             return Loss.ZERO
         n = whole(times, "times")
         return Loss(

@@ -119,7 +119,8 @@ class _Several(Mechanism):
 
     def release(self, exact: Sequence[Any], coins: Coins = SYSTEM) -> tuple[Any, ...]:
         """One exact answer for each part, in order; one release for each."""
-        if not isinstance(exact, (list, tuple, np.ndarray)) or len(exact) != len(self.parts):
+        row = isinstance(exact, (list, tuple)) or (isinstance(exact, np.ndarray) and exact.ndim > 0)
+        if not row or len(exact) != len(self.parts):
             raise NotUnderstood(
                 f"{len(self.parts)} mechanisms need {len(self.parts)} exact answers, in order.",
                 instead="pass a list with one exact answer for each part",

@@ -51,7 +51,7 @@ class Reach:
 
     def under(self, neighbours: str | None) -> Reach:
         """Itself, unless it was stated for other neighbours than these."""
-        if neighbours not in (None, self.neighbours):
+        if neighbours is not None and neighbourhood(neighbours) != self.neighbours:
             raise NotUnderstood(
                 f'the sensitivity was stated for "{self.neighbours}" neighbours, not for "{neighbours}".',
                 instead="state it for the neighbours you mean, or leave neighbours= out",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.core.choice import GUMBEL, NEVER, race
 from discreet.core.coins import SYSTEM, Coins, Uniform, whole_part
-from discreet.core.exact import Ball, Number, ball, interval, positive, precision, price, probability, show
+from discreet.core.exact import Ball, Number, ball, interval, log, positive, precision, price, probability, show
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
@@ -164,7 +164,7 @@ class QuantileError:
         """
         sure = probability(confidence, "confidence")
         rate = float(self.quantile._rate * self.quantile.q.denominator)
-        return (math.log(self.quantile._last + 1) - math.log(1 - sure)) / rate
+        return (math.log(self.quantile._last + 1) - log(1 - sure)) / rate
 
     def expected_gap(self, values: Any) -> float:
         """The exact mean of |rank error|, for these values."""

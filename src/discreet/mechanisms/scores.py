@@ -72,7 +72,8 @@ class Scores:
         if values.dtype.kind == "f":
             with np.errstate(over="ignore"):
                 return np.asarray(values - self.best)
-        return np.array([to_float(value - self.best) for value in values], np.float64)
+        lost = -math.inf
+        return np.array([lost if value == lost else to_float(value - self.best) for value in values], np.float64)
 
     def without(self, index: int) -> Scores:
         """The other candidates."""

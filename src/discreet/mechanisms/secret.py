@@ -88,7 +88,7 @@ def rational(value: Any, *, nan: Fraction, far: Fraction) -> Fraction:
     if isinstance(value, Decimal):
         if value.is_nan():
             return nan
-        if not value or value.adjusted() < -400:
+        if not value or value.adjusted() < -5000:
             return Fraction(0)
         if value.is_infinite() or value.adjusted() > 400:
             return far if value > 0 else -far
@@ -105,4 +105,4 @@ def to_float(value: Fraction) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf

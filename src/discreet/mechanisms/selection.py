@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.core.choice import GUMBEL, NEVER, ONE_SIDED, TWO_SIDED, Jitter, race
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Ball, Number, ball, nearest, positive, precision, price, probability, show, whole
+from discreet.core.exact import Ball, Number, ball, log, nearest, nearest_all, positive, price, probability, show, whole
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours, Reach, neighbourhood
@@ -89,8 +89,8 @@ class Selection(Mechanism):
         """The exact mean of a value of the winner."""
 
     @abstractmethod
-    def tail(self, gap: float) -> float:
-        """A bound, per candidate, on the probability that one so far behind (in units of 1/rate) wins."""
+    def log_tail(self, gap: float) -> float:
+        """ln of a bound, per candidate, on the probability that one so far behind (in units of 1/rate) wins."""
 
     @property
     def rate(self) -> Fraction:
@@ -126,8 +126,7 @@ class Selection(Mechanism):
         gap (`.error.expected_gap`) takes one integral in all.
         """
         gaps, counts, member = Scores(scores).groups()
-        with precision(256):
-            each = [float(chance.mid()) for chance in self.chances(Weights(self.rate, gaps, counts, gaps))]
+        each = nearest_all(lambda: self.chances(Weights(self.rate, gaps, counts, gaps)))
         return np.array([*each, 0.0])[member]
 
     def chances(self, weights: Weights) -> list[Ball]:
@@ -157,18 +156,18 @@ class SelectionError:
     def gap(self, candidates: int, confidence: Number = 0.95, *, best: int = 1) -> float:
         """With this confidence the winner's score is less than this below the best, whatever the scores.
 
-        Because  the utility theorem: a candidate that is x/rate behind wins with probability at most tail(x)/best
+        Because  the utility theorem: a candidate that is x/rate behind wins with probability at most e^log_tail(x)/best
                  where `best` candidates share the best score; there are fewer than `candidates` of them. For the
                  exponential mechanism that is (ln(candidates/best) + ln(1/(1 - confidence)))/rate.
         """
         n, top = whole(candidates, "candidates"), whole(best, "best")
-        allowed = float(1 - probability(confidence, "confidence"))
+        allowed = log(1 - probability(confidence, "confidence")) - math.log(n / top)
         low, high = 0.0, 1.0
-        while n / top * self.selection.tail(high) > allowed:
+        while self.selection.log_tail(high) > allowed:
             high *= 2
         for _ in range(100):
             middle = (low + high) / 2
-            low, high = (middle, high) if n / top * self.selection.tail(middle) > allowed else (low, middle)
+            low, high = (middle, high) if self.selection.log_tail(middle) > allowed else (low, middle)
         return high / float(self.selection.rate)
 
     def describe(self) -> str:
@@ -189,8 +188,8 @@ class Exponential(Selection):
     def chances(self, weights: Weights) -> list[Ball]:
         return gumbel_chances(weights)
 
-    def tail(self, gap: float) -> float:
-        return math.exp(-gap)
+    def log_tail(self, gap: float) -> float:
+        return -gap
 
     @property
     def loss(self) -> Loss:
@@ -206,9 +205,9 @@ class NoisyMax(Selection):
     def mean(self, weights: Weights) -> Ball:
         return two_sided_mean(weights)
 
-    def tail(self, gap: float) -> float:
+    def log_tail(self, gap: float) -> float:
         """P(L - L' >= x) for two Laplace variables: e^(-x)·(1 + x/2)/2."""
-        return math.exp(-gap) * (1 + gap / 2) / 2
+        return -gap + math.log1p(gap / 2) - math.log(2)
 
 
 class PermuteAndFlip(Selection):
@@ -227,8 +226,8 @@ class PermuteAndFlip(Selection):
     def chances(self, weights: Weights) -> list[Ball]:
         return one_sided_chances(weights) if sum(weights.counts) <= 4000 else super().chances(weights)
 
-    def tail(self, gap: float) -> float:
-        return math.exp(-gap)
+    def log_tail(self, gap: float) -> float:
+        return -gap
 
 
 @dataclass(frozen=True, kw_only=True)

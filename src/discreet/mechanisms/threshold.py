@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.calibration import gaussian_scale_squared
 from discreet.core.coins import SYSTEM, Coins, Uniform
-from discreet.core.exact import Ball, Number, ball, nearest, precision, price, probability, share, show, whole
+from discreet.core.exact import Ball, Number, ball, log, nearest, precision, price, probability, share, show, whole
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.law import Integers, narrowest, plus
 from discreet.core.loss import Loss
@@ -107,10 +107,9 @@ class ThresholdError:
         return high - 1 + (0.5 - before) / (after - before)
 
     def describe(self) -> str:
-        often, rare = show(Fraction(self.least(0.5))), show(Fraction(self.least(0.01) - 1))
-        return (
-            f"A key is named more often than not when {often} people share it, once in a hundred times when {rare} do."
-        )
+        often, rare = show(Fraction(self.least(0.5))), self.least(0.01) - 1
+        said = f"A key is named more often than not when {often} or more people share it"
+        return f"{said}, and at most once in a hundred times when {show(Fraction(rare))} do." if rare else f"{said}."
 
 
 class Threshold(_Keys):
@@ -185,7 +184,7 @@ class Threshold(_Keys):
     def _ratio(self) -> float:
         """ln(δ/(e^ε - 1)) of one key."""
         e, d = self._each
-        return math.log(d.numerator) - math.log(d.denominator) - float(e) - math.log(-math.expm1(-float(e)))
+        return log(d) - float(e) - math.log(-math.expm1(-float(e)))
 
     @once
     def _near(self) -> float:
