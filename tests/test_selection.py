@@ -78,6 +78,10 @@ def test_the_utility_theorem_holds(kind: type) -> None:
             gap = m.error.gap(n, confidence)
             exact = m.probabilities([Fraction(gap), *[Fraction(0)] * (n - 1)])
             assert 1 - exact[0] <= 1 - confidence + 1e-9
+            for best in (2, 5):  # several share the best score
+                gap = m.error.gap(n + best, confidence, best=best)
+                exact = m.probabilities([Fraction(gap)] * best + [Fraction(0)] * n)
+                assert exact[best:].sum() <= 1 - confidence + 1e-9
     for four in (2 * (math.log(4) + 3),):  # the notes' four nationalities: 8.77/ε with probability 1 - e^-3, not 6.8/ε
         assert Exponential(epsilon=1, sensitivity=1).error.gap(4, 1 - math.exp(-3)) == pytest.approx(four, rel=1e-9)
         assert round(four, 2) == 8.77

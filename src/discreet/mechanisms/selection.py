@@ -89,8 +89,8 @@ class Selection(Mechanism):
         """The exact mean of a value of the winner."""
 
     @abstractmethod
-    def log_tail(self, gap: float) -> float:
-        """ln of a bound, per candidate, on the probability that one so far behind (in units of 1/rate) wins."""
+    def log_tail(self, gap: float, best: int) -> float:
+        """ln of a bound on the probability that a candidate so far behind (in units of 1/rate) `best` others wins."""
 
     @property
     def rate(self) -> Fraction:
@@ -156,18 +156,19 @@ class SelectionError:
     def gap(self, candidates: int, confidence: Number = 0.95, *, best: int = 1) -> float:
         """With this confidence the winner's score is less than this below the best, whatever the scores.
 
-        Because  the utility theorem: a candidate that is x/rate behind wins with probability at most e^log_tail(x)/best
-                 where `best` candidates share the best score; there are fewer than `candidates` of them. For the
-                 exponential mechanism that is (ln(candidates/best) + ln(1/(1 - confidence)))/rate.
+        Because  the utility theorem: a candidate that is x/rate behind wins with probability at most e^log_tail(x),
+                 where `best` candidates share the best score, and there are fewer than `candidates` of them. For the
+                 exponential mechanism that is (ln(candidates/best) + ln(1/(1 - confidence)))/rate, and for
+                 permute-and-flip too, whose error never exceeds it in distribution (McKenna and Sheldon 2020).
         """
         n, top = whole(candidates, "candidates"), whole(best, "best")
-        allowed = log(1 - probability(confidence, "confidence")) - math.log(n / top)
+        allowed = log(1 - probability(confidence, "confidence")) - math.log(n)
         low, high = 0.0, 1.0
-        while self.selection.log_tail(high) > allowed:
+        while self.selection.log_tail(high, top) > allowed:
             high *= 2
         for _ in range(100):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.selection.log_tail(middle) > allowed else (low, middle)
+            low, high = (middle, high) if self.selection.log_tail(middle, top) > allowed else (low, middle)
         return high / float(self.selection.rate)
 
     def describe(self) -> str:
@@ -188,8 +189,8 @@ class Exponential(Selection):
     def chances(self, weights: Weights) -> list[Ball]:
         return gumbel_chances(weights)
 
-    def log_tail(self, gap: float) -> float:
-        return -gap
+    def log_tail(self, gap: float, best: int) -> float:
+        return -gap - math.log(best)
 
     @property
     def loss(self) -> Loss:
@@ -205,8 +206,8 @@ class NoisyMax(Selection):
     def mean(self, weights: Weights) -> Ball:
         return two_sided_mean(weights)
 
-    def log_tail(self, gap: float) -> float:
-        """P(L - L' >= x) for two Laplace variables: e^(-x)·(1 + x/2)/2."""
+    def log_tail(self, gap: float, best: int) -> float:
+        """P(L - L' >= x) for two Laplace variables: e^(-x)·(1 + x/2)/2. No credit is taken for several best."""
         return -gap + math.log1p(gap / 2) - math.log(2)
 
 
@@ -226,8 +227,8 @@ class PermuteAndFlip(Selection):
     def chances(self, weights: Weights) -> list[Ball]:
         return one_sided_chances(weights) if sum(weights.counts) <= 4000 else super().chances(weights)
 
-    def log_tail(self, gap: float) -> float:
-        return -gap
+    def log_tail(self, gap: float, best: int) -> float:
+        return -gap - math.log(best)
 
 
 @dataclass(frozen=True, kw_only=True)
