@@ -17,8 +17,9 @@ MAY_IMPORT = {
     "core": {"errors", "core"},
     "accounting": {"errors", "core", "accounting"},
     "mechanisms": {"errors", "core", "accounting", "mechanisms"},
+    "ledger": {"errors", "core", "accounting", "ledger"},
 }
-OUTSIDE = {"numpy", "cryptography", "flint"}
+OUTSIDE = {"numpy", "cryptography", "flint", "psycopg"}
 
 
 def imports(path: Path) -> set[str]:

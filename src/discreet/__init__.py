@@ -20,6 +20,7 @@ from discreet.errors import (
     NotYours,
     Refusal,
 )
+from discreet.ledger.ledger import Ledger
 from discreet.mechanisms import sensitivity
 from discreet.mechanisms.noise import Gaussian, Laplace, Noise
 from discreet.mechanisms.quantile import Quantile
@@ -34,6 +35,7 @@ __all__ = [
     "Gaussian",
     "GaussianThreshold",
     "Laplace",
+    "Ledger",
     "LedgerCorrupt",
     "Loss",
     "Mechanism",

@@ -17,6 +17,7 @@ from discreet.core.law import Integers, Law, narrowest
 from discreet.core.loss import Loss
 from discreet.core.once import once
 from discreet.core.reach import Reach
+from discreet.core.record import recorded
 from discreet.core.table import HalfGaussian
 from discreet.core.theta import above, mean_size, moment, total, weight
 
@@ -27,6 +28,7 @@ WIDEST = 44  # bits of a block that still leave enough of a word, and of a float
 NEAR = 2.0**-44  # bound on the error of an acceptance probability in floats
 
 
+@recorded("gaussian law/1")
 @dataclass(frozen=True)
 class DiscreteGaussian(Law):
     """P(X = k) proportional to e^(-k²/(2·scale²)), on all integers. The variance is scale², or a hair less."""

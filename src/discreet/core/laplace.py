@@ -15,6 +15,7 @@ from discreet.core.law import Integers, Law, narrowest
 from discreet.core.loss import Loss
 from discreet.core.once import once
 from discreet.core.reach import Reach
+from discreet.core.record import recorded
 
 __all__ = ["DiscreteLaplace"]
 
@@ -24,6 +25,7 @@ FINE = 2.0**-45  # bound on the error of the float path, in units of the scale; 
 LARGEST = 1 << 41  # scales above this leave the float path nothing to decide
 
 
+@recorded("laplace law/1")
 @dataclass(frozen=True)
 class DiscreteLaplace(Law):
     """P(X = k) proportional to e^(-|k|/scale), on all integers."""

@@ -20,11 +20,14 @@ from discreet.core.conversion import (
     zcdp_of,
 )
 from discreet.core.exact import Number, number, price, probability, show, whole
+from discreet.core.once import once
+from discreet.core.record import recorded
 from discreet.errors import NotAllowed, NotUnderstood
 
 __all__ = ["Budget", "Loss"]
 
 
+@recorded("loss/1")
 @dataclass(frozen=True, kw_only=True)
 class Loss:
     """What can be revealed about one person, outside one event of probability `event`.
@@ -188,6 +191,7 @@ def _amount(value: object, name: str) -> Fraction:
 Loss.ZERO = Loss(pure=Fraction(0))
 
 
+@recorded("budget/1")
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """The most that may ever be revealed about one person: (ε, δ), or pure ε when δ is left out.
@@ -221,7 +225,7 @@ class Budget:
         object.__setattr__(self, "delta", delta)
         object.__setattr__(self, "events", events)
 
-    @property
+    @once
     def rho(self) -> Fraction:
         """The ρ that this promise buys, from below; zero for a pure budget."""
         if self.delta is None or self.events is None or self.events == self.delta:

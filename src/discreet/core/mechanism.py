@@ -23,6 +23,7 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, number
 from discreet.core.loss import Loss
 from discreet.core.reach import Neighbours
+from discreet.core.record import recorded
 from discreet.errors import NotAllowed, NotUnderstood
 
 __all__ = ["Composition", "Error", "Mechanism", "Parallel", "Then", "compose", "parallel"]
@@ -140,6 +141,7 @@ class _Several(Mechanism):
         return self.parts[0].unit
 
 
+@recorded("composition/1")
 @dataclass(frozen=True)
 class Composition(_Several):
     """Several mechanisms on the same people: losses add."""
@@ -152,6 +154,7 @@ class Composition(_Several):
         return reduce(lambda total, part: total + part.loss, self.parts[1:], self.parts[0].loss)
 
 
+@recorded("parallel/1")
 @dataclass(frozen=True)
 class Parallel(_Several):
     """Several mechanisms on disjoint people: each person meets one of them, so the largest loss counts."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, get_args
 
 from discreet.core.exact import Number, positive, show
+from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 
 __all__ = ["Neighbours", "Reach", "neighbourhood"]
@@ -25,6 +26,7 @@ def neighbourhood(value: object) -> Neighbours:
     return value  # type: ignore[return-value]
 
 
+@recorded("reach/1")
 @dataclass(frozen=True, kw_only=True)
 class Reach:
     """The most that one person can change a vector of exact answers, in two norms that hold at once.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.law import Integers, narrowest
+from discreet.core.record import recorded
 from discreet.errors import NotAllowed
 from discreet.mechanisms.secret import REAL, kinds, rational, read, to_float
 
@@ -23,6 +24,7 @@ FAR = Fraction(1 << 1000)
 ZERO, HALF = Fraction(0), Fraction(1, 2)
 
 
+@recorded("grid/1")
 @dataclass(frozen=True, kw_only=True)
 class Grid:
     """Multiples of `step`, for up to `cells` real answers at once. With cells=0 it reads whole numbers only."""

@@ -16,6 +16,7 @@ from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
 from discreet.core.reach import Neighbours, Reach, neighbourhood
+from discreet.core.record import recorded
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.mechanisms.grid import WHOLE, Grid
 
@@ -53,6 +54,7 @@ class NoiseError:
         return f"With {self.law}{unit}, a released number is within ±{radius} of the exact one 95 % of the time."
 
 
+@recorded("noise/1")
 @dataclass(frozen=True, kw_only=True)
 class Noise(Mechanism):
     """Adds independent noise to whole numbers of steps on a public grid.

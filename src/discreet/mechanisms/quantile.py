@@ -17,6 +17,7 @@ from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
 from discreet.core.reach import Neighbours, neighbourhood
+from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.mechanisms.secret import rational, row, to_float
 
@@ -54,6 +55,7 @@ class _Slots:
         return cls(start, width, np.abs((q.denominator - q.numerator) * less - q.numerator * more))
 
 
+@recorded("quantile/1")
 @dataclass(frozen=True, kw_only=True)
 class Quantile(Mechanism):
     """The exponential mechanism over a public grid from the lower bound on, scored by how far the rank is off.

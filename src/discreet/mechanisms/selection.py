@@ -24,6 +24,7 @@ from discreet.core.exact import Ball, Number, ball, log, nearest, nearest_all, p
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours, Reach, neighbourhood
+from discreet.core.record import recorded
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.mechanisms.odds import (
     Weights,
@@ -178,6 +179,7 @@ class SelectionError:
         )
 
 
+@recorded("exponential/1")
 class Exponential(Selection):
     """The exponential mechanism: a candidate wins with probability proportional to e^(rate·score)."""
 
@@ -198,6 +200,7 @@ class Exponential(Selection):
         return Loss(pure=self.epsilon, rho=self.epsilon**2 / 8)
 
 
+@recorded("noisy max/1")
 class NoisyMax(Selection):
     """Report noisy max: Laplace noise on every score, publish the index of the largest."""
 
@@ -211,6 +214,7 @@ class NoisyMax(Selection):
         return -gap + math.log1p(gap / 2) - math.log(2)
 
 
+@recorded("permute and flip/1")
 class PermuteAndFlip(Selection):
     """Permute-and-flip: in random order, accept a candidate with probability e^(-rate·gap); first accepted wins.
 
@@ -231,6 +235,7 @@ class PermuteAndFlip(Selection):
         return -gap - math.log(best)
 
 
+@recorded("top/1")
 @dataclass(frozen=True, kw_only=True)
 class TopK(Mechanism):
     """The k best candidates by peeling: choose one, set it aside, choose again."""

@@ -25,6 +25,7 @@ from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
 from discreet.core.reach import Neighbours, neighbourhood
+from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.mechanisms.secret import REAL, kinds, row
 
@@ -112,6 +113,7 @@ class ThresholdError:
         return f"{said}, and at most once in a hundred times when {show(Fraction(rare))} do." if rare else f"{said}."
 
 
+@recorded("threshold/1")
 class Threshold(_Keys):
     """The optimal rule: the greatest probability of naming each key that (ε, δ) allows.
 
@@ -192,6 +194,7 @@ class Threshold(_Keys):
         return 2.0**-45 + 2.0**-48 * (abs(self._ratio) + self._turns[1] * float(self._each[0]))
 
 
+@recorded("gaussian threshold/1")
 class GaussianThreshold(_Keys):
     """Gaussian noise on every count, and a cutoff: better than the optimal rule from four or five keys per person on.
 

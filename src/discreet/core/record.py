@@ -1,0 +1,101 @@
+"""How a mechanism is written down: a closed, versioned form that can be read back years later.
+
+    >>> from discreet.mechanisms.noise import Laplace
+    >>> write(Laplace(epsilon="0.1", sensitivity=1).law)
+    '{"is":"laplace law/1","scale":{"q":"10/1"}}'
+
+A class takes part by naming itself (`@recorded("laplace law/1")`); its fields are what is written. Reading looks a name
+up in the list of those classes and calls their constructors, which check their arguments like anybody else's: nothing
+that the text names is ever imported or evaluated. A name once given keeps its meaning; a class whose fields change
+takes the next number.
+
+Values are null, true, false, whole numbers, text, {"q": "n/d"} for a rational, a list for a tuple, and
+{"is": name, field: value, …} for a thing. Equal things have equal texts: keys are sorted, rationals in lowest terms.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from discreet.errors import NotAllowed, Refusal
+
+__all__ = ["MOST", "read", "recorded", "write"]
+
+MOST = 1 << 20  # characters of one record
+RATIONAL = re.compile(r"-?(0|[1-9][0-9]{0,1299})/[1-9][0-9]{0,1299}")
+
+_names: dict[type, str] = {}
+_kinds: dict[str, type] = {}
+
+K = TypeVar("K", bound=type)
+
+
+def recorded(name: str) -> Callable[[K], K]:
+    """Give a frozen dataclass its name in records. No two share one."""
+
+    def register(kind: K) -> K:
+        if name in _kinds or not re.fullmatch(r"[a-z -]+/[0-9]+", name) or not is_dataclass(kind):
+            raise TypeError(f"{name!r} cannot name {kind.__name__} in records")
+        _names[kind], _kinds[name] = name, kind
+        return kind
+
+    return register
+
+
+def write(thing: Any) -> str:
+    """The text of a thing, or a refusal when some part of it has none."""
+    text = json.dumps(_down(thing), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    if len(text) > MOST:
+        raise NotAllowed(f"its record would be longer than {MOST} characters.", instead="ask in several parts")
+    return text
+
+
+def read(text: str) -> Any:
+    """The thing that `write` made this text of. Anything else raises ValueError, whatever it is."""
+    try:
+        if len(text) > MOST:
+            raise ValueError("too long")
+        thing = _up(json.loads(text, parse_float=_no, parse_constant=_no))
+        if write(thing) != text:
+            raise ValueError("not in normal form")
+    except (Refusal, TypeError, ArithmeticError, RecursionError, AttributeError, LookupError) as problem:
+        raise ValueError("not a record") from problem
+    return thing
+
+
+def _down(value: Any) -> Any:
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is Fraction:
+        return {"q": f"{value.numerator}/{value.denominator}"}
+    if type(value) is tuple:
+        return [_down(part) for part in value]
+    name = _names.get(type(value))
+    if name is None:
+        raise NotAllowed(
+            f"a {type(value).__name__} cannot be written down, so it cannot be on record.",
+            instead="spend the mechanism itself; what follows from its answer (.then) is free and needs no record",
+        )
+    return {"is": name} | {field.name: _down(getattr(value, field.name)) for field in fields(value)}
+
+
+def _up(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_up(part) for part in value)
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"q"}:
+        if not RATIONAL.fullmatch(value["q"]):
+            raise ValueError("not a rational")
+        return Fraction(value["q"])
+    kind = _kinds[value.pop("is")]
+    return kind(**{name: _up(part) for name, part in value.items()})
+
+
+def _no(_: str) -> None:
+    raise ValueError("records hold no floats")

@@ -1,0 +1,91 @@
+"""An entry: one fact, its place in the chain, and the hash that binds both to everything before.
+
+    >>> from discreet.ledger.facts import Again
+    >>> first = chain(START, Again(of=1, analyst=""), "2026-01-01T00:00:00.000000Z")
+    >>> second = chain(first.link, Again(of=1, analyst=""), "2026-01-01T00:00:01.000000Z")
+    >>> second.previous == first.hash, follow(first.link, second.row) == second
+    (True, True)
+
+The text of an entry is one line of JSON with sorted keys; its hash is SHA-256 of that text, which holds the hash of the
+entry before. So an export can be checked with `sha256sum` and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from discreet.errors import LedgerCorrupt
+from discreet.ledger.facts import Fact, fact_of
+
+__all__ = ["START", "Entry", "Link", "Row", "chain", "follow"]
+
+Row = tuple[int, str, str, str | None]  # seq, body, hash, name: a row of the table
+FIELDS = {"seq", "previous", "time"}
+
+
+class Link(NamedTuple):
+    """Where a chain ends."""
+
+    seq: int
+    hash: str
+
+
+START = Link(0, "0" * 64)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger."""
+
+    seq: int
+    previous: str
+    time: str
+    fact: Fact
+    body: str
+    hash: str
+
+    @property
+    def link(self) -> Link:
+        """The end of the chain up to here."""
+        return Link(self.seq, self.hash)
+
+    @property
+    def row(self) -> Row:
+        """As it is stored."""
+        return (self.seq, self.body, self.hash, self.fact.name)
+
+
+def chain(last: Link, fact: Fact, time: str) -> Entry:
+    """The entry that says this next."""
+    seq, previous = last.seq + 1, last.hash
+    body = json.dumps(
+        {"seq": seq, "previous": previous, "time": time, fact.WORD: vars(fact)}, sort_keys=True, separators=(",", ":")
+    )
+    return Entry(seq, previous, time, fact, body, _digest(body))
+
+
+def follow(last: Link, row: Row) -> Entry:
+    """The entry in this row, which must come right after `last`; else LedgerCorrupt names it."""
+    seq, body, digest, name = row
+    if seq != last.seq + 1:
+        raise LedgerCorrupt(f"entry {last.seq + 1} is missing: the next one is numbered {seq}.")
+    if type(body) is not str or type(digest) is not str or _digest(body) != digest:
+        raise LedgerCorrupt(f"entry {seq} was changed: its text does not have its hash.")
+    try:
+        said = json.loads(body)
+        (word,) = said.keys() - FIELDS
+        entry = Entry(said["seq"], said["previous"], said["time"], fact_of(word, said[word]), body, digest)
+    except (ValueError, TypeError, LookupError, AttributeError) as problem:
+        raise LedgerCorrupt(f"entry {seq} cannot be read by this version of discreet.") from problem
+    if entry.seq != seq or entry.previous != last.hash:
+        raise LedgerCorrupt(f"entry {seq} does not follow entry {last.seq}: one of them was replaced or moved.")
+    if entry.fact.name != name:
+        raise LedgerCorrupt(f"entry {seq} is filed under a name that is not its own.")
+    return entry
+
+
+def _digest(body: Any) -> str:
+    return hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,214 @@
+"""What an entry can say. Each fact knows what it changes; the state of a ledger is the fold of its facts.
+
+    opened     the ledger began
+    dataset    a data set is kept here: who its neighbours and units are, which families its people belong to
+    cap        a data set, an analyst or a family may spend so much
+    charge     an analyst bought a mechanism
+    again      a charge whose answer was never kept is being answered now, at no further cost
+    kept       the answer to a charge, by its digest; the first one kept is the only one ever shown
+
+The list is closed and versioned (`FORMAT`). Fields are text, whole numbers, lists of text and null, so that reading an
+entry runs nothing that it names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar, Protocol
+
+from discreet.core.loss import Budget, Loss
+from discreet.errors import Broken
+
+__all__ = ["FORMAT", "Account", "Again", "Cap", "Charge", "Dataset", "Fact", "Kept", "Opened", "fact_of"]
+
+FORMAT = 1
+Account = tuple[str, str, str]  # ("dataset", name, ""), ("analyst", data set, name) or ("family", name, "")
+Field = str | int | None | tuple[str, ...]
+
+
+class Fold(Protocol):
+    """What facts change: implemented by `state.State`."""
+
+    def open(self, identity: str) -> None:
+        """The ledger has this identity."""
+
+    def add_dataset(self, dataset: Dataset) -> None:
+        """A data set is kept here."""
+
+    def set_cap(self, account: Account, budget: Budget) -> None:
+        """An account may spend so much."""
+
+    def charge(self, accounts: Iterator[Account], cost: Loss) -> None:
+        """Accounts have spent so much more."""
+
+    def families(self, dataset: str) -> tuple[str, ...]:
+        """The families of a data set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """One thing that happened."""
+
+    WORD: ClassVar[str]
+
+    @property
+    def name(self) -> str | None:
+        """What the entry can be found by; no two entries share a name."""
+        return None
+
+    def apply(self, state: Fold) -> None:
+        """Change the state. Some facts do not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened(Fact):
+    """The ledger began."""
+
+    WORD: ClassVar[str] = "opened"
+    identity: str
+    format: int
+
+    def apply(self, state: Fold) -> None:
+        if self.format != FORMAT:
+            raise Broken(f"this ledger has format {self.format}; this version of discreet reads format {FORMAT}.")
+        state.open(self.identity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset(Fact):
+    """A data set is kept here. Families can be joined later and bring along what was spent before."""
+
+    WORD: ClassVar[str] = "dataset"
+    dataset: str
+    neighbours: str
+    unit: str
+    families: tuple[str, ...]
+
+    def apply(self, state: Fold) -> None:
+        state.add_dataset(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cap(Fact):
+    """An account may spend so much, from here on."""
+
+    WORD: ClassVar[str] = "cap"
+    account: Account
+    epsilon: str
+    delta: str | None
+    events: str | None
+
+    @classmethod
+    def of(cls, account: Account, budget: Budget) -> Cap:
+        delta, events = (None if part is None else str(part) for part in (budget.delta, budget.events))
+        return cls(account=account, epsilon=str(budget.epsilon), delta=delta, events=events)
+
+    @property
+    def budget(self) -> Budget:
+        """The budget, as a value."""
+        return Budget(epsilon=self.epsilon, delta=self.delta, events=self.events)
+
+    def apply(self, state: Fold) -> None:
+        state.set_cap(self.account, self.budget)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charge(Fact):
+    """An analyst bought a mechanism. The cost is written beside it so that replaying needs no arithmetic of laws."""
+
+    WORD: ClassVar[str] = "charge"
+    dataset: str
+    version: str
+    analyst: str
+    key: str | None
+    mechanism: str
+    pure: str | None
+    rho: str
+    event: str
+
+    @staticmethod
+    def name_of(dataset: str, version: str, key: str) -> str:
+        """The name of the charge for this question on this version of this data set."""
+        return "charge " + hashlib.sha256(json.dumps([dataset, version, key]).encode()).hexdigest()
+
+    @property
+    def name(self) -> str | None:
+        return None if self.key is None else self.name_of(self.dataset, self.version, self.key)
+
+    @property
+    def cost(self) -> Loss:
+        """The cost, as a loss: what a budget counts of it."""
+        return _loss(self.pure, self.rho, self.event)
+
+    def accounts(self, state: Fold) -> Iterator[Account]:
+        """Everybody who pays."""
+        yield ("dataset", self.dataset, "")
+        yield ("analyst", self.dataset, self.analyst)
+        for family in state.families(self.dataset):
+            yield ("family", family, "")
+
+    def apply(self, state: Fold) -> None:
+        state.charge(self.accounts(state), self.cost)
+
+    @staticmethod
+    def price(loss: Loss) -> tuple[str | None, str, str]:
+        """What a budget counts of a loss, as it is written."""
+        return None if loss.pure is None else str(loss.pure), str(loss.rho), str(loss.event)
+
+
+@lru_cache(4096)
+def _loss(pure: str | None, rho: str, event: str) -> Loss:
+    return Loss(pure=None if pure is None else Fraction(pure), rho=Fraction(rho), event=Fraction(event))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Again(Fact):
+    """A charge whose answer was never kept is being answered once more."""
+
+    WORD: ClassVar[str] = "again"
+    of: int
+    analyst: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept(Fact):
+    """The answer to a charge was kept; these are its digest and size."""
+
+    WORD: ClassVar[str] = "kept"
+    of: int
+    sha256: str
+    size: int
+
+    @staticmethod
+    def name_of(charge: int) -> str:
+        """The name of the answer to this charge."""
+        return f"answer {charge}"
+
+    @property
+    def name(self) -> str:
+        return self.name_of(self.of)
+
+
+_KINDS: dict[str, tuple[type[Fact], frozenset[str]]] = {
+    kind.WORD: (kind, frozenset(field.name for field in fields(kind)))
+    for kind in (Opened, Dataset, Cap, Charge, Again, Kept)
+}
+_FIELDS = (str, int, type(None))
+
+
+def fact_of(word: str, said: dict[str, Any]) -> Fact:
+    """The fact with this word and these fields. Anything else raises ValueError."""
+    kind, names = _KINDS.get(word, (Fact, frozenset()))
+    if kind is Fact or said.keys() != names:
+        raise ValueError(f"no fact of format {FORMAT}")
+    for name, value in said.items():
+        if type(value) is list:
+            said[name] = tuple(value)
+        elif type(value) not in _FIELDS:
+            raise ValueError(f"no fact of format {FORMAT}")
+    return kind(**said)

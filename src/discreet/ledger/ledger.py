@@ -1,0 +1,282 @@
+"""Spend, then look: the budget of a data set as a durable thing."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+
+from discreet.core.loss import Budget, Loss
+from discreet.core.mechanism import Mechanism
+from discreet.core.reach import Neighbours, neighbourhood
+from discreet.core.record import write
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.ledger import turns
+from discreet.ledger.entry import Entry
+from discreet.ledger.facts import Account, Charge, Dataset
+from discreet.ledger.journal import Journal
+from discreet.ledger.mark import Mark, folder
+from discreet.ledger.postgres import Postgres
+from discreet.ledger.receipt import Receipt
+from discreet.ledger.state import Left, State, title
+from discreet.ledger.store import Memory, SQLite, Store
+
+__all__ = ["Balance", "Ledger", "Verified"]
+
+LONGEST = 1000  # characters of a name, a key or a version
+LARGEST = 1 << 26  # bytes of a kept answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Balance:
+    """One account: what it may spend (None: no cap of its own), what it has spent, what is left."""
+
+    account: Account
+    budget: Budget | None
+    spent: Loss
+    charges: int
+
+    @property
+    def left(self) -> Left | None:
+        """What remains, where there is a cap."""
+        return None if self.budget is None else Left.of(self.budget, self.spent)
+
+    def __str__(self) -> str:
+        return f"{title(self.account)}: spent {self.spent}; left {self.left}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verified:
+    """What a verification found in order."""
+
+    entries: int
+    charges: int
+    answers: int
+    head: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.entries} entries in order, {self.charges} charges recomputed, {self.answers} kept answers intact;"
+            f" the chain ends in {self.head[:16]}…"
+        )
+
+
+class Ledger:
+    """What was spent on a data set, and what is left.
+
+    `where` is a file, a postgresql:// address, or None for one in memory. The first time a data set is named it needs a
+    budget; later that budget must be the one on record (`amend` changes it, on record). `analysts` have caps of their
+    own inside it; once there are any, nobody else can spend. `families` are caps that several data sets about the same
+    people share. `marks` is the folder of high-water marks. Without a data set a ledger can only be read.
+    """
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str] | None = None,
+        *,
+        dataset: str | None = None,
+        budget: Budget | None = None,
+        analysts: Mapping[str, Budget] | None = None,
+        families: Mapping[str, Budget] | None = None,
+        neighbours: Neighbours = "add-remove",
+        unit: str = "person",
+        marks: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.dataset = None if dataset is None else _name(dataset, "dataset")
+        caps = _caps(self.dataset, budget, analysts, families)
+        fact = Dataset(
+            dataset=self.dataset or "",
+            neighbours=neighbourhood(neighbours),
+            unit=_name(unit, "unit"),
+            families=tuple(sorted(families or ())),
+        )
+        store = _store(where)
+        mark = Mark(folder(marks), store) if store.durable else None
+        self._journal = Journal(store, mark, create=dataset is not None)
+        try:
+            self._journal.turn(lambda turn: None if self.dataset is None else turns.declare(turn, fact, caps))
+        except BaseException:
+            self._journal.close()
+            raise
+
+    @property
+    def where(self) -> str:
+        """The place of the ledger."""
+        return self._journal.store.where
+
+    @property
+    def durable(self) -> bool:
+        """False for a ledger in memory, which is gone with the process."""
+        return self._journal.store.durable
+
+    # ── spending ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def spend(self, mechanism: Mechanism, *, analyst: str = "", key: str | None = None, version: str = "") -> Receipt:
+        """Charge for a mechanism; return when the charge is on disk.
+
+        Given    `key` names the question and `version` the state of the data it is asked of.
+        Promise  no budget is ever exceeded, whoever else is spending; and a question is paid once: if it was answered
+                 before on this version, the receipt holds that answer and nothing is charged.
+        Because  the caps are checked against the whole history inside the one transaction that writes. A question that
+                 was paid for and whose answer was never kept (a crash in between) gets a receipt at no further cost:
+                 answers are shown only after `keep`, which keeps the first, so at most one is ever seen. Without a key
+                 every spending is a question of its own.
+        """
+        dataset = self._dataset()
+        if not isinstance(mechanism, Mechanism):
+            raise NotUnderstood("only a mechanism can be paid for.", instead="ledger.spend(dp.Laplace(…))")
+        pure, rho, event = Charge.price(mechanism.loss)
+        fact = Charge(
+            dataset=dataset,
+            version=_name(version, "version", empty=True),
+            analyst=_name(analyst, "analyst", empty=True),
+            key=None if key is None else _name(key, "key"),
+            mechanism=write(mechanism),
+            pure=pure,
+            rho=rho,
+            event=event,
+        )
+        return self._journal.turn(lambda turn: turns.charge(turn, fact, mechanism))
+
+    def keep(self, receipt: Receipt, answer: bytes) -> bytes:
+        """Keep the answer that a receipt bought, and return the one to show: the first that was kept for its charge."""
+        if not isinstance(receipt, Receipt) or not isinstance(answer, bytes):
+            raise NotUnderstood("an answer is bytes, kept under its receipt.", instead="ledger.keep(receipt, b'…')")
+        if len(answer) > LARGEST:
+            raise NotAllowed(f"an answer has at most {LARGEST} bytes.", instead="ask for fewer rows")
+        if receipt.answer is not None:
+            return receipt.answer
+        if not receipt.used:
+            raise NotAllowed("nothing was bought with this receipt yet.", instead="receipt.use(mechanism) first")
+        return self._journal.turn(lambda turn: turns.keep(turn, receipt, answer))
+
+    def amend(
+        self,
+        *,
+        budget: Budget | None = None,
+        analysts: Mapping[str, Budget] | None = None,
+        families: Mapping[str, Budget] | None = None,
+    ) -> None:
+        """Change budgets, on record. What was spent stays spent; the promise to the people is now the new one."""
+        caps = _caps(self._dataset(), budget, analysts, families)
+        self._journal.turn(lambda turn: turns.amend(turn, caps))
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def left(self) -> Left:
+        """What remains of the data set's budget; of every family's, too: the least of each."""
+        dataset = self._dataset()
+
+        def least(turn: Journal) -> Left:
+            families = [("family", name, "") for name in turn.state.families(dataset)]
+            each = [turn.state.left(account) for account in [("dataset", dataset, ""), *families]]
+            pure = [one.pure for one in each if one.pure is not None]
+            return Left(
+                pure=min(pure) if len(pure) == len(each) else None,
+                rho=min(one.rho for one in each),
+                events=min(one.events for one in each),
+            )
+
+        return self._journal.turn(least)
+
+    @property
+    def balances(self) -> list[Balance]:
+        """Every account: data sets first, then families, then analysts."""
+
+        def read(turn: Journal) -> list[Balance]:
+            state, order = turn.state, ("dataset", "family", "analyst")
+            accounts = sorted({*state.caps, *state.spent}, key=lambda one: (order.index(one[0]), one))
+            return [_balance(state, account) for account in accounts if account in state.caps or account[2]]
+
+        return self._journal.turn(read)
+
+    def __iter__(self) -> Iterator[Entry]:
+        """All entries, from the first: the whole history, each checked against the one before."""
+        state = State()
+        while page := self._journal.turn(lambda turn: turn.page(state.link.seq)):
+            for row in page:
+                yield state.follow(row)
+
+    def verify(self, progress: Callable[[int, int], None] | None = None) -> Verified:
+        """Replay the chain, recompute every cost and balance, read every kept answer; LedgerCorrupt names the entry.
+
+        Costs are computed again from the recorded mechanisms, and the balances they give must be those in use.
+        """
+        state, count = State(), Counter[str]()
+        last = self._journal.turn(lambda turn: turn.state.link.seq)
+        while state.link.seq < last:
+            count.update(entry.fact.WORD for entry in self._journal.turn(lambda turn: turns.audit(turn, state)))
+            if progress is not None:
+                progress(min(state.link.seq, last), last)
+        self._journal.turn(lambda turn: turns.agree(turn, state))
+        return Verified(entries=count.total(), charges=count["charge"], answers=count["kept"], head=state.link.hash)
+
+    def close(self) -> None:
+        """Let go of the file or connection."""
+        self._journal.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _dataset(self) -> str:
+        if self.dataset is None:
+            raise NotUnderstood("this ledger was opened for reading.", instead="name a data set: Ledger(…, dataset=…)")
+        return self.dataset
+
+
+def _balance(state: State, account: Account) -> Balance:
+    tally = state.spent.get(account)
+    return Balance(
+        account=account,
+        budget=state.caps.get(account),
+        spent=state.loss(account),
+        charges=0 if tally is None else tally.charges,
+    )
+
+
+def _caps(
+    dataset: str | None,
+    budget: Budget | None,
+    analysts: Mapping[str, Budget] | None,
+    families: Mapping[str, Budget] | None,
+) -> dict[Account, Budget]:
+    """Who may spend how much."""
+    if dataset is None:
+        if budget is not None or analysts or families:
+            raise NotUnderstood("a budget is for a data set.", instead="name it: Ledger(…, dataset=…, budget=…)")
+        return {}
+    caps: dict[Account, Budget] = {} if budget is None else {("dataset", dataset, ""): budget}
+    caps |= {("analyst", dataset, _name(name, "analyst")): cap for name, cap in (analysts or {}).items()}
+    caps |= {("family", _name(name, "family"), ""): cap for name, cap in (families or {}).items()}
+    if not all(isinstance(cap, Budget) for cap in caps.values()):
+        raise NotUnderstood("a budget is a Budget.", instead='write dp.Budget(epsilon=3, delta="1e-6")')
+    return caps
+
+
+def _name(value: object, what: str, *, empty: bool = False) -> str:
+    if not isinstance(value, str) or not (empty or value) or len(value) > LONGEST or not value.isprintable():
+        raise NotUnderstood(
+            f"{what} is a line of text, of at most {LONGEST} characters.", instead=f'for example {what}="a-name"'
+        )
+    return value
+
+
+def _store(where: str | os.PathLike[str] | None) -> Store:
+    if where is None:
+        return Memory()
+    if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
+        return Postgres(where)
+    if not isinstance(where, (str, os.PathLike)) or not os.fspath(where):
+        raise NotUnderstood(
+            "a ledger is a file or a PostgreSQL database.",
+            instead='write Ledger("clinic.ledger", …) or Ledger("postgresql://…", …)',
+        )
+    return SQLite(where)

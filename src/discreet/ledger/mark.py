@@ -1,0 +1,121 @@
+"""The high-water mark: how far this machine has seen a ledger grow, kept outside the ledger.
+
+A hash chain shows what was changed inside. It cannot show that its end was cut off, that an old copy was put back, or
+that the file was deleted and begun anew: each would give budget back. So every machine that charges remembers the last
+entry it saw, in a folder of its own, and refuses a ledger that ends earlier or says something else there.
+
+A mark is a small file: two slots, used in turn, each with its own checksum, so that a torn write leaves the other. It
+is written at every charge and forced to disk about once a second; being behind is safe, it is a lower bound.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+
+from discreet.errors import Broken, LedgerCorrupt
+from discreet.ledger.entry import START, Link
+from discreet.ledger.store import Store
+
+__all__ = ["Mark", "folder"]
+
+SLOT, HEADER = 512, 1024  # bytes of a slot; where the place is written
+SECOND = 1.0
+
+
+def folder(chosen: str | os.PathLike[str] | None) -> Path:
+    """The folder of marks: the one chosen, $DISCREET_MARKS, or the user's state folder."""
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(chosen or os.environ.get("DISCREET_MARKS") or Path(state) / "discreet").expanduser()
+
+
+class Mark:
+    """What this machine remembers of one ledger."""
+
+    def __init__(self, marks: Path, store: Store) -> None:
+        self.marks, self._store = marks, store
+        self._descriptor: int | None = None
+        self._forced = 0.0
+
+    def refuse_strangers(self, identity: str) -> None:
+        """LedgerCorrupt if this machine knows another ledger at this place: somebody began anew."""
+        for path in sorted(self.marks.glob("*.mark")):
+            if path.stem != identity and _read_place(path) == self._store.where:
+                raise LedgerCorrupt(
+                    f"entry 1 is not the one this machine saw: the ledger at {self._store.where} was deleted or"
+                    f" replaced, and what was spent would be forgotten. Put the old one back; if it is meant, remove {path}."
+                )
+
+    def seen(self, identity: str) -> Link:
+        """The last entry that this machine saw of the ledger with this identity."""
+        try:
+            with (self.marks / f"{identity}.mark").open("rb") as file:
+                return _last(file.read(HEADER))
+        except FileNotFoundError:
+            return START
+
+    def settle(self, identity: str) -> None:
+        """Open the file for this ledger, make it if need be, and write down the place."""
+        try:
+            self.marks.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self.marks / f"{identity}.mark", os.O_RDWR | os.O_CREAT, 0o600)
+            place = json.dumps({"where": self._store.where}).encode()
+            if os.pread(self._descriptor, len(place) + 1, HEADER) != place:
+                os.ftruncate(self._descriptor, HEADER)
+                os.pwrite(self._descriptor, place, HEADER)
+        except OSError as problem:
+            raise Broken(
+                f"the folder {self.marks}, where this machine keeps its marks, cannot be written: name another with"
+                " marks=… or $DISCREET_MARKS."
+            ) from problem
+
+    def raise_to(self, link: Link) -> None:
+        """Remember this entry, unless a later one is known."""
+        assert self._descriptor is not None
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        try:
+            if link.seq > _last(os.pread(self._descriptor, HEADER, 0)).seq:
+                os.pwrite(self._descriptor, _slot(link), link.seq % 2 * SLOT)
+        finally:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        if time.monotonic() - self._forced > SECOND:
+            os.fsync(self._descriptor)
+            self._forced = time.monotonic()
+
+    def close(self) -> None:
+        """Force it to disk and let go."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.fsync(descriptor)
+            os.close(descriptor)
+
+
+def _slot(link: Link) -> bytes:
+    text = f"{link.seq} {link.hash}"
+    return f"{text} {hashlib.sha256(text.encode()).hexdigest()}".encode().ljust(SLOT)
+
+
+def _last(slots: bytes) -> Link:
+    """The later of the slots that are whole; the start of every chain when nothing was written yet."""
+    found = [] if slots.strip(b"\0") else [START]
+    for slot in (slots[:SLOT], slots[SLOT : 2 * SLOT]):
+        seq, _, rest = slot.rstrip(b" \0").partition(b" ")
+        digest = rest.partition(b" ")[0]
+        if seq.isdigit() and _slot(link := Link(int(seq), digest.decode("ascii", "replace"))) == slot:
+            found.append(link)
+    if not found:
+        raise LedgerCorrupt("the mark that this machine keeps of the ledger is damaged, so its end cannot be checked.")
+    return max(found)
+
+
+def _read_place(path: Path) -> str | None:
+    with path.open("rb") as file:
+        file.seek(HEADER)
+        try:
+            return str(json.load(file)["where"])
+        except (ValueError, LookupError, TypeError):
+            return None

@@ -1,0 +1,96 @@
+"""Entries in PostgreSQL, for several servers that share one ledger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from discreet.errors import Broken, NotUnderstood
+from discreet.ledger.store import ANSWERS, ENTRIES, NAMES, PATIENCE, Store
+
+__all__ = ["Postgres"]
+
+LOCK = 0x646973637265  # an advisory lock of our own: "discre"
+
+
+class Postgres(Store):
+    """Tables in the first schema of the search path. Every commit waits for the disk; anything weaker is refused."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg  # noqa: PLC0415  # an extra, imported where it is needed
+        except ImportError as problem:
+            raise NotUnderstood(
+                "a ledger in PostgreSQL needs the driver psycopg.", instead='pip install "discreet[postgres]"'
+            ) from problem
+        self._psycopg = psycopg
+        self.problems = (psycopg.Error,)
+        self._url = url
+        self._connection: psycopg.Connection[Any] | None = None
+        self._left_alone: list[Any] = []
+        self._schema = ""
+        try:
+            self._parts = psycopg.conninfo.conninfo_to_dict(url)
+        except psycopg.Error as problem:
+            raise NotUnderstood(
+                "this is no PostgreSQL address.", instead="write postgresql://user@host:5432/database"
+            ) from problem
+
+    @property
+    def where(self) -> str:
+        parts = self._parts
+        return f"postgresql://{parts.get('host', '')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}{self._schema}"
+
+    def connect(self, *, create: bool) -> None:
+        self._connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=int(PATIENCE))
+        self._harden()
+        self._schema = f"/{self.execute('SELECT current_schema()')[0][0]}"
+        self.begin()
+        if not self._there():
+            if not create:
+                raise NotUnderstood(
+                    f"there is no ledger at {self.where}.", instead="name an existing one, or a data set"
+                )
+            for table in (ENTRIES, NAMES, ANSWERS):
+                self.execute(table.format(whole="BIGINT", bytes="BYTEA"))
+        self.commit()
+
+    def _there(self) -> bool:
+        return bool(self.execute("SELECT 1 WHERE to_regclass('discreet_answers') IS NOT NULL"))
+
+    def _harden(self) -> None:
+        """Refuse a server that would forget; then fix the setting for this session, whatever is changed later."""
+        shown = {
+            name: self.execute(f"SHOW {name}")[0][0] for name in ("synchronous_commit", "fsync", "full_page_writes")
+        }
+        for name, value in shown.items():
+            if value == "off":
+                raise Broken(f"PostgreSQL would forget charges on a power failure: set {name} to on for this ledger.")
+        self.execute(f"SET synchronous_commit = '{shown['synchronous_commit']}'")
+        self.execute(f"SET lock_timeout = {int(PATIENCE * 1000)}")
+
+    def begin(self) -> None:
+        self.execute("BEGIN")
+        self.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+
+    def execute(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        assert self._connection is not None
+        cursor = self._connection.execute(sql.replace("?", "%s"), values or None)
+        return cursor.fetchall() if cursor.description else []
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def forget(self) -> None:
+        if self._connection is not None:
+            self._left_alone.append(self._connection)
+        self._connection = None
+
+    def explain(self, problem: Exception) -> Broken:
+        lock = isinstance(problem, self._psycopg.errors.LockNotAvailable)
+        said = f"another server has held it for {PATIENCE:.0f} seconds" if lock else "PostgreSQL reports an error"
+        return Broken(f"the ledger {self.where} cannot be used: {said} ({type(problem).__name__}).")
+
+    def check(self) -> None:
+        """PostgreSQL checks its own pages when it was made with checksums."""

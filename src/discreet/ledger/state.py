@@ -1,0 +1,194 @@
+"""What a ledger says now: the fold of its facts. Balances are a view of the history, never stored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.core.exact import show
+from discreet.core.loss import Budget, Loss
+from discreet.errors import BudgetExceeded, LedgerCorrupt, NotYours, Refusal
+from discreet.ledger.entry import START, Entry, Link, Row, follow
+from discreet.ledger.facts import Account, Charge, Dataset
+
+__all__ = ["Left", "State", "Tally", "title"]
+
+WIDEST = 2048  # bits of a denominator; beyond, a sum is rounded up to a multiple of FINEST
+FINEST = 1 << 1024
+
+
+class Sum:
+    """An exact sum of rationals.
+
+    Kept over one denominator, so adding another tenth is adding whole numbers. A million unrelated denominators would
+    grow without end; the sum is then rounded up by less than 2^-1024, which costs the analyst nothing anybody can see
+    and never counts too little. The same history always gives the same sum.
+    """
+
+    __slots__ = ("below", "over")
+
+    def __init__(self) -> None:
+        self.over, self.below = 0, 1
+
+    def add(self, part: Fraction) -> None:
+        times, rest = divmod(self.below, part.denominator)
+        if rest:
+            below = math.lcm(self.below, part.denominator)
+            self.over *= below // self.below
+            self.below, times = below, below // part.denominator
+        self.over += part.numerator * times
+        if self.below.bit_length() > WIDEST:
+            self.over, self.below = -(-self.over * FINEST // self.below), FINEST
+
+    @property
+    def value(self) -> Fraction:
+        return Fraction(self.over, self.below)
+
+
+class Tally:
+    """What an account has spent: the statements that a budget counts."""
+
+    __slots__ = ("charges", "event", "pure", "rho")
+
+    def __init__(self) -> None:
+        self.pure: Sum | None = Sum()
+        self.rho, self.event, self.charges = Sum(), Sum(), 0
+
+    def add(self, cost: Loss, charges: int = 1) -> None:
+        """One more charge, or the sum of several."""
+        self.charges += charges
+        if cost.pure is None or self.pure is None:
+            self.pure = None
+        else:
+            self.pure.add(cost.pure)
+        self.rho.add(cost.rho)
+        if cost.event:
+            self.event.add(cost.event)
+
+    @property
+    def loss(self) -> Loss:
+        """All of it, as one loss."""
+        return Loss(pure=None if self.pure is None else self.pure.value, rho=self.rho.value, event=self.event.value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """What remains of a budget. `pure` by adding up ε (None when something was bought that has no ε), `rho` by adding
+    up ρ: a question fits when either has room. `events` is what remains for private keys.
+    """
+
+    pure: Fraction | None
+    rho: Fraction
+    events: Fraction
+
+    @classmethod
+    def of(cls, budget: Budget, spent: Loss) -> Left:
+        """What this spending leaves of this budget."""
+        pure = None if spent.pure is None else max(Fraction(0), budget.epsilon - spent.pure)
+        rho, events = max(Fraction(0), budget.rho - spent.rho), max(Fraction(0), (budget.events or 0) - spent.event)
+        return cls(pure=pure, rho=rho, events=events)
+
+    def __str__(self) -> str:
+        ways = [] if self.pure is None else [f"ε = {show(self.pure)}"]
+        ways += [f"ρ = {show(self.rho)}"] if self.rho or not ways else []
+        return " or ".join(ways) + (f", and {show(self.events)} for private keys" if self.events else "")
+
+
+def title(account: Account) -> str:
+    """An account in words."""
+    kind, first, second = account
+    return f"{second} on {first}" if kind == "analyst" else f"the family {first}" if kind == "family" else first
+
+
+class State:
+    """Data sets, caps and balances after some entries."""
+
+    def __init__(self) -> None:
+        self.link: Link = START
+        self.identity = ""
+        self.datasets: dict[str, Dataset] = {}
+        self.caps: dict[Account, Budget] = {}
+        self.spent: dict[Account, Tally] = {}
+
+    def follow(self, row: Row) -> Entry:
+        """Take in the next entry, or LedgerCorrupt."""
+        entry = follow(self.link, row)
+        try:
+            self.take(entry)
+        except (Refusal, ValueError, TypeError, ArithmeticError, LookupError) as problem:
+            raise LedgerCorrupt(f"entry {entry.seq} says something that cannot be.") from problem
+        return entry
+
+    def take(self, entry: Entry) -> None:
+        """Take in an entry that is known to be the next."""
+        entry.fact.apply(self)
+        self.link = entry.link
+
+    # ── what facts do ────────────────────────────────────────────────────────────────────────────────────────
+
+    def open(self, identity: str) -> None:
+        """The ledger has this identity."""
+        self.identity = identity
+
+    def add_dataset(self, dataset: Dataset) -> None:
+        """A data set, or more families of one: whoever joins a family brings what was spent on them."""
+        joined = set(dataset.families) - set(self.families(dataset.dataset))
+        self.datasets[dataset.dataset] = dataset
+        before = self.spent.get(("dataset", dataset.dataset, ""))
+        for family in sorted(joined):
+            if before is not None:
+                self._tally(("family", family, "")).add(before.loss, before.charges)
+
+    def set_cap(self, account: Account, budget: Budget) -> None:
+        """An account may spend so much."""
+        self.caps[account] = budget
+
+    def charge(self, accounts: Iterable[Account], cost: Loss) -> None:
+        """Accounts have spent so much more."""
+        for account in accounts:
+            self._tally(account).add(cost)
+
+    def families(self, dataset: str) -> tuple[str, ...]:
+        """The families of a data set."""
+        known = self.datasets.get(dataset)
+        return known.families if known else ()
+
+    def _tally(self, account: Account) -> Tally:
+        return self.spent.setdefault(account, Tally())
+
+    # ── what can be asked of it ──────────────────────────────────────────────────────────────────────────────
+
+    def loss(self, account: Account) -> Loss:
+        """What an account has spent."""
+        tally = self.spent.get(account)
+        return Loss.ZERO if tally is None else tally.loss
+
+    def left(self, account: Account) -> Left:
+        """What an account with a cap can still spend."""
+        return Left.of(self.caps[account], self.loss(account))
+
+    def analysts(self, dataset: str) -> Iterator[str]:
+        """Those who have a cap of their own."""
+        return (name for kind, of, name in self.caps if kind == "analyst" and of == dataset)
+
+    def admit(self, charge: Charge) -> None:
+        """Refuse a charge that some budget has no room for."""
+        self.admit_analyst(charge.dataset, charge.analyst)
+        for account in charge.accounts(self):
+            cap = self.caps.get(account)
+            if cap is not None and self.loss(account) + charge.cost not in cap:
+                raise BudgetExceeded(
+                    f"the budget of {title(account)} has no room for it: this costs {charge.cost}.",
+                    instead=f"there is {self.left(account)} left; ask for less",
+                )
+
+    def admit_analyst(self, dataset: str, analyst: str) -> None:
+        """Refuse somebody who has no budget here, where others have."""
+        known = list(self.analysts(dataset))
+        if known and analyst not in known:
+            raise NotYours(
+                f"there is no budget for this analyst on {dataset}.",
+                instead="ask under a name that has one, or let the owner of the data add an analyst",
+            )

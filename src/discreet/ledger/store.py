@@ -1,0 +1,222 @@
+"""Where entries lie: one table of entries and one of kept answers, in SQLite or in PostgreSQL.
+
+A store opens one connection, takes the one lock under which entries are written, and runs the few statements below;
+everything else about a ledger is the same code over both. Statements are written with `?`.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from abc import ABC, abstractmethod
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from discreet.errors import Broken, LedgerCorrupt, NotUnderstood
+
+__all__ = ["Memory", "SQLite", "Store"]
+
+PATIENCE = 30.0  # seconds to wait for somebody else's transaction
+WAIT = 0.0005
+
+ENTRIES = "CREATE TABLE discreet_entries (seq {whole} PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL, name TEXT)"
+NAMES = "CREATE UNIQUE INDEX discreet_names ON discreet_entries (name)"
+ANSWERS = "CREATE TABLE discreet_answers (seq {whole} PRIMARY KEY, body {bytes} NOT NULL)"
+
+
+class Store(ABC):
+    """A place that can hold one ledger."""
+
+    durable = True
+    problems: tuple[type[Exception], ...]
+
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """The place, the same however it was written, without passwords."""
+
+    @property
+    def absent(self) -> bool:
+        """Whether there is nothing at this place, as far as can be told without connecting."""
+        return False
+
+    @abstractmethod
+    def connect(self, *, create: bool) -> None:
+        """Open the one connection; refuse a place that would forget on a power failure, or that holds other things."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Start a transaction in which nobody else writes."""
+
+    @abstractmethod
+    def execute(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run one statement."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection, if there is one; what was not committed is gone."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Leave the connection alone: it belongs to the process this one was forked from."""
+
+    @abstractmethod
+    def explain(self, problem: Exception) -> Broken:
+        """What went wrong, in words that say what to do."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Whatever the place itself can say about its health; LedgerCorrupt if it is not well."""
+
+    def commit(self) -> None:
+        """Returns when everything since `begin` is on disk."""
+        self.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Undo everything since `begin`."""
+        self.execute("ROLLBACK")
+
+
+class SQLite(Store):
+    """A file. Write-ahead log, and an fsync for every commit; anything weaker is refused."""
+
+    problems = (sqlite3.Error,)
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(os.path.realpath(os.path.expanduser(os.fspath(path))))
+        self._connection: sqlite3.Connection | None = None
+        self._left_alone: list[sqlite3.Connection] = []
+
+    @property
+    def where(self) -> str:
+        return str(self.path)
+
+    @property
+    def absent(self) -> bool:
+        return not self.path.exists()
+
+    def connect(self, *, create: bool) -> None:
+        new = self.absent
+        if new and not create:
+            raise NotUnderstood(f"there is no ledger at {self.path}.", instead="name an existing one, or a data set")
+        if new and not self.path.parent.is_dir():
+            raise NotUnderstood(f"there is no folder {self.path.parent}.", instead="make it first, or name another")
+        self._connection = self._dial()
+        self._harden()
+        if new:
+            _sync_folder(self.path.parent)
+        if not self.execute("SELECT 1 FROM sqlite_master WHERE name = 'discreet_answers'"):
+            if self.execute("SELECT 1 FROM sqlite_master LIMIT 1"):
+                raise NotUnderstood("this file holds other things than a ledger.", instead="name another file for it")
+            self._create()
+
+    def _dial(self) -> sqlite3.Connection:
+        mode = f"file:{quote(str(self.path))}?mode=rwc"
+        found = sqlite3.connect(mode, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        found.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")  # damage is for us to find
+        return found
+
+    def _harden(self) -> None:
+        """The settings that make a commit durable, read back: a file that does not take them is refused."""
+        (mode,) = self.execute("PRAGMA journal_mode = WAL")[0]
+        for setting in ("synchronous = FULL", "fullfsync = 1", "checkpoint_fullfsync = 1", "cell_size_check = 1"):
+            self.execute(f"PRAGMA {setting}")
+        (level,) = self.execute("PRAGMA synchronous")[0]
+        if mode != "wal" or level < 2:
+            raise Broken(
+                f"SQLite would not make this ledger durable (journal_mode {mode}, synchronous {level}):"
+                " put it on a local disk that supports a write-ahead log."
+            )
+
+    def _create(self) -> None:
+        self.begin()
+        if not self.execute("SELECT 1 FROM sqlite_master WHERE name = 'discreet_answers'"):
+            for table in (ENTRIES, NAMES, ANSWERS):
+                self.execute(table.format(whole="INTEGER", bytes="BLOB"))
+        self.commit()
+
+    def begin(self) -> None:
+        """BEGIN IMMEDIATE, tried every half millisecond: SQLite's own waiting backs off to a tenth of a second."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as problem:
+                if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+                time.sleep(WAIT)
+
+    def execute(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        assert self._connection is not None
+        return self._connection.execute(sql, values).fetchall()
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def forget(self) -> None:
+        if self._connection is not None:
+            self._left_alone.append(self._connection)
+        self._connection = None
+
+    def explain(self, problem: Exception) -> Broken:
+        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(problem, sqlite3.DataError):
+            return LedgerCorrupt(f"SQLite cannot read {self.path}: the file is damaged.")
+        said = {
+            sqlite3.SQLITE_BUSY: f"another process has held it for {PATIENCE:.0f} seconds",
+            sqlite3.SQLITE_FULL: "the disk is full",
+            sqlite3.SQLITE_READONLY: "the file, or its folder, cannot be written",
+            sqlite3.SQLITE_CANTOPEN: "the file, or its folder, cannot be opened",
+            sqlite3.SQLITE_IOERR: "the disk reports an error",
+        }.get(code, "SQLite reports an error")
+        return Broken(f"the ledger {self.path} cannot be used: {said}.")
+
+    def check(self) -> None:
+        for (said,) in self.execute("PRAGMA integrity_check(1)"):
+            if said != "ok":
+                raise LedgerCorrupt(f"SQLite finds the file {self.path} damaged.")
+
+
+class Memory(SQLite):
+    """Nothing on disk: gone with the process, and it says so."""
+
+    durable = False
+
+    def __init__(self) -> None:
+        super().__init__(os.devnull)
+        self._forked = False
+
+    @property
+    def where(self) -> str:
+        return "memory"
+
+    def connect(self, *, create: bool) -> None:
+        if self._forked:
+            raise Broken("a ledger in memory stays in the process that made it: name a file to share it.")
+        if self._connection is None:
+            self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            self._create()
+
+    def close(self) -> None:
+        """The connection is all there is; only what was not committed goes."""
+        if self._connection is not None:
+            self._connection.rollback()
+
+    def forget(self) -> None:
+        super().forget()
+        self._forked = True
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new file is on disk when its folder is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,148 @@
+"""What can happen in a turn: each decides on the state, and appends only after it has decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from discreet.core.loss import Budget, Loss
+from discreet.core.mechanism import Mechanism
+from discreet.core.record import read
+from discreet.errors import LedgerCorrupt, NotAllowed, NotUnderstood, Refusal
+from discreet.ledger.entry import Entry
+from discreet.ledger.facts import Account, Again, Cap, Charge, Dataset, Kept
+from discreet.ledger.journal import Journal
+from discreet.ledger.receipt import Receipt
+from discreet.ledger.state import State, title
+
+__all__ = ["Caps", "agree", "amend", "audit", "charge", "declare", "keep"]
+
+Caps = Mapping[Account, Budget]
+
+
+def declare(journal: Journal, fact: Dataset, caps: Caps) -> None:
+    """Put a data set and its caps on record; refuse what contradicts the record."""
+    state, name = journal.state, fact.dataset
+    known = state.datasets.get(name)
+    if known is None and ("dataset", name, "") not in caps:
+        raise NotUnderstood(
+            f"the ledger does not know the data set {name} yet.",
+            instead="give it a budget: budget=dp.Budget(epsilon=…, delta=…)",
+        )
+    if known is not None and (known.neighbours, known.unit) != (fact.neighbours, fact.unit):
+        raise NotAllowed(
+            f"the ledger protects each {known.unit} of {name} under {known.neighbours} neighbours; losses of another"
+            " kind cannot be added to it.",
+            instead=f'open it with neighbours="{known.neighbours}", unit="{known.unit}"',
+        )
+    for account, cap in caps.items():
+        if state.caps.get(account, cap) != cap:
+            raise NotAllowed(
+                f"the budget of {title(account)} on record is {state.caps[account]}, not {cap}.",
+                instead="open it with that budget, or change the record: ledger.amend(…), discreet ledger … --amend",
+            )
+    _kin(state, fact)
+    for account, cap in caps.items():
+        if account not in state.caps:
+            journal.append(Cap.of(account, cap))
+    families = tuple(sorted({*fact.families, *state.families(name)}))
+    if known is None or families != known.families:
+        journal.append(Dataset(dataset=name, neighbours=fact.neighbours, unit=fact.unit, families=families))
+
+
+def _kin(state: State, fact: Dataset) -> None:
+    """Losses under different neighbours do not add up, so a family has one kind."""
+    for other in state.datasets.values():
+        if other.neighbours != fact.neighbours and set(other.families) & set(fact.families):
+            raise NotAllowed(
+                f"{fact.dataset} and {other.dataset} share a family and compare different neighbours.",
+                instead="declare both with the same neighbours=",
+            )
+
+
+def amend(journal: Journal, caps: Caps) -> None:
+    """Put other caps on record."""
+    for account, cap in caps.items():
+        if journal.state.caps.get(account) != cap:
+            journal.append(Cap.of(account, cap))
+
+
+def charge(journal: Journal, fact: Charge, mechanism: Mechanism) -> Receipt:
+    """The same question again, or a new charge."""
+    state = journal.state
+    state.admit_analyst(fact.dataset, fact.analyst)
+    kind = state.datasets[fact.dataset]
+    if (mechanism.neighbours, mechanism.unit) != (kind.neighbours, kind.unit):
+        raise NotAllowed(
+            f"{fact.dataset} protects each {kind.unit} under {kind.neighbours} neighbours, and this mechanism each"
+            f" {mechanism.unit} under {mechanism.neighbours} neighbours.",
+            instead=f'build it with neighbours="{kind.neighbours}", for each {kind.unit}',
+        )
+    paid, answer, cost = None if fact.name is None else journal.find(fact.name), None, Loss.ZERO
+    if paid is None:
+        state.admit(fact)
+        entry = paid = journal.append(fact).seq
+        cost = mechanism.loss
+    elif _charge_at(journal, paid).mechanism != fact.mechanism:
+        raise NotUnderstood("this key was used for another mechanism.", instead="give every question its own key")
+    else:
+        answer = journal.kept(paid)
+        entry = paid if answer is not None else journal.append(Again(of=paid, analyst=fact.analyst)).seq
+    return Receipt(ledger=state.identity, entry=entry, charge=paid, mechanism=mechanism, cost=cost, answer=answer)
+
+
+def _charge_at(journal: Journal, seq: int) -> Charge:
+    fact = journal.entry(seq).fact
+    if not isinstance(fact, Charge):
+        raise LedgerCorrupt(f"entry {seq} is filed under the name of a charge and is none.")
+    return fact
+
+
+def keep(journal: Journal, receipt: Receipt, answer: bytes) -> bytes:
+    """The first answer kept for a charge is the one."""
+    if receipt.ledger != journal.state.identity:
+        raise NotAllowed("this receipt is from another ledger.", instead="keep it where it was spent")
+    first = journal.kept(receipt.charge)
+    if first is None:
+        journal.keep(receipt.charge, answer)
+    return answer if first is None else first
+
+
+# ── verifying ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def audit(journal: Journal, state: State) -> list[Entry]:
+    """The next page of entries, with everything that can be recomputed recomputed."""
+    found = [state.follow(row) for row in journal.page(state.link.seq)]
+    for entry in found:
+        if isinstance(entry.fact, Charge):
+            _recompute(entry.seq, entry.fact)
+        elif isinstance(entry.fact, Kept):
+            journal.answer(entry)
+    return found
+
+
+def _recompute(seq: int, fact: Charge) -> None:
+    try:
+        cost = _cost(fact.mechanism)
+    except (ValueError, Refusal, TypeError, AttributeError, ArithmeticError) as problem:
+        raise LedgerCorrupt(f"entry {seq} records a mechanism that cannot be read.") from problem
+    if cost != (fact.pure, fact.rho, fact.event):
+        raise LedgerCorrupt(f"entry {seq} records a cost that is not the one of its mechanism.")
+
+
+@lru_cache(1024)
+def _cost(mechanism: str) -> tuple[str | None, str, str]:
+    return Charge.price(read(mechanism).loss)
+
+
+def agree(journal: Journal, state: State) -> None:
+    """The balances in use are those that replaying gives."""
+    while state.link.seq < journal.state.link.seq:
+        audit(journal, state)
+    mine, theirs = (
+        {account: (tally.loss, tally.charges) for account, tally in each.spent.items()}
+        for each in (journal.state, state)
+    )
+    if mine != theirs or journal.state.caps != state.caps or journal.state.link != state.link:
+        raise LedgerCorrupt(f"the balances in use after entry {state.link.seq} are not those of the history.")
