@@ -26,6 +26,8 @@ from discreet.errors import NotAllowed, NotUnderstood
 
 __all__ = ["Budget", "Loss"]
 
+ONE = Fraction(1)
+
 
 @recorded("loss/1")
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +60,7 @@ class Loss:
 
     def __post_init__(self) -> None:
         pure = None if self.pure is None else _amount(self.pure, "pure")
-        event = min(Fraction(1), _amount(self.event, "event"))
+        event = min(ONE, _amount(self.event, "event"))
         if self.rho is not None:
             rho = _amount(self.rho, "rho")
         elif pure is not None:
@@ -69,11 +71,25 @@ class Loss:
         if approximate is not None:
             if not isinstance(approximate, tuple) or len(approximate) != 2:
                 raise NotUnderstood("approximate is a pair.", instead='write approximate=("0.5", "1e-6")')
-            approximate = (_amount(approximate[0], "epsilon"), min(Fraction(1), _amount(approximate[1], "delta")))
+            approximate = (_amount(approximate[0], "epsilon"), min(ONE, _amount(approximate[1], "delta")))
         elif pure is not None:
             approximate = (pure, event)
         for name, value in {"pure": pure, "rho": rho, "event": event, "approximate": approximate}.items():
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(
+        cls, pure: Fraction | None, rho: Fraction, event: Fraction, approximate: tuple[Fraction, Fraction] | None = None
+    ) -> Loss:
+        """The loss with these statements, which are known to be in order: made of those of other losses."""
+        loss = object.__new__(cls)
+        event = min(event, ONE)
+        if approximate is not None:
+            approximate = (approximate[0], min(approximate[1], ONE))
+        elif pure is not None:
+            approximate = (pure, event)
+        loss.__dict__.update(pure=pure, rho=rho, event=event, approximate=approximate)
+        return loss
 
     # ── composition ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -91,11 +107,11 @@ class Loss:
 
     def _join(self, other: Loss, by: Callable[[Fraction, Fraction], Fraction]) -> Loss:
         mine, theirs = self.approximate, other.approximate
-        return Loss(
-            pure=None if self.pure is None or other.pure is None else by(self.pure, other.pure),
-            rho=by(self.rho, other.rho),
-            event=by(self.event, other.event),
-            approximate=mine and theirs and (by(mine[0], theirs[0]), by(mine[1], theirs[1])),
+        return Loss.of(
+            None if self.pure is None or other.pure is None else by(self.pure, other.pure),
+            by(self.rho, other.rho),
+            by(self.event, other.event),
+            mine and theirs and (by(mine[0], theirs[0]), by(mine[1], theirs[1])),
         )
 
     def __rmul__(self, times: int) -> Loss:

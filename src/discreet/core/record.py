@@ -29,8 +29,9 @@ __all__ = ["MOST", "read", "recorded", "write"]
 MOST = 1 << 20  # characters of one record
 RATIONAL = re.compile(r"-?(0|[1-9][0-9]{0,1299})/[1-9][0-9]{0,1299}")
 
-_names: dict[type, str] = {}
+_names: dict[type, tuple[str, tuple[str, ...]]] = {}  # of each class its name, and those of its fields
 _kinds: dict[str, type] = {}
+_text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 K = TypeVar("K", bound=type)
 
@@ -41,7 +42,7 @@ def recorded(name: str) -> Callable[[K], K]:
     def register(kind: K) -> K:
         if name in _kinds or not re.fullmatch(r"[a-z -]+/[0-9]+", name) or not is_dataclass(kind):
             raise TypeError(f"{name!r} cannot name {kind.__name__} in records")
-        _names[kind], _kinds[name] = name, kind
+        _names[kind], _kinds[name] = (name, tuple(field.name for field in fields(kind))), kind
         return kind
 
     return register
@@ -49,7 +50,7 @@ def recorded(name: str) -> Callable[[K], K]:
 
 def write(thing: Any) -> str:
     """The text of a thing, or a refusal when some part of it has none."""
-    text = json.dumps(_down(thing), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    text = _text(_down(thing))
     if len(text) > MOST:
         raise NotAllowed(f"its record would be longer than {MOST} characters.", instead="ask in several parts")
     return text
@@ -75,13 +76,15 @@ def _down(value: Any) -> Any:
         return {"q": f"{value.numerator}/{value.denominator}"}
     if type(value) is tuple:
         return [_down(part) for part in value]
-    name = _names.get(type(value))
-    if name is None:
+    known = _names.get(type(value))
+    if known is None:
         raise NotAllowed(
             f"a {type(value).__name__} cannot be written down, so it cannot be on record.",
             instead="spend the mechanism itself; what follows from its answer (.then) is free and needs no record",
         )
-    return {"is": name} | {field.name: _down(getattr(value, field.name)) for field in fields(value)}
+    written = {name: _down(getattr(value, name)) for name in known[1]}
+    written["is"] = known[0]
+    return written
 
 
 def _up(value: Any) -> Any:

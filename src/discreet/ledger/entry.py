@@ -24,6 +24,7 @@ __all__ = ["START", "Entry", "Link", "Row", "chain", "follow"]
 
 Row = tuple[int, str, str, str | None]  # seq, body, hash, name: a row of the table
 FIELDS = {"seq", "previous", "time"}
+_text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class Link(NamedTuple):
@@ -61,9 +62,7 @@ class Entry:
 def chain(last: Link, fact: Fact, time: str) -> Entry:
     """The entry that says this next."""
     seq, previous = last.seq + 1, last.hash
-    body = json.dumps(
-        {"seq": seq, "previous": previous, "time": time, fact.WORD: vars(fact)}, sort_keys=True, separators=(",", ":")
-    )
+    body = _text({"seq": seq, "previous": previous, "time": time, fact.WORD: vars(fact)})
     return Entry(seq, previous, time, fact, body, _digest(body))
 
 

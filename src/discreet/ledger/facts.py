@@ -28,7 +28,7 @@ __all__ = ["FORMAT", "Account", "Again", "Cap", "Charge", "Dataset", "Fact", "Ke
 
 FORMAT = 1
 Account = tuple[str, str, str]  # ("dataset", name, ""), ("analyst", data set, name) or ("family", name, "")
-Field = str | int | None | tuple[str, ...]
+_text = json.JSONEncoder().encode
 
 
 class Fold(Protocol):
@@ -134,7 +134,7 @@ class Charge(Fact):
     @staticmethod
     def name_of(dataset: str, version: str, key: str) -> str:
         """The name of the charge for this question on this version of this data set."""
-        return "charge " + hashlib.sha256(json.dumps([dataset, version, key]).encode()).hexdigest()
+        return "charge " + hashlib.sha256(_text([dataset, version, key]).encode()).hexdigest()
 
     @property
     def name(self) -> str | None:

@@ -133,7 +133,7 @@ class Journal:
 
     def append(self, fact: Fact) -> Entry:
         """Write the next entry."""
-        entry = chain(self.state.link, fact, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+        entry = chain(self.state.link, fact, datetime.now(UTC).isoformat(timespec="microseconds")[:-6] + "Z")
         self.store.execute("INSERT INTO discreet_entries (seq, body, hash, name) VALUES (?, ?, ?, ?)", *entry.row)
         self.state.take(entry)
         return entry

@@ -40,6 +40,7 @@ class Mark:
         self.marks, self._store = marks, store
         self._descriptor: int | None = None
         self._forced = 0.0
+        self._written = b""
 
     def refuse_strangers(self, identity: str) -> None:
         """LedgerCorrupt if this machine knows another ledger at this place: somebody began anew."""
@@ -47,7 +48,8 @@ class Mark:
             if path.stem != identity and _read_place(path) == self._store.where:
                 raise LedgerCorrupt(
                     f"entry 1 is not the one this machine saw: the ledger at {self._store.where} was deleted or"
-                    f" replaced, and what was spent would be forgotten. Put the old one back; if it is meant, remove {path}."
+                    f" replaced, and what was spent would be forgotten. Put the old one back; if this is meant,"
+                    f" remove {path}."
                 )
 
     def seen(self, identity: str) -> Link:
@@ -78,8 +80,11 @@ class Mark:
         assert self._descriptor is not None
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         try:
-            if link.seq > _last(os.pread(self._descriptor, HEADER, 0)).seq:
-                os.pwrite(self._descriptor, _slot(link), link.seq % 2 * SLOT)
+            slots = os.pread(self._descriptor, HEADER, 0)
+            if slots == self._written or link.seq > _last(slots).seq:  # ours is always behind: links only grow
+                os.pwrite(self._descriptor, slot := _slot(link), link.seq % 2 * SLOT)
+                slots = slots.ljust(HEADER, b"\0")
+                self._written = slots[:SLOT] + slot if link.seq % 2 else slot + slots[SLOT:]
         finally:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         if time.monotonic() - self._forced > SECOND:

@@ -70,7 +70,7 @@ class Tally:
     @property
     def loss(self) -> Loss:
         """All of it, as one loss."""
-        return Loss(pure=None if self.pure is None else self.pure.value, rho=self.rho.value, event=self.event.value)
+        return Loss.of(None if self.pure is None else self.pure.value, self.rho.value, self.event.value)
 
 
 @dataclass(frozen=True, kw_only=True)
