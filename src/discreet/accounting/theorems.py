@@ -7,11 +7,12 @@ comparison, for a batch that is fixed in advance, and for teaching; each says wh
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 
 from discreet.core.exact import Ball, Number, ball, ceiling, positive, price, probability, settle, whole
 
-__all__ = ["advanced", "basic", "optimal", "optimal_delta", "zcdp_simple"]
+__all__ = ["advanced", "advanced_sum", "basic", "optimal", "optimal_delta", "zcdp_simple"]
 
 
 def basic(epsilon: Number, k: int) -> Fraction:
@@ -24,8 +25,18 @@ def advanced(epsilon: Number, k: int, delta: Number) -> Fraction:
 
     Because  Dwork, Rothblum, Vadhan 2010.
     """
-    e, d, n = price(epsilon, "epsilon"), probability(delta, "delta"), whole(k, "k")
-    return ceiling(lambda: (-2 * n * ball(d).log()).sqrt() * ball(e) + n * ball(e) * ball(e).expm1())
+    return advanced_sum({price(epsilon, "epsilon"): whole(k, "k")}, delta)
+
+
+def advanced_sum(counts: Mapping[Fraction, int], delta: Number) -> Fraction:
+    """The same for so many mechanisms of each ε: √(2·ln(1/δ)·Σε²) + Σε(e^ε - 1), from above."""
+    d, squares = probability(delta, "delta"), sum(n * e**2 for e, n in counts.items())
+
+    def bound() -> Ball:
+        drift = sum((n * ball(e) * ball(e).expm1() for e, n in counts.items()), ball(0))
+        return (-2 * ball(squares) * ball(d).log()).sqrt() + drift
+
+    return ceiling(bound)
 
 
 def zcdp_simple(rho: Number, delta: Number) -> Fraction:

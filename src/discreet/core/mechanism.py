@@ -63,6 +63,11 @@ class Mechanism(ABC):
         """Who is protected, in one word."""
         return "person"
 
+    @property
+    def pieces(self) -> Sequence[Mechanism]:
+        """The mechanisms it runs on the same people; itself, unless it is made of others."""
+        return (self,)
+
     def curve(self, epsilon: Number) -> Fraction:
         """The curve δ(ε): the probability, from above, that a release reveals more than ε allows."""
         return self.loss.delta(number(epsilon, "epsilon"))
@@ -152,6 +157,10 @@ class Composition(_Several):
     def loss(self) -> Loss:
         """Because  sequential composition; sound also when a part was chosen after seeing earlier releases."""
         return reduce(lambda total, part: total + part.loss, self.parts[1:], self.parts[0].loss)
+
+    @property
+    def pieces(self) -> Sequence[Mechanism]:
+        return [piece for part in self.parts for piece in part.pieces]
 
 
 @recorded("parallel/1")

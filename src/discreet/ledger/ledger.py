@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
+from typing import TYPE_CHECKING
 
+from discreet.core.exact import Number
 from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours, neighbourhood
@@ -20,8 +22,12 @@ from discreet.ledger.journal import Journal
 from discreet.ledger.mark import Mark, folder
 from discreet.ledger.postgres import Postgres
 from discreet.ledger.receipt import Receipt
+from discreet.ledger.report import Report, draw, report
 from discreet.ledger.state import Left, State, title
 from discreet.ledger.store import Memory, SQLite, Store
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Balance", "Ledger", "Verified"]
 
@@ -213,6 +219,14 @@ class Ledger:
                 progress(min(state.link.seq, last), last)
         self._journal.turn(lambda turn: turns.agree(turn, state))
         return Verified(entries=count.total(), charges=count["charge"], answers=count["kept"], head=state.link.hash)
+
+    def report(self, delta: Number | None = None, *, dataset: str | None = None) -> Report:
+        """What this history would cost by every theorem, at the budget's δ or another; some need discreet[report]."""
+        return report(self, dataset or self._dataset(), delta)
+
+    def plot(self) -> Figure:
+        """A matplotlib figure of spending over time; needs discreet[report]."""
+        return draw(self)
 
     def close(self) -> None:
         """Let go of the file or connection."""
