@@ -11,6 +11,7 @@ nobody can spend.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 import threading
@@ -84,7 +85,7 @@ class Journal:
             self.drop()
             said = self._say(problem)
             for each in turns:
-                each.problem = type(said)(*said.args)
+                each.problem = copy.copy(said)
                 each.problem.__cause__ = problem
         except BaseException:
             self.drop()

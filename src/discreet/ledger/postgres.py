@@ -48,7 +48,8 @@ class Postgres(Store):
         if not self._there():
             if not create:
                 raise NotUnderstood(
-                    f"there is no ledger at {self.where}.", instead="name an existing one, or a data set"
+                    f"there is no ledger at {self.where}.",
+                    instead="nothing was spent there yet; the first question makes it",
                 )
             for table in (ENTRIES, NAMES, ANSWERS):
                 self.execute(table.format(whole="BIGINT", bytes="BYTEA"))

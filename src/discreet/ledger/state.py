@@ -181,7 +181,7 @@ class State:
             if cap is not None and self.loss(account) + charge.cost not in cap:
                 raise BudgetExceeded(
                     f"the budget of {title(account)} has no room for it: this costs {charge.cost}.",
-                    instead=f"there is {self.left(account)} left; ask for less",
+                    instead=f"ask for less: {self.left(account)} is left",
                 )
 
     def admit_analyst(self, dataset: str, analyst: str) -> None:

@@ -101,7 +101,10 @@ class SQLite(Store):
     def connect(self, *, create: bool) -> None:
         new = self.absent
         if new and not create:
-            raise NotUnderstood(f"there is no ledger at {self.path}.", instead="name an existing one, or a data set")
+            raise NotUnderstood(
+                f"there is no ledger at {self.path}.",
+                instead="nothing was spent there yet; the first question makes it",
+            )
         if new and not self.path.parent.is_dir():
             raise NotUnderstood(f"there is no folder {self.path.parent}.", instead="make it first, or name another")
         self._connection = self._dial()
