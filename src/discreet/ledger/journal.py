@@ -59,6 +59,7 @@ class Journal:
         self._waiting: list[_Turn[Any]] = []
         self._fresh_locks()
         _living.add(self)
+        weakref.finalize(self, _let_go, store, mark)
 
     def _fresh_locks(self) -> None:
         self._door, self._writing = threading.Lock(), threading.Lock()
@@ -271,12 +272,7 @@ class Journal:
     def drop(self) -> None:
         """Forget everything and close: the next turn begins by reading the ledger."""
         self._state = None
-        for thing in (self.store, self.mark):
-            try:
-                if thing is not None:
-                    thing.close()
-            except Exception:  # there is nothing left to save
-                continue
+        _let_go(self.store, self.mark)
 
     def close(self) -> None:
         """Close the connection. A later turn opens it again."""
@@ -290,6 +286,15 @@ class Journal:
         self.store.forget()
         if self.mark is not None:
             self.mark.close()
+
+
+def _let_go(store: Store, mark: Mark | None) -> None:
+    for thing in (store, mark):
+        try:
+            if thing is not None:
+                thing.close()
+        except Exception:  # there is nothing left to save
+            continue
 
 
 _living: weakref.WeakSet[Journal] = weakref.WeakSet()

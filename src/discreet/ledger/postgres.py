@@ -9,7 +9,7 @@ from discreet.ledger.store import ANSWERS, ENTRIES, NAMES, PATIENCE, Store
 
 __all__ = ["Postgres"]
 
-LOCK = 0x646973637265  # an advisory lock of our own: "discre"
+LOCK = 0x64697363  # advisory locks of our own: "disc", one for each schema
 
 
 class Postgres(Store):
@@ -71,7 +71,7 @@ class Postgres(Store):
 
     def begin(self) -> None:
         self.execute("BEGIN")
-        self.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+        self.execute(f"SELECT pg_advisory_xact_lock({LOCK}, hashtext(current_schema()))")
 
     def execute(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         assert self._connection is not None

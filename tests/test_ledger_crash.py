@@ -1,0 +1,199 @@
+"""Processes really killed: at random under load, and at every step of the protocol; and processes that race."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import discreet as dp
+import spender
+from discreet.ledger.facts import Again, Charge, Kept
+from spender import BUDGET, PRICE
+
+SOAK = bool(os.environ.get("DISCREET_SOAK"))
+
+
+class Told:
+    """What spenders were told before they died."""
+
+    def __init__(self, path: Path) -> None:
+        lines = path.read_text().splitlines() if path.exists() else []
+        words = [line.split() for line in lines]
+        self.receipts = {int(w[1]): int(w[2]) for w in words if w[0] == "R" and int(w[1]) == int(w[2])}
+        self.again = {int(w[1]): int(w[2]) for w in words if w[0] == "R" and int(w[1]) != int(w[2])}
+        self.shown = {(int(w[1]), w[2]) for w in words if w[0] == "A"}
+        self.refused = sum(w[0] == "N" for w in words)
+        self.end = [int(w[1]) for w in words if w[0] == "end"]
+
+
+def check(where: str, told: Told) -> int:
+    """Everything that was told is on record; no charge has two answers; the balance is the sum of the charges."""
+    with dp.Ledger(where) as ledger:
+        ledger.verify()
+        facts = {entry.seq: entry.fact for entry in ledger}
+        balance = ledger.balances[0].spent.pure if ledger.balances else 0
+    charges = {seq for seq, fact in facts.items() if isinstance(fact, Charge)}
+    kept = {(fact.of, fact.sha256) for fact in facts.values() if isinstance(fact, Kept)}
+    assert told.receipts.keys() <= charges, "a receipt without its charge"
+    for seq, charge in told.again.items():
+        fact = facts[seq]
+        assert isinstance(fact, (Again, Charge))
+        assert charge in charges
+    assert told.shown <= kept, "an answer was shown that is not kept"
+    assert len({charge for charge, _ in told.shown}) == len(told.shown), "two answers for one charge"
+    assert balance == len(charges) * Fraction(PRICE), "the balance is not the truth"
+    return len(charges)
+
+
+def test_killed_at_random_under_load(where: str, marks: Path, tmp_path: Path) -> None:
+    """A thousand times with DISCREET_SOAK=1."""
+    sqlite = not where.startswith("postgresql")
+    kills, log = (1000 if sqlite else 300) if SOAK else (25 if sqlite else 8), tmp_path / "told"
+    dp.Ledger(where, dataset="clinic", budget=BUDGET).close()
+    for seed in range(kills):
+        process = spender.start(spender.busy, where, str(marks), log, seed)
+        size = log.stat().st_size if log.exists() else 0
+        while not log.exists() or log.stat().st_size == size:
+            time.sleep(0.001)  # until it is spending
+        time.sleep(random.expovariate(30))
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        if seed % 50 == 0 or seed == kills - 1:
+            check(where, Told(log))
+    told = Told(log)
+    assert check(where, told) >= len(told.receipts) > kills
+    assert told.again, "no question was ever asked twice"
+
+
+def test_killed_at_every_step(where: str, marks: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Whatever step it dies at, asking again ends with one charge and one answer."""
+    fatal = 0
+    while True:
+        place = f"{where}.{fatal}" if not where.startswith("postgresql") else request.getfixturevalue("database")()
+        log = tmp_path / f"told{fatal}"
+        process = spender.start(spender.step_by_step, place, str(marks), log, fatal)
+        process.join()
+        told = Told(log)
+        if told.end:
+            break
+        assert process.exitcode == -signal.SIGKILL
+        with dp.Ledger(place, dataset="clinic", budget=BUDGET) as ledger:
+            spender.ask(ledger, spender.Log(log), "the question")
+        assert check(place, Told(log)) == 1
+        fatal += 1
+    assert fatal > 40, "the protocol has more steps than that"
+
+
+@pytest.mark.parametrize("fits", [0, 1, 37, 199, 200])
+def test_of_two_hundred_requests_from_eight_processes_exactly_k_succeed(
+    where: str, marks: Path, tmp_path: Path, fits: int
+) -> None:
+    budget = dp.Budget(epsilon=fits * Fraction(PRICE) + Fraction(PRICE) / 2)
+    processes = [spender.start(spender.several, where, str(marks), tmp_path / "told", 25, budget) for _ in range(8)]
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    told = Told(tmp_path / "told")
+    assert (len(told.receipts), told.refused) == (fits, 200 - fits)
+    assert check(where, told) == fits
+
+
+def test_a_forked_child_spends_from_the_same_budget(where: str, marks: Path, tmp_path: Path) -> None:
+    process = spender.start(_fork, where, str(marks))
+    process.join()
+    assert process.exitcode == 0
+    with dp.Ledger(where) as ledger:
+        assert ledger.verify().charges == 4
+
+
+def _fork(where: str, marks: str) -> None:
+    """Parent and child spend in turn over one ledger object; the parent's receipt opens nothing in the child."""
+    ledger = dp.Ledger(where, dataset="clinic", budget=BUDGET, marks=marks)
+    memory = dp.Ledger(dataset="clinic", budget=BUDGET)
+    receipt = ledger.spend(spender.CHEAP)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            ledger.spend(spender.CHEAP)
+            for wrong in (lambda: receipt.use(spender.CHEAP), lambda: memory.spend(spender.CHEAP)):
+                try:
+                    wrong()
+                    os._exit(3)
+                except (dp.NotAllowed, dp.Broken):
+                    pass
+            ledger.spend(spender.CHEAP)
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    ledger.spend(spender.CHEAP)
+    receipt.use(spender.CHEAP)
+
+
+# ── the server dies, not the client ──────────────────────────────────────────────────────────────────────────
+
+
+def test_a_connection_that_breaks_at_any_statement_loses_nothing(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server ends the session before the n-th statement, for every n: Broken, and then the truth again."""
+    from discreet.ledger.postgres import Postgres
+
+    url = database()
+    ledger = dp.Ledger(url, dataset="clinic", budget=BUDGET)
+    plain, count = Postgres.execute, [0, -1]
+
+    def execute(self: Postgres, sql: str, *values: Any) -> Any:
+        count[0] += 1
+        if count[0] == count[1]:
+            with psycopg.connect(url, autocommit=True) as other:
+                other.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+        return plain(self, sql, *values)
+
+    monkeypatch.setattr(Postgres, "execute", execute)
+    broken = told = 0
+    for nth in range(1, 12):
+        count[:] = [0, nth]
+        try:
+            told += ledger.spend(spender.CHEAP).entry > 0
+        except dp.Broken:
+            broken += 1
+        count[1] = -1
+        charges = ledger.balances[0].charges
+        assert charges >= told
+        ledger.verify()
+    assert broken >= 5
+
+
+def test_a_commit_of_unknown_outcome_counts(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commit reaches the disk and its confirmation is lost: Broken for the caller, spent for everybody."""
+    ledger = dp.Ledger(where, dataset="clinic", budget=dp.Budget(epsilon=PRICE))
+    kind = type(ledger._journal.store)
+    plain = kind.commit
+
+    def lost(self: Any) -> None:
+        plain(self)
+        raise ConnectionResetError
+
+    monkeypatch.setattr(kind, "commit", lost)
+    with pytest.raises(dp.Broken):
+        ledger.spend(spender.CHEAP, key="q")
+    monkeypatch.undo()
+    monkeypatch.setenv("DISCREET_MARKS", str(Path(ledger._journal.mark.marks)))
+    assert ledger.left.pure == 0
+    with pytest.raises(dp.BudgetExceeded):
+        ledger.spend(spender.CHEAP, key="another")
+    assert ledger.spend(spender.CHEAP, key="q").cost == dp.Loss.ZERO  # the same question goes on
