@@ -52,11 +52,7 @@ def ask(ledger: dp.Ledger, log: Log, key: str | None) -> None:
         log.say("N")
         return
     log.say("R", receipt.entry, receipt.charge)
-    if receipt.answer is None:
-        receipt.use(CHEAP)
-        answer = ledger.keep(receipt, os.urandom(8))  # noise: a second look would be another answer
-    else:
-        answer = receipt.answer
+    answer = ledger.answer(receipt, lambda: receipt.use(CHEAP) and os.urandom(8))  # a second look is another answer
     log.say("A", receipt.charge, hashlib.sha256(answer).hexdigest())
 
 
@@ -100,7 +96,7 @@ def step_by_step(where: str, marks: str, path: Path, fatal: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         steps[0] += 1
 
-    for kind, name in ((SQLite, "execute"), (Postgres, "execute"), (Mark, "settle"), (Mark, "raise_to")):
+    for kind, name in ((SQLite, "execute"), (Postgres, "execute"), (Mark, "raise_to")):
         plain = getattr(kind, name)
 
         def step(self: Any, *values: Any, plain: Any = plain) -> Any:

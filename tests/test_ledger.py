@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 import discreet as dp
+from discreet.core.laplace import DiscreteLaplace
 from discreet.core.record import read
 from discreet.ledger.facts import Again, Cap, Charge, Kept
 from discreet.ledger.store import SQLite
@@ -28,6 +29,10 @@ WIDE = dp.Budget(epsilon=3, delta="1e-6")
 
 def clinic(where: Any, budget: dp.Budget = ONE, **more: Any) -> dp.Ledger:
     return dp.Ledger(where, dataset="clinic", budget=budget, **more)
+
+
+def answer(ledger: dp.Ledger, receipt: Any, said: bytes) -> bytes:
+    return ledger.answer(receipt, lambda: receipt.use(TENTH) and said)
 
 
 def charges(ledger: dp.Ledger) -> list[Charge]:
@@ -170,6 +175,15 @@ def test_whoever_joins_a_family_brings_what_was_spent(where: str) -> None:
     north.verify()
 
 
+def test_a_family_can_be_joined_by_an_amendment(where: str) -> None:
+    ledger = clinic(where, dp.Budget(epsilon=100))
+    ledger.spend(TENTH)
+    ledger.amend(families={"city": dp.Budget(epsilon="0.2")})
+    ledger.spend(TENTH)
+    with pytest.raises(dp.BudgetExceeded, match="family city"):
+        ledger.spend(TENTH)
+
+
 def test_losses_of_another_kind_are_not_added(where: str) -> None:
     ledger = clinic(where)
     with pytest.raises(dp.NotAllowed, match="add-remove"):
@@ -179,6 +193,8 @@ def test_losses_of_another_kind_are_not_added(where: str) -> None:
     dp.Ledger(where, dataset="a", budget=ONE, families={"f": ONE})
     with pytest.raises(dp.NotAllowed, match="family"):
         dp.Ledger(where, dataset="b", budget=ONE, families={"f": ONE}, neighbours="replace")
+    with pytest.raises(dp.NotAllowed, match="family"):
+        dp.Ledger(where, dataset="b", budget=ONE, families={"f": ONE}, unit="visit")
 
 
 # ── a question is paid once ──────────────────────────────────────────────────────────────────────────────────
@@ -187,11 +203,10 @@ def test_losses_of_another_kind_are_not_added(where: str) -> None:
 def test_the_same_question_again_is_free_and_byte_equal(where: str) -> None:
     ledger = clinic(where)
     first = ledger.spend(TENTH, key="SELECT 1", version="v1")
-    first.use(TENTH)
-    assert ledger.keep(first, b"42 \x00\xff") == b"42 \x00\xff"
+    assert answer(ledger, first, b"42 \x00\xff") == b"42 \x00\xff"
     again = dp.Ledger(where, dataset="clinic").spend(TENTH, key="SELECT 1", version="v1", analyst="bob")
     assert (again.answer, again.cost, again.charge) == (b"42 \x00\xff", dp.Loss.ZERO, first.charge)
-    assert ledger.keep(again, b"another") == b"42 \x00\xff"
+    assert answer(ledger, again, b"another") == b"42 \x00\xff"
     assert len(charges(ledger)) == 1
     with pytest.raises(dp.NotAllowed, match="answered before"):
         again.use(TENTH)
@@ -201,9 +216,7 @@ def test_a_new_version_of_the_data_is_a_new_question_and_the_counting_goes_on(wh
     ledger = clinic(where)
     for version in ("v1", "v2", "v1"):
         receipt = ledger.spend(TENTH, key="q", version=version)
-        if receipt.answer is None:
-            receipt.use(TENTH)
-            ledger.keep(receipt, version.encode())
+        assert answer(ledger, receipt, version.encode()) == version.encode()
     assert ledger.spend(TENTH, key="q", version="v2").answer == b"v2"
     assert ledger.left.pure == Fraction(8, 10)
 
@@ -218,12 +231,10 @@ def test_a_key_belongs_to_one_mechanism(where: str) -> None:
 def test_what_was_paid_and_never_answered_is_answered_at_no_further_cost_and_once(where: str) -> None:
     ledger = clinic(where)
     crashed = ledger.spend(TENTH, key="q")
-    crashed.use(TENTH)
     other = ledger.spend(TENTH, key="q")
-    other.use(TENTH)
     assert (other.charge, other.cost) == (crashed.charge, dp.Loss.ZERO)
-    assert ledger.keep(other, b"shown") == b"shown"
-    assert ledger.keep(crashed, b"too late") == b"shown"
+    assert answer(ledger, other, b"shown") == b"shown"
+    assert answer(ledger, crashed, b"too late") == b"shown"
     assert ledger.left.pure == Fraction(9, 10)
     assert [type(entry.fact) for entry in ledger][-3:] == [Charge, Again, Kept]
 
@@ -242,15 +253,53 @@ def test_a_receipt_opens_the_data_once_for_that_very_mechanism(where: str) -> No
     with pytest.raises(dp.NotAllowed, match="another mechanism"):
         receipt.use(dp.Laplace(epsilon="0.2", sensitivity=1))
     with pytest.raises(dp.NotAllowed, match="nothing was bought"):
-        ledger.keep(receipt, b"")
-    receipt.use(TENTH)
+        ledger.answer(receipt, lambda: b"")
+    assert receipt.use(TENTH) == TENTH
     with pytest.raises(dp.NotAllowed, match="used before"):
         receipt.use(TENTH)
     for twin in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(dp.NotAllowed, match="cannot be copied"):
             twin(ledger.spend(TENTH))
+    other = ledger.spend(TENTH, key="q")
     with pytest.raises(dp.NotAllowed, match="another ledger"):
-        clinic(None).keep(receipt, b"")
+        answer(clinic(None), other, b"")
+
+
+def test_with_a_key_the_data_opens_only_where_the_answer_is_kept() -> None:
+    """Otherwise asking again, at no cost, would be a second look."""
+    ledger = clinic(None)
+    receipt = ledger.spend(TENTH, key="q")
+    with pytest.raises(dp.NotAllowed, match="kept before it is shown"):
+        receipt.use(TENTH)
+    with pytest.raises(ZeroDivisionError):
+        ledger.answer(receipt, lambda: receipt.use(TENTH) and bytes(1 // 0))
+    assert receipt.used
+    assert answer(ledger, ledger.spend(TENTH, key="q"), b"42") == b"42"
+    assert ledger.left.pure == Fraction(9, 10)
+
+
+def test_the_record_is_what_runs_and_what_is_paid() -> None:
+    """A law that says it equals another, a mechanism changed after it was paid for: the text decides."""
+    ledger = clinic(None, dp.Budget(epsilon=10**6))
+
+    class Quiet(DiscreteLaplace):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = DiscreteLaplace.__hash__
+
+    quiet = dp.Noise(law=Quiet(Fraction(1, 1000)), reach=TENTH.reach)
+    for use in (ledger.spend(TENTH).use, ledger.spend):
+        with pytest.raises(dp.NotAllowed, match="cannot be written down"):
+            use(quiet)
+    mine = dp.Laplace(epsilon="0.1", sensitivity=1)
+    assert mine.loss.pure == Fraction(1, 10)
+    object.__setattr__(mine, "law", DiscreteLaplace(Fraction(1, 100)))  # its loss was computed before
+    assert ledger.spend(mine).cost.pure == 100
+    receipt = ledger.spend(TENTH)
+    with pytest.raises(dp.NotAllowed, match="another mechanism"):
+        receipt.use(mine)
+    ledger.verify()
 
 
 def test_of_many_threads_one_can_use_a_receipt() -> None:
@@ -291,8 +340,7 @@ def test_the_budget_on_record_counts_and_is_changed_on_record(where: str) -> Non
 def test_entries_are_a_chain_that_sha256sum_can_check(where: str) -> None:
     ledger = clinic(where)
     receipt = ledger.spend(TENTH, analyst="alice", key="q", version="v")
-    receipt.use(TENTH)
-    ledger.keep(receipt, b"42")
+    answer(ledger, receipt, b"42")
     before = "0" * 64
     for seq, entry in enumerate(ledger, 1):
         assert hashlib.sha256(entry.body.encode()).hexdigest() == entry.hash
@@ -362,6 +410,9 @@ def test_a_ledger_in_memory_says_so_and_still_counts() -> None:
         lambda w: dp.Ledger("", dataset="clinic", budget=ONE),
         lambda w: dp.Ledger(Path(w).parent / "no" / "where", dataset="clinic", budget=ONE),
         lambda w: dp.Ledger("postgresql://%%%", dataset="clinic", budget=ONE),
+        lambda w: dp.Ledger("a\0b", dataset="clinic", budget=ONE),
+        lambda w: dp.Ledger(w, dataset="clinic", budget=ONE, analysts=["alice"]),  # type: ignore[arg-type]
+        lambda w: dp.Ledger(w, dataset="clinic", budget=ONE, marks=5),  # type: ignore[arg-type]
     ],
 )
 def test_a_ledger_that_cannot_be_is_refused(tmp_path: Path, wrong: Any) -> None:
@@ -369,6 +420,7 @@ def test_a_ledger_that_cannot_be_is_refused(tmp_path: Path, wrong: Any) -> None:
     with pytest.raises(dp.NotUnderstood) as refusal:
         wrong(str(place))
     assert refusal.value.instead
+    assert not place.exists()
 
 
 def test_a_spending_that_cannot_be_is_refused() -> None:
@@ -381,9 +433,16 @@ def test_a_spending_that_cannot_be_is_refused() -> None:
     for wrong in ({"analyst": 7}, {"key": ""}, {"key": 7}, {"version": "x" * 2000}, {"analyst": "a\0b"}):
         with pytest.raises(dp.NotUnderstood):
             ledger.spend(TENTH, **wrong)  # type: ignore[arg-type]
-    with pytest.raises(dp.NotUnderstood):
-        ledger.keep(ledger.spend(TENTH), "text")  # type: ignore[arg-type]
-    assert len(charges(ledger)) == 1
+    long = Fraction(10**1500 + 1, 10**1500)
+    with pytest.raises(dp.NotAllowed, match="digits"):
+        ledger.spend(dp.Laplace(epsilon=long, sensitivity=1))
+    with pytest.raises(dp.NotAllowed, match="digits"):
+        ledger.amend(budget=dp.Budget(epsilon=long))
+    assert not charges(ledger)
+    receipt = ledger.spend(TENTH)
+    for wrong in (lambda: receipt.use(TENTH) and "text", None, 7):
+        with pytest.raises(dp.NotUnderstood):
+            ledger.answer(receipt, wrong)  # type: ignore[arg-type]
 
     @dataclasses.dataclass(frozen=True)
     class Home(type(TENTH)):  # type: ignore[misc]

@@ -27,9 +27,8 @@ def run(target: Callable[..., None], *arguments: object) -> None:
 def question(ledger: dp.Ledger, told: list[tuple[int, int, bytes]], key: str) -> None:
     receipt = ledger.spend(CHEAP, key=key)
     told.append((receipt.entry, receipt.charge, b""))
-    if receipt.answer is None:
-        receipt.use(CHEAP)
-        told.append((receipt.entry, receipt.charge, ledger.keep(receipt, os.urandom(8))))
+    answer = ledger.answer(receipt, lambda: receipt.use(CHEAP) and os.urandom(8))
+    told.append((receipt.entry, receipt.charge, answer))
 
 
 def truth(place: Path, told: list[tuple[int, int, bytes]]) -> int:
@@ -134,8 +133,8 @@ def _power_failure(folder: Path, weak: bool) -> None:
         receipt = ledger.spend(CHEAP, key=key)
         told.append((receipt.entry, receipt.charge, b""))
         _after_the_failure(folder, disk, told)
-        receipt.use(CHEAP)
-        told.append((receipt.entry, receipt.charge, ledger.keep(receipt, key.encode())))
+        answer = ledger.answer(receipt, lambda of=receipt, key=key: of.use(CHEAP) and key.encode())  # type: ignore[misc]
+        told.append((receipt.entry, receipt.charge, answer))
         after = _after_the_failure(folder, disk, told)
         assert (
             dp.Ledger(after, dataset="clinic", marks=after.parent / "marks").spend(CHEAP, key=key).answer

@@ -2,14 +2,14 @@
 
     >>> from discreet.mechanisms.noise import Laplace
     >>> write(Laplace(epsilon="0.1", sensitivity=1).law)
-    '{"is":"laplace law/1","scale":{"q":"10/1"}}'
+    '{"is":"laplace law/1","scale":{"q":"10"}}'
 
 A class takes part by naming itself (`@recorded("laplace law/1")`); its fields are what is written. Reading looks a name
 up in the list of those classes and calls their constructors, which check their arguments like anybody else's: nothing
 that the text names is ever imported or evaluated. A name once given keeps its meaning; a class whose fields change
 takes the next number.
 
-Values are null, true, false, whole numbers, text, {"q": "n/d"} for a rational, a list for a tuple, and
+Values are null, true, false, whole numbers, text, {"q": "1/10"} for a rational, a list for a tuple, and
 {"is": name, field: value, …} for a thing. Equal things have equal texts: keys are sorted, rationals in lowest terms.
 """
 
@@ -24,10 +24,11 @@ from typing import Any, TypeVar
 
 from discreet.errors import NotAllowed, Refusal
 
-__all__ = ["MOST", "read", "recorded", "write"]
+__all__ = ["MOST", "rational", "read", "recorded", "text_of", "write"]
 
 MOST = 1 << 20  # characters of one record
-RATIONAL = re.compile(r"-?(0|[1-9][0-9]{0,1299})/[1-9][0-9]{0,1299}")
+LONGEST = 4000  # bits of a numerator or denominator
+RATIONAL = re.compile(r"(-?[0-9]{1,1250})(/[0-9]{1,1250})?")
 
 _names: dict[type, tuple[str, tuple[str, ...]]] = {}  # of each class its name, and those of its fields
 _kinds: dict[str, type] = {}
@@ -69,11 +70,25 @@ def read(text: str) -> Any:
     return thing
 
 
+def text_of(value: Fraction) -> str:
+    """A rational as it is written: "1/10", "3"."""
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > LONGEST:
+        raise NotAllowed("a number on record has at most 1,200 digits.", instead="round it, against the analyst")
+    return str(value)
+
+
+def rational(text: str) -> Fraction:
+    """The rational with this text, or ValueError."""
+    if not RATIONAL.fullmatch(text):
+        raise ValueError("not a rational")
+    return Fraction(text)
+
+
 def _down(value: Any) -> Any:
     if value is None or type(value) in (bool, int, str):
         return value
     if type(value) is Fraction:
-        return {"q": f"{value.numerator}/{value.denominator}"}
+        return {"q": text_of(value)}
     if type(value) is tuple:
         return [_down(part) for part in value]
     known = _names.get(type(value))
@@ -93,9 +108,7 @@ def _up(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if value.keys() == {"q"}:
-        if not RATIONAL.fullmatch(value["q"]):
-            raise ValueError("not a rational")
-        return Fraction(value["q"])
+        return rational(value["q"])
     kind = _kinds[value.pop("is")]
     return kind(**{name: _up(part) for name, part in value.items()})
 

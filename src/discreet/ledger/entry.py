@@ -77,7 +77,7 @@ def follow(last: Link, row: Row) -> Entry:
         said = json.loads(body)
         (word,) = said.keys() - FIELDS
         entry = Entry(said["seq"], said["previous"], said["time"], fact_of(word, said[word]), body, digest)
-    except (ValueError, TypeError, LookupError, AttributeError) as problem:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as problem:
         raise LedgerCorrupt(f"entry {seq} cannot be read by this version of discreet.") from problem
     if entry.seq != seq or entry.previous != last.hash:
         raise LedgerCorrupt(f"entry {seq} does not follow entry {last.seq}: one of them was replaced or moved.")

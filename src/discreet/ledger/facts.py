@@ -17,17 +17,18 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
 from discreet.core.loss import Budget, Loss
+from discreet.core.record import rational, text_of
 from discreet.errors import Broken
 
-__all__ = ["FORMAT", "Account", "Again", "Cap", "Charge", "Dataset", "Fact", "Kept", "Opened", "fact_of"]
+__all__ = ["FORMAT", "Account", "Again", "Cap", "Charge", "Dataset", "Fact", "Kept", "Opened", "Price", "fact_of"]
 
 FORMAT = 1
 Account = tuple[str, str, str]  # ("dataset", name, ""), ("analyst", data set, name) or ("family", name, "")
+Price = tuple[str | None, str, str]  # pure, rho, event
 _text = json.JSONEncoder().encode
 
 
@@ -105,13 +106,14 @@ class Cap(Fact):
 
     @classmethod
     def of(cls, account: Account, budget: Budget) -> Cap:
-        delta, events = (None if part is None else str(part) for part in (budget.delta, budget.events))
-        return cls(account=account, epsilon=str(budget.epsilon), delta=delta, events=events)
+        delta, events = (None if part is None else text_of(part) for part in (budget.delta, budget.events))
+        return cls(account=account, epsilon=text_of(budget.epsilon), delta=delta, events=events)
 
     @property
     def budget(self) -> Budget:
         """The budget, as a value."""
-        return Budget(epsilon=self.epsilon, delta=self.delta, events=self.events)
+        delta, events = (None if part is None else rational(part) for part in (self.delta, self.events))
+        return Budget(epsilon=rational(self.epsilon), delta=delta, events=events)
 
     def apply(self, state: Fold) -> None:
         state.set_cap(self.account, self.budget)
@@ -156,14 +158,14 @@ class Charge(Fact):
         state.charge(self.accounts(state), self.cost)
 
     @staticmethod
-    def price(loss: Loss) -> tuple[str | None, str, str]:
+    def price(loss: Loss) -> Price:
         """What a budget counts of a loss, as it is written."""
-        return None if loss.pure is None else str(loss.pure), str(loss.rho), str(loss.event)
+        return None if loss.pure is None else text_of(loss.pure), text_of(loss.rho), text_of(loss.event)
 
 
 @lru_cache(4096)
 def _loss(pure: str | None, rho: str, event: str) -> Loss:
-    return Loss(pure=None if pure is None else Fraction(pure), rho=Fraction(rho), event=Fraction(event))
+    return Loss(pure=None if pure is None else rational(pure), rho=rational(rho), event=rational(event))
 
 
 @dataclass(frozen=True, kw_only=True)

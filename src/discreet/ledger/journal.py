@@ -4,9 +4,9 @@ A turn does its checks on the state and appends its entries; turns that arrive w
 disk share the next one (group commit). Before anything is decided, the journal takes in what other processes have
 written since, link by link, so its balances are always those of the history on disk.
 
-Whatever goes wrong, nothing is answered: the connection is dropped, the callers get `Broken`, and the next turn reads
-the whole history again. A commit whose outcome is unknown is in that history or it is not; until it has been read,
-nobody can spend.
+Whatever goes wrong, nothing is answered: a turn has failed until its transaction is known to be on disk. The connection
+is dropped, the callers get `Broken`, and the next turn reads the whole history again. A commit whose outcome is unknown
+is in that history or it is not; until it has been read, nobody can spend.
 """
 
 from __future__ import annotations
@@ -37,11 +37,16 @@ CROWD = 256  # turns in one transaction
 
 
 class _Turn(Generic[T]):
+    """One caller's part of a transaction. It has failed until somebody says otherwise."""
+
     def __init__(self, act: Callable[[Journal], T]) -> None:
         self.act = act
         self.value: T | None = None
-        self.problem: BaseException | None = None
+        self.problem: BaseException | None = Broken("the outcome of this charge is unknown: it counts as spent.")
         self.done = False
+
+    def settle(self, value: T | None, problem: BaseException | None) -> None:
+        self.value, self.problem = value, problem
 
     def result(self) -> T:
         if self.problem is not None:
@@ -57,12 +62,9 @@ class Journal:
         self._create = create
         self._state: State | None = None
         self._waiting: list[_Turn[Any]] = []
-        self._fresh_locks()
+        self._door, self._writing = threading.Lock(), threading.Lock()
         _living.add(self)
         weakref.finalize(self, _let_go, store, mark)
-
-    def _fresh_locks(self) -> None:
-        self._door, self._writing = threading.Lock(), threading.Lock()
 
     # ── taking turns ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -73,56 +75,82 @@ class Journal:
             self._waiting.append(mine)
         while not mine.done:
             with self._writing:
-                if not mine.done:
-                    with self._door:
-                        turns, self._waiting = self._waiting[:CROWD], self._waiting[CROWD:]
-                    self._transact(turns)
+                if mine in self._waiting:
+                    self._transact()
+                else:
+                    mine.done = True
         return mine.result()
 
-    def _transact(self, turns: list[_Turn[Any]]) -> None:
+    def _transact(self) -> None:
+        turns: list[_Turn[Any]] = []
         try:
-            self._run(turns)
+            with self._door:
+                turns += self._waiting[:CROWD]
+                del self._waiting[:CROWD]
+            self._run([each for each in turns if not each.done])
         except Exception as problem:
-            self.drop()
             said = self._say(problem)
             for each in turns:
-                each.problem = copy.copy(said)
-                each.problem.__cause__ = problem
+                each.settle(None, copy.copy(said))
+                each.problem.__cause__ = problem  # type: ignore[union-attr]
+            self.drop()
         except BaseException:
             self.drop()
-            for each in turns:
-                each.problem = Broken("the process that was charging was interrupted; the charge counts as spent.")
             raise
         finally:
             for each in turns:
                 each.done = True
 
     def _run(self, turns: list[_Turn[Any]]) -> None:
-        state = self._ready()
-        self.store.begin()
-        self._catch_up(state)
-        start = state.link
+        """One transaction. Nobody is told anything before it is on disk, or known to have changed nothing."""
+        new = self._begin()
+        state = self.state
+        start, outcomes = state.link, list[tuple[_Turn[Any], Any, Refusal | None]]()
         for each in turns:
-            before = state.link
             try:
-                each.value = each.act(self)
+                outcomes.append((each, each.act(self), None))
             except Refusal as refusal:
-                if state.link != before:
-                    raise Broken("a charge was refused after it was written.") from refusal
-                each.problem = refusal
+                outcomes.append((each, None, refusal))
         if state.link == start:
             self.store.rollback()
-            return
-        self.store.commit()
+            self._state = None if new else state
+        else:
+            self.store.commit()
+            if self.mark is not None:
+                self.mark.raise_to(state.identity, state.link)
+        for each, value, problem in outcomes:
+            each.settle(value, problem)
+
+    def _begin(self) -> bool:
+        """A transaction in which the state is that of the whole history; True if the ledger is new."""
+        if not self.store.connected:
+            if self.mark is not None and self.store.absent:
+                self.mark.refuse_strangers(None)
+            self.store.connect(create=self._create)
+        if self._state is None and self.store.holds_ledger():
+            self._state = self._replay()
+        self.store.begin()
+        if self._state is None and self.store.holds_ledger():  # somebody else began it meanwhile
+            self.store.rollback()
+            return self._begin()
+        if self._state is not None:
+            self._catch_up(self._state)
+            return False
         if self.mark is not None:
-            self.mark.raise_to(state.link)
+            self.mark.refuse_strangers(None)
+        self.store.create()
+        self._state = State()
+        self.append(Opened(identity=os.urandom(16).hex(), format=FORMAT))
+        return True
 
     def _say(self, problem: Exception) -> Exception:
         """A refusal, a corruption or a failure of the store, in words."""
         if isinstance(problem, (Refusal, Broken)):
             return problem
         if isinstance(problem, self.store.problems):
-            return self.store.explain(problem)
+            said = self.store.explain(problem)
+            seq = 0 if self._state is None else self._state.link.seq
+            return LedgerCorrupt(f"after entry {seq}: {said}") if isinstance(said, LedgerCorrupt) else said
         return Broken(f"the ledger {self.store.where} cannot be used ({type(problem).__name__}).")
 
     # ── what an act may do ───────────────────────────────────────────────────────────────────────────────────
@@ -136,8 +164,11 @@ class Journal:
     def append(self, fact: Fact) -> Entry:
         """Write the next entry."""
         entry = chain(self.state.link, fact, datetime.now(UTC).isoformat(timespec="microseconds")[:-6] + "Z")
+        try:
+            self.state.take(entry)
+        except Refusal as problem:
+            raise Broken("an entry would say something that cannot be.") from problem
         self.store.execute("INSERT INTO discreet_entries (seq, body, hash, name) VALUES (?, ?, ?, ?)", *entry.row)
-        self.state.take(entry)
         return entry
 
     def find(self, name: str) -> int | None:
@@ -199,28 +230,6 @@ class Journal:
         for row in rows[1:]:
             state.follow(row)
 
-    def _ready(self) -> State:
-        """The state, replayed from the first entry when there is none; a new ledger gets its first entry."""
-        if self._state is None:
-            if self.mark is not None and self.store.absent:
-                self.mark.refuse_strangers("")  # before a new file lies where the old one was
-            self.store.connect(create=self._create)
-            if not self.store.execute("SELECT 1 FROM discreet_entries LIMIT 1"):
-                self._begin_history()
-            self._state = self._replay()
-        return self._state
-
-    def _begin_history(self) -> None:
-        if self.mark is not None:
-            self.mark.refuse_strangers("")
-        self.store.begin()
-        if self.store.execute("SELECT 1 FROM discreet_entries LIMIT 1"):
-            self.store.rollback()  # somebody else began it meanwhile
-            return
-        self._state = State()
-        self.append(Opened(identity=os.urandom(16).hex(), format=FORMAT))
-        self.store.commit()
-
     def _replay(self) -> State:
         """Every entry from the first, held against the mark and against the store's own idea of its health."""
         state = State()
@@ -229,12 +238,13 @@ class Journal:
             self.store.check()
         except self.store.problems as problem:
             said = self.store.explain(problem)
-            if isinstance(said, LedgerCorrupt):
-                self._blame(state)
-            raise said from problem
-        if self.mark is not None:
-            self.mark.settle(state.identity)
-            self.mark.raise_to(state.link)
+            if not isinstance(said, LedgerCorrupt):
+                raise said from problem
+            self._blame(state)
+        except LedgerCorrupt as problem:
+            if "entry" in str(problem):
+                raise
+            self._blame(state)
         return state
 
     def _fold(self, state: State) -> None:
@@ -266,6 +276,7 @@ class Journal:
                     raise LedgerCorrupt(f"entry {seq} cannot be found by its name: the file is damaged.")
         except self.store.problems as problem:
             raise LedgerCorrupt(f"entry {seq + 1} cannot be read: the file is damaged.") from problem
+        raise LedgerCorrupt(f"the file is damaged after entry {seq}.")
 
     # ── letting go ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -277,15 +288,20 @@ class Journal:
     def close(self) -> None:
         """Close the connection. A later turn opens it again."""
         with self._writing:
-            self.drop()
+            _let_go(self.store, self.mark)
 
-    def _after_fork(self) -> None:
-        """In a child: connections and locks belong to the parent."""
-        self._fresh_locks()
-        self._waiting, self._state = [], None
-        self.store.forget()
-        if self.mark is not None:
-            self.mark.close()
+    def before_fork(self) -> None:
+        """SQLite's locks do not follow into a child, and its idea of them does: nothing may be open meanwhile."""
+        self._writing.acquire()
+        self._door.acquire()
+        _let_go(self.store, self.mark)
+
+    def after_fork(self, child: bool) -> None:
+        """Go on; in the child there is nobody else who waits."""
+        if child:
+            self._waiting = []
+        self._door.release()
+        self._writing.release()
 
 
 def _let_go(store: Store, mark: Mark | None) -> None:
@@ -298,11 +314,19 @@ def _let_go(store: Store, mark: Mark | None) -> None:
 
 
 _living: weakref.WeakSet[Journal] = weakref.WeakSet()
+_forking: list[Journal] = []
 
 
-def _forked() -> None:
-    for journal in list(_living):
-        journal._after_fork()
+def _before() -> None:
+    _forking[:] = list(_living)
+    for journal in _forking:
+        journal.before_fork()
 
 
-os.register_at_fork(after_in_child=_forked)
+def _after(child: bool) -> None:
+    for journal in _forking:
+        journal.after_fork(child)
+    _forking.clear()
+
+
+os.register_at_fork(before=_before, after_in_parent=lambda: _after(False), after_in_child=lambda: _after(True))

@@ -100,7 +100,7 @@ class Ledger:
         )
         store = _store(where)
         mark = Mark(folder(marks), store) if store.durable else None
-        self._journal = Journal(store, mark, create=dataset is not None)
+        self._journal = Journal(store, mark, create=budget is not None)
         try:
             self._journal.turn(lambda turn: None if self.dataset is None else turns.declare(turn, fact, caps))
         except BaseException:
@@ -127,35 +127,47 @@ class Ledger:
                  before on this version, the receipt holds that answer and nothing is charged.
         Because  the caps are checked against the whole history inside the one transaction that writes. A question that
                  was paid for and whose answer was never kept (a crash in between) gets a receipt at no further cost:
-                 answers are shown only after `keep`, which keeps the first, so at most one is ever seen. Without a key
-                 every spending is a question of its own.
+                 it opens the data inside `answer` only, which shows nothing that is not kept, and keeps one. Without a
+                 key every spending is a question of its own.
         """
         dataset = self._dataset()
         if not isinstance(mechanism, Mechanism):
             raise NotUnderstood("only a mechanism can be paid for.", instead="ledger.spend(dp.Laplace(…))")
-        pure, rho, event = Charge.price(mechanism.loss)
+        text = write(mechanism)
+        try:
+            _, (pure, rho, event) = turns.decode(text)
+        except (ValueError, TypeError, AttributeError) as problem:
+            raise NotUnderstood("this mechanism is not in order.", instead="build it as the README shows") from problem
         fact = Charge(
             dataset=dataset,
             version=_name(version, "version", empty=True),
             analyst=_name(analyst, "analyst", empty=True),
             key=None if key is None else _name(key, "key"),
-            mechanism=write(mechanism),
+            mechanism=text,
             pure=pure,
             rho=rho,
             event=event,
         )
-        return self._journal.turn(lambda turn: turns.charge(turn, fact, mechanism))
+        return self._journal.turn(lambda turn: turns.charge(turn, fact))
 
-    def keep(self, receipt: Receipt, answer: bytes) -> bytes:
-        """Keep the answer that a receipt bought, and return the one to show: the first that was kept for its charge."""
-        if not isinstance(receipt, Receipt) or not isinstance(answer, bytes):
-            raise NotUnderstood("an answer is bytes, kept under its receipt.", instead="ledger.keep(receipt, b'…')")
-        if len(answer) > LARGEST:
-            raise NotAllowed(f"an answer has at most {LARGEST} bytes.", instead="ask for fewer rows")
+    def answer(self, receipt: Receipt, look: Callable[[], bytes]) -> bytes:
+        """The bytes to show for a receipt: kept before, or what `look` makes of the data now, which is kept first.
+
+        `look` asks the engine, which uses the receipt. Of several answers to one charge the first that is kept is the
+        only one ever shown, by whichever process it was found.
+        """
+        if not isinstance(receipt, Receipt) or not callable(look):
+            raise NotUnderstood("a receipt is answered by a function.", instead="ledger.answer(receipt, lambda: b'…')")
         if receipt.answer is not None:
             return receipt.answer
+        with receipt.opened():
+            answer = look()
+        if not isinstance(answer, bytes):
+            raise NotUnderstood("an answer is kept as bytes.", instead="return bytes from the function that looks")
+        if len(answer) > LARGEST:
+            raise NotAllowed(f"an answer has at most {LARGEST} bytes.", instead="ask for fewer rows")
         if not receipt.used:
-            raise NotAllowed("nothing was bought with this receipt yet.", instead="receipt.use(mechanism) first")
+            raise NotAllowed("nothing was bought with this receipt.", instead="call receipt.use(mechanism) in there")
         return self._journal.turn(lambda turn: turns.keep(turn, receipt, answer))
 
     def amend(
@@ -166,8 +178,10 @@ class Ledger:
         families: Mapping[str, Budget] | None = None,
     ) -> None:
         """Change budgets, on record. What was spent stays spent; the promise to the people is now the new one."""
-        caps = _caps(self._dataset(), budget, analysts, families)
-        self._journal.turn(lambda turn: turns.amend(turn, caps))
+        dataset = self._dataset()
+        caps = _caps(dataset, budget, analysts, families)
+        joined = tuple(sorted(families or ()))
+        self._journal.turn(lambda turn: turns.amend(turn, dataset, joined, caps))
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -263,6 +277,9 @@ def _caps(
     families: Mapping[str, Budget] | None,
 ) -> dict[Account, Budget]:
     """Who may spend how much."""
+    for given in (analysts, families):
+        if not isinstance(given, (Mapping, type(None))):
+            raise NotUnderstood("analysts and families are names with budgets.", instead='analysts={"alice": budget}')
     if dataset is None:
         if budget is not None or analysts or families:
             raise NotUnderstood("a budget is for a data set.", instead="name it: Ledger(…, dataset=…, budget=…)")
@@ -288,7 +305,7 @@ def _store(where: str | os.PathLike[str] | None) -> Store:
         return Memory()
     if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
         return Postgres(where)
-    if not isinstance(where, (str, os.PathLike)) or not os.fspath(where):
+    if not isinstance(where, (str, os.PathLike)) or not os.fspath(where) or "\0" in os.fspath(where):
         raise NotUnderstood(
             "a ledger is a file or a PostgreSQL database.",
             instead='write Ledger("clinic.ledger", …) or Ledger("postgresql://…", …)',

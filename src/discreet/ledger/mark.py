@@ -15,22 +15,25 @@ import hashlib
 import json
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
-from discreet.errors import Broken, LedgerCorrupt
+from discreet.errors import Broken, LedgerCorrupt, NotUnderstood
 from discreet.ledger.entry import START, Link
 from discreet.ledger.store import Store
 
 __all__ = ["Mark", "folder"]
 
-SLOT, HEADER = 512, 1024  # bytes of a slot; where the place is written
+SLOT, HEADER = 512, 1024  # bytes of a slot; where the list of places begins
 SECOND = 1.0
 
 
 def folder(chosen: str | os.PathLike[str] | None) -> Path:
     """The folder of marks: the one chosen, $DISCREET_MARKS, or the user's state folder."""
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(chosen or os.environ.get("DISCREET_MARKS") or Path(state) / "discreet").expanduser()
+    if not isinstance(chosen, (str, os.PathLike, type(None))):
+        raise NotUnderstood("marks is a folder.", instead='for example marks="/var/lib/discreet"')
+    return Path(chosen or os.environ.get("DISCREET_MARKS") or Path(state) / "discreet").expanduser().absolute()
 
 
 class Mark:
@@ -42,10 +45,10 @@ class Mark:
         self._forced = 0.0
         self._written = b""
 
-    def refuse_strangers(self, identity: str) -> None:
-        """LedgerCorrupt if this machine knows another ledger at this place: somebody began anew."""
+    def refuse_strangers(self, identity: str | None) -> None:
+        """LedgerCorrupt if this machine has charged to another ledger at this place: somebody began anew."""
         for path in sorted(self.marks.glob("*.mark")):
-            if path.stem != identity and _read_place(path) == self._store.where:
+            if path.stem != identity and self._store.place in _places(path):
                 raise LedgerCorrupt(
                     f"entry 1 is not the one this machine saw: the ledger at {self._store.where} was deleted or"
                     f" replaced, and what was spent would be forgotten. Put the old one back; if this is meant,"
@@ -60,24 +63,10 @@ class Mark:
         except FileNotFoundError:
             return START
 
-    def settle(self, identity: str) -> None:
-        """Open the file for this ledger, make it if need be, and write down the place."""
-        try:
-            self.marks.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(self.marks / f"{identity}.mark", os.O_RDWR | os.O_CREAT, 0o600)
-            place = json.dumps({"where": self._store.where}).encode()
-            if os.pread(self._descriptor, len(place) + 1, HEADER) != place:
-                os.ftruncate(self._descriptor, HEADER)
-                os.pwrite(self._descriptor, place, HEADER)
-        except OSError as problem:
-            raise Broken(
-                f"the folder {self.marks}, where this machine keeps its marks, cannot be written: name another with"
-                " marks=… or $DISCREET_MARKS."
-            ) from problem
-
-    def raise_to(self, link: Link) -> None:
+    def raise_to(self, identity: str, link: Link) -> None:
         """Remember this entry, unless a later one is known."""
-        assert self._descriptor is not None
+        if self._descriptor is None:
+            self._descriptor = self._settle(self.marks / f"{identity}.mark")
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         try:
             slots = os.pread(self._descriptor, HEADER, 0)
@@ -91,11 +80,29 @@ class Mark:
             os.fsync(self._descriptor)
             self._forced = time.monotonic()
 
+    def _settle(self, path: Path) -> int:
+        """Open the file, make it if need be, and add the place to those where this ledger was charged."""
+        try:
+            self.marks.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            if self._store.place not in _places(path):
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                end = max(HEADER, os.fstat(descriptor).st_size)
+                os.pwrite(descriptor, json.dumps(self._store.place).encode() + b"\n", end)
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+        except OSError as problem:
+            raise Broken(
+                f"the folder {self.marks}, where this machine keeps its marks, cannot be written: name another with"
+                " marks=… or $DISCREET_MARKS."
+            ) from problem
+        return descriptor
+
     def close(self) -> None:
         """Force it to disk and let go."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            os.fsync(descriptor)
+            with suppress(OSError):
+                os.fsync(descriptor)
             os.close(descriptor)
 
 
@@ -117,10 +124,12 @@ def _last(slots: bytes) -> Link:
     return max(found)
 
 
-def _read_place(path: Path) -> str | None:
+def _places(path: Path) -> list[str]:
+    """Where a ledger was charged, a line each."""
+    found = []
     with path.open("rb") as file:
         file.seek(HEADER)
-        try:
-            return str(json.load(file)["where"])
-        except (ValueError, LookupError, TypeError):
-            return None
+        for line in file:
+            with suppress(ValueError):
+                found.append(json.loads(line))
+    return found

@@ -26,8 +26,7 @@ class Postgres(Store):
         self.problems = (psycopg.Error,)
         self._url = url
         self._connection: psycopg.Connection[Any] | None = None
-        self._left_alone: list[Any] = []
-        self._schema = ""
+        self._place = ""
         try:
             self._parts = psycopg.conninfo.conninfo_to_dict(url)
         except psycopg.Error as problem:
@@ -38,25 +37,36 @@ class Postgres(Store):
     @property
     def where(self) -> str:
         parts = self._parts
-        return f"postgresql://{parts.get('host', '')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}{self._schema}"
+        return f"postgresql://{parts.get('host', '')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
+
+    @property
+    def place(self) -> str:
+        return self._place
+
+    @property
+    def connected(self) -> bool:
+        return self._connection is not None
 
     def connect(self, *, create: bool) -> None:
-        self._connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=int(PATIENCE))
-        self._harden()
-        self._schema = f"/{self.execute('SELECT current_schema()')[0][0]}"
-        self.begin()
-        if not self._there():
-            if not create:
-                raise NotUnderstood(
-                    f"there is no ledger at {self.where}.",
-                    instead="nothing was spent there yet; the first question makes it",
-                )
-            for table in (ENTRIES, NAMES, ANSWERS):
-                self.execute(table.format(whole="BIGINT", bytes="BYTEA"))
-        self.commit()
+        self._dial()
+        if not create and not self.holds_ledger():
+            raise NotUnderstood(f"there is no ledger at {self.where}.", instead="give it a budget, and it is made")
 
-    def _there(self) -> bool:
+    def _dial(self) -> None:
+        self._connection = self._psycopg.connect(
+            self._url, autocommit=True, connect_timeout=int(PATIENCE), client_encoding="UTF8"
+        )
+        self._harden()
+        (system,) = self.execute("SELECT system_identifier FROM pg_control_system()")[0]
+        (base, schema) = self.execute("SELECT current_database(), current_schema()")[0]
+        self._place = f"postgresql {system}/{base}/{schema}"
+
+    def holds_ledger(self) -> bool:
         return bool(self.execute("SELECT 1 WHERE to_regclass('discreet_answers') IS NOT NULL"))
+
+    def create(self) -> None:
+        for table in (ENTRIES, NAMES, ANSWERS):
+            self.execute(table.format(whole="BIGINT", bytes="BYTEA"))
 
     def _harden(self) -> None:
         """Refuse a server that would forget; then fix the setting for this session, whatever is changed later."""
@@ -70,8 +80,21 @@ class Postgres(Store):
         self.execute(f"SET lock_timeout = {int(PATIENCE * 1000)}")
 
     def begin(self) -> None:
-        self.execute("BEGIN")
+        """Serialised by a lock that is taken before anything is read; each statement then sees what was committed."""
+        begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+        try:
+            self.execute(begin)
+        except self._psycopg.OperationalError:  # the server was restarted since; nothing was written yet
+            self.close()
+            self._dial()
+            self.execute(begin)
         self.execute(f"SELECT pg_advisory_xact_lock({LOCK}, hashtext(current_schema()))")
+
+    def commit(self) -> None:
+        assert self._connection is not None
+        said = self._connection.execute("COMMIT").statusmessage
+        if said != "COMMIT":
+            raise Broken(f"the ledger {self.where} did not take the charge: PostgreSQL says {said}.")
 
     def execute(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         assert self._connection is not None
@@ -82,11 +105,6 @@ class Postgres(Store):
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
-
-    def forget(self) -> None:
-        if self._connection is not None:
-            self._left_alone.append(self._connection)
-        self._connection = None
 
     def explain(self, problem: Exception) -> Broken:
         lock = isinstance(problem, self._psycopg.errors.LockNotAvailable)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.accounting.report import Row, compare
 from discreet.core.exact import Number, probability, show
 from discreet.core.loss import Budget
+from discreet.core.mechanism import Mechanism
 from discreet.core.record import read
 from discreet.errors import NotUnderstood
 from discreet.layout import table
@@ -62,7 +63,10 @@ def report(entries: Iterable[Entry], dataset: str, delta: Number | None) -> Repo
     if cap is None:
         raise NotUnderstood(f"the ledger does not know a data set {dataset}.", instead=_known(state))
     at = probability(delta if delta is not None else cap.delta or "1e-6", "delta")
-    rows = compare({read(text): times for text, times in texts.items()}, at)
+    history: Counter[Mechanism] = Counter()
+    for text, times in texts.items():
+        history[read(text)] += times
+    rows = compare(history, at)
     return Report(dataset=dataset, delta=at, charges=texts.total(), rows=tuple(rows))
 
 

@@ -10,6 +10,8 @@ import os
 import sqlite3
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,16 +38,34 @@ class Store(ABC):
     @property
     @abstractmethod
     def where(self) -> str:
-        """The place, the same however it was written, without passwords."""
+        """The place, for people; without passwords."""
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """The place, the same however it was written."""
 
     @property
     def absent(self) -> bool:
         """Whether there is nothing at this place, as far as can be told without connecting."""
         return False
 
+    @property
+    @abstractmethod
+    def connected(self) -> bool:
+        """Whether there is a connection."""
+
     @abstractmethod
     def connect(self, *, create: bool) -> None:
         """Open the one connection; refuse a place that would forget on a power failure, or that holds other things."""
+
+    @abstractmethod
+    def holds_ledger(self) -> bool:
+        """Whether a ledger was begun here."""
+
+    @abstractmethod
+    def create(self) -> None:
+        """Make the tables, inside a transaction."""
 
     @abstractmethod
     def begin(self) -> None:
@@ -56,12 +76,12 @@ class Store(ABC):
         """Run one statement."""
 
     @abstractmethod
-    def close(self) -> None:
-        """Close the connection, if there is one; what was not committed is gone."""
+    def commit(self) -> None:
+        """Returns when everything since `begin` is on disk."""
 
     @abstractmethod
-    def forget(self) -> None:
-        """Leave the connection alone: it belongs to the process this one was forked from."""
+    def close(self) -> None:
+        """Close the connection, if there is one; what was not committed is gone."""
 
     @abstractmethod
     def explain(self, problem: Exception) -> Broken:
@@ -70,10 +90,6 @@ class Store(ABC):
     @abstractmethod
     def check(self) -> None:
         """Whatever the place itself can say about its health; LedgerCorrupt if it is not well."""
-
-    def commit(self) -> None:
-        """Returns when everything since `begin` is on disk."""
-        self.execute("COMMIT")
 
     def rollback(self) -> None:
         """Undo everything since `begin`."""
@@ -88,39 +104,49 @@ class SQLite(Store):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(os.path.realpath(os.path.expanduser(os.fspath(path))))
         self._connection: sqlite3.Connection | None = None
-        self._left_alone: list[sqlite3.Connection] = []
+        self._files: list[tuple[int, int]] = []
 
     @property
     def where(self) -> str:
         return str(self.path)
 
     @property
+    def place(self) -> str:
+        return str(self.path)
+
+    @property
     def absent(self) -> bool:
         return not self.path.exists()
+
+    @property
+    def connected(self) -> bool:
+        return self._connection is not None
 
     def connect(self, *, create: bool) -> None:
         new = self.absent
         if new and not create:
-            raise NotUnderstood(
-                f"there is no ledger at {self.path}.",
-                instead="nothing was spent there yet; the first question makes it",
-            )
+            raise NotUnderstood(f"there is no ledger at {self.path}.", instead="give it a budget, and it is made")
         if new and not self.path.parent.is_dir():
             raise NotUnderstood(f"there is no folder {self.path.parent}.", instead="make it first, or name another")
         self._connection = self._dial()
-        self._harden()
-        if new:
-            _sync_folder(self.path.parent)
-        if not self.execute("SELECT 1 FROM sqlite_master WHERE name = 'discreet_answers'"):
+        if not self.holds_ledger():  # before anything is changed
             if self.execute("SELECT 1 FROM sqlite_master LIMIT 1"):
                 raise NotUnderstood("this file holds other things than a ledger.", instead="name another file for it")
-            self._create()
+            if not create:
+                raise NotUnderstood(f"there is no ledger at {self.path}.", instead="give it a budget, and it is made")
+        self._patiently(self._harden)
+        if new:
+            _sync_folder(self.path.parent)
 
     def _dial(self) -> sqlite3.Connection:
         mode = f"file:{quote(str(self.path))}?mode=rwc"
         found = sqlite3.connect(mode, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         found.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")  # damage is for us to find
+        self._files = []
         return found
+
+    def holds_ledger(self) -> bool:
+        return bool(self.execute("SELECT 1 FROM sqlite_master WHERE name = 'discreet_answers'"))
 
     def _harden(self) -> None:
         """The settings that make a commit durable, read back: a file that does not take them is refused."""
@@ -134,24 +160,42 @@ class SQLite(Store):
                 " put it on a local disk that supports a write-ahead log."
             )
 
-    def _create(self) -> None:
-        self.begin()
-        if not self.execute("SELECT 1 FROM sqlite_master WHERE name = 'discreet_answers'"):
-            for table in (ENTRIES, NAMES, ANSWERS):
-                self.execute(table.format(whole="INTEGER", bytes="BLOB"))
-        self.commit()
+    def create(self) -> None:
+        for table in (ENTRIES, NAMES, ANSWERS):
+            self.execute(table.format(whole="INTEGER", bytes="BLOB"))
 
     def begin(self) -> None:
-        """BEGIN IMMEDIATE, tried every half millisecond: SQLite's own waiting backs off to a tenth of a second."""
+        self._patiently(lambda: self.execute("BEGIN IMMEDIATE"))
+        if not self._files:
+            self._files = self._present()
+
+    def _patiently(self, ask: Callable[[], object]) -> None:
+        """Ask every half millisecond while others write: SQLite's own waiting backs off to a tenth of a second."""
         until = time.monotonic() + PATIENCE
         while True:
             try:
-                self.execute("BEGIN IMMEDIATE")
+                ask()
                 return
             except sqlite3.OperationalError as problem:
                 if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                     raise
                 time.sleep(WAIT)
+
+    def commit(self) -> None:
+        """The files written to must still be the ones at this place: a file that was replaced, or a log that another
+        process removed because our locks were lost (by reading the file in this process), would take the charge along.
+        """
+        self.execute("COMMIT")
+        if self._present() != self._files:
+            raise Broken(f"the ledger {self.path} was replaced or removed while it was in use.")
+
+    def _present(self) -> list[tuple[int, int]]:
+        found = []
+        for path in (str(self.path), f"{self.path}-wal"):
+            with suppress(FileNotFoundError):
+                status = os.stat(path)
+                found.append((status.st_dev, status.st_ino))
+        return found
 
     def execute(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         assert self._connection is not None
@@ -162,15 +206,10 @@ class SQLite(Store):
         if connection is not None:
             connection.close()
 
-    def forget(self) -> None:
-        if self._connection is not None:
-            self._left_alone.append(self._connection)
-        self._connection = None
-
     def explain(self, problem: Exception) -> Broken:
         code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(problem, sqlite3.DataError):
-            return LedgerCorrupt(f"SQLite cannot read {self.path}: the file is damaged.")
+            return LedgerCorrupt(f"SQLite cannot read {self.path}: it is damaged, or is no SQLite file.")
         said = {
             sqlite3.SQLITE_BUSY: f"another process has held it for {PATIENCE:.0f} seconds",
             sqlite3.SQLITE_FULL: "the disk is full",
@@ -193,27 +232,29 @@ class Memory(SQLite):
 
     def __init__(self) -> None:
         super().__init__(os.devnull)
-        self._forked = False
+        self._process = os.getpid()
 
     @property
     def where(self) -> str:
         return "memory"
 
     def connect(self, *, create: bool) -> None:
-        if self._forked:
+        if not create:
+            raise NotUnderstood("there is no ledger in memory yet.", instead="name a data set and its budget")
+        self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+
+    def begin(self) -> None:
+        if self._process != os.getpid():
             raise Broken("a ledger in memory stays in the process that made it: name a file to share it.")
-        if self._connection is None:
-            self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            self._create()
+        self.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self.execute("COMMIT")
 
     def close(self) -> None:
         """The connection is all there is; only what was not committed goes."""
-        if self._connection is not None:
+        if self._connection is not None and self._connection.in_transaction:
             self._connection.rollback()
-
-    def forget(self) -> None:
-        super().forget()
-        self._forked = True
 
 
 def _sync_folder(folder: Path) -> None:

@@ -9,19 +9,19 @@ from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.record import read
 from discreet.errors import LedgerCorrupt, NotAllowed, NotUnderstood, Refusal
-from discreet.ledger.entry import Entry
-from discreet.ledger.facts import Account, Again, Cap, Charge, Dataset, Kept
+from discreet.ledger.entry import Entry, follow
+from discreet.ledger.facts import Account, Again, Cap, Charge, Dataset, Kept, Price
 from discreet.ledger.journal import Journal
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import State, title
 
-__all__ = ["Caps", "agree", "amend", "audit", "charge", "declare", "keep"]
+__all__ = ["Caps", "agree", "amend", "audit", "charge", "declare", "decode", "keep"]
 
 Caps = Mapping[Account, Budget]
 
 
-def declare(journal: Journal, fact: Dataset, caps: Caps) -> None:
-    """Put a data set and its caps on record; refuse what contradicts the record."""
+def declare(journal: Journal, fact: Dataset, caps: Caps, *, replace: bool = False) -> None:
+    """Put a data set and its caps on record; refuse what contradicts the record, unless it is to be replaced."""
     state, name = journal.state, fact.dataset
     known = state.datasets.get(name)
     if known is None and ("dataset", name, "") not in caps:
@@ -35,41 +35,42 @@ def declare(journal: Journal, fact: Dataset, caps: Caps) -> None:
             " kind cannot be added to it.",
             instead=f'open it with neighbours="{known.neighbours}", unit="{known.unit}"',
         )
-    for account, cap in caps.items():
-        if state.caps.get(account, cap) != cap:
+    changed = {account: cap for account, cap in caps.items() if state.caps.get(account) != cap}
+    for account, cap in changed.items():
+        if account in state.caps and not replace:
             raise NotAllowed(
                 f"the budget of {title(account)} on record is {state.caps[account]}, not {cap}.",
                 instead="open it with that budget, or change the record: ledger.amend(…), discreet ledger … --amend",
             )
     _kin(state, fact)
-    for account, cap in caps.items():
-        if account not in state.caps:
-            journal.append(Cap.of(account, cap))
+    for account, cap in changed.items():
+        journal.append(Cap.of(account, cap))
     families = tuple(sorted({*fact.families, *state.families(name)}))
     if known is None or families != known.families:
         journal.append(Dataset(dataset=name, neighbours=fact.neighbours, unit=fact.unit, families=families))
 
 
 def _kin(state: State, fact: Dataset) -> None:
-    """Losses under different neighbours do not add up, so a family has one kind."""
+    """Losses of different kinds do not add up, so a family has one kind."""
     for other in state.datasets.values():
-        if other.neighbours != fact.neighbours and set(other.families) & set(fact.families):
+        same = (other.neighbours, other.unit) == (fact.neighbours, fact.unit)
+        if not same and set(other.families) & set(fact.families):
             raise NotAllowed(
-                f"{fact.dataset} and {other.dataset} share a family and compare different neighbours.",
-                instead="declare both with the same neighbours=",
+                f"{fact.dataset} and {other.dataset} share a family and protect different units or neighbours.",
+                instead="declare both with the same neighbours= and unit=",
             )
 
 
-def amend(journal: Journal, caps: Caps) -> None:
-    """Put other caps on record."""
-    for account, cap in caps.items():
-        if journal.state.caps.get(account) != cap:
-            journal.append(Cap.of(account, cap))
+def amend(journal: Journal, dataset: str, families: tuple[str, ...], caps: Caps) -> None:
+    """Put other caps on record, and join the families among them."""
+    known = journal.state.datasets[dataset]
+    fact = Dataset(dataset=dataset, neighbours=known.neighbours, unit=known.unit, families=families)
+    declare(journal, fact, caps, replace=True)
 
 
-def charge(journal: Journal, fact: Charge, mechanism: Mechanism) -> Receipt:
+def charge(journal: Journal, fact: Charge) -> Receipt:
     """The same question again, or a new charge."""
-    state = journal.state
+    state, (mechanism, _) = journal.state, decode(fact.mechanism)
     state.admit_analyst(fact.dataset, fact.analyst)
     kind = state.datasets[fact.dataset]
     if (mechanism.neighbours, mechanism.unit) != (kind.neighbours, kind.unit):
@@ -82,13 +83,23 @@ def charge(journal: Journal, fact: Charge, mechanism: Mechanism) -> Receipt:
     if paid is None:
         state.admit(fact)
         entry = paid = journal.append(fact).seq
-        cost = mechanism.loss
+        cost = fact.cost
     elif _charge_at(journal, paid).mechanism != fact.mechanism:
         raise NotUnderstood("this key was used for another mechanism.", instead="give every question its own key")
     else:
         answer = journal.kept(paid)
         entry = paid if answer is not None else journal.append(Again(of=paid, analyst=fact.analyst)).seq
-    return Receipt(ledger=state.identity, entry=entry, charge=paid, mechanism=mechanism, cost=cost, answer=answer)
+    receipt = Receipt(
+        ledger=state.identity,
+        entry=entry,
+        charge=paid,
+        text=fact.mechanism,
+        mechanism=mechanism,
+        cost=cost,
+        keyed=fact.key is not None,
+    )
+    receipt.answer = answer
+    return receipt
 
 
 def _charge_at(journal: Journal, seq: int) -> Charge:
@@ -100,40 +111,52 @@ def _charge_at(journal: Journal, seq: int) -> Charge:
 
 def keep(journal: Journal, receipt: Receipt, answer: bytes) -> bytes:
     """The first answer kept for a charge is the one."""
-    if receipt.ledger != journal.state.identity:
-        raise NotAllowed("this receipt is from another ledger.", instead="keep it where it was spent")
+    if not receipt.belongs_to(journal.state.identity):
+        raise NotAllowed("this receipt is from another ledger.", instead="answer it where it was spent")
     first = journal.kept(receipt.charge)
     if first is None:
         journal.keep(receipt.charge, answer)
     return answer if first is None else first
 
 
+@lru_cache(4096)
+def decode(text: str) -> tuple[Mechanism, Price]:
+    """The mechanism on record, and what a budget counts of it: the text is the one truth about both."""
+    mechanism = read(text)
+    if not isinstance(mechanism, Mechanism):
+        raise ValueError("not a mechanism")
+    return mechanism, Charge.price(mechanism.loss)
+
+
 # ── verifying ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def audit(journal: Journal, state: State) -> list[Entry]:
-    """The next page of entries, with everything that can be recomputed recomputed."""
-    found = [state.follow(row) for row in journal.page(state.link.seq)]
-    for entry in found:
+    """The next page of entries: costs recomputed, admitted again by the budgets of their time, answers read."""
+    found = []
+    for row in journal.page(state.link.seq):
+        entry = follow(state.link, row)
         if isinstance(entry.fact, Charge):
-            _recompute(entry.seq, entry.fact)
+            _recompute(state, entry.seq, entry.fact)
         elif isinstance(entry.fact, Kept):
             journal.answer(entry)
+        found.append(state.follow(row))
     return found
 
 
-def _recompute(seq: int, fact: Charge) -> None:
+def _recompute(state: State, seq: int, fact: Charge) -> None:
     try:
-        cost = _cost(fact.mechanism)
+        _, price = decode(fact.mechanism)
     except (ValueError, Refusal, TypeError, AttributeError, ArithmeticError) as problem:
         raise LedgerCorrupt(f"entry {seq} records a mechanism that cannot be read.") from problem
-    if cost != (fact.pure, fact.rho, fact.event):
+    if price != (fact.pure, fact.rho, fact.event):
         raise LedgerCorrupt(f"entry {seq} records a cost that is not the one of its mechanism.")
-
-
-@lru_cache(1024)
-def _cost(mechanism: str) -> tuple[str | None, str, str]:
-    return Charge.price(read(mechanism).loss)
+    if fact.dataset not in state.datasets:
+        raise LedgerCorrupt(f"entry {seq} is a charge on a data set that is not kept here.")
+    try:
+        state.admit(fact)
+    except Refusal as refusal:
+        raise LedgerCorrupt(f"entry {seq} is a charge that no budget had room for.") from refusal
 
 
 def agree(journal: Journal, state: State) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.exact import positive
 from discreet.core.law import Integers, narrowest
 from discreet.core.record import recorded
 from discreet.errors import NotAllowed
@@ -31,6 +32,9 @@ class Grid:
 
     step: Fraction
     cells: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step", positive(self.step, "step"))
 
     @property
     def rounding(self) -> Fraction:

@@ -68,6 +68,10 @@ class Noise(Mechanism):
     grid: Grid = WHOLE
     curve_at: Fraction | None = None
 
+    def __post_init__(self) -> None:
+        if not (isinstance(self.law, Law) and isinstance(self.reach, Reach) and isinstance(self.grid, Grid)):
+            raise NotUnderstood("noise has a law, a reach and a grid.", instead="use dp.Laplace(…) or dp.Gaussian(…)")
+
     def release(self, exact: Any, coins: Coins = SYSTEM) -> Any:
         """The exact answer plus noise: a number for a number, an array of the same shape for anything larger.
 
