@@ -96,7 +96,7 @@ def step_by_step(where: str, marks: str, path: Path, fatal: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         steps[0] += 1
 
-    for kind, name in ((SQLite, "execute"), (Postgres, "execute"), (Mark, "raise_to")):
+    for kind, name in ((SQLite, "execute"), (Postgres, "execute"), (Postgres, "commit"), (Mark, "raise_to")):
         plain = getattr(kind, name)
 
         def step(self: Any, *values: Any, plain: Any = plain) -> Any:

@@ -117,7 +117,7 @@ def _power_failure(folder: Path, weak: bool) -> None:
     from discreet.ledger.store import SQLite
 
     if weak:
-        SQLite._harden = lambda self: (
+        SQLite.harden = lambda self: (
             self.execute("PRAGMA journal_mode = WAL; ")
             and self.execute(  # type: ignore
                 "PRAGMA synchronous = NORMAL"

@@ -196,21 +196,29 @@ class Kept(Fact):
         return self.name_of(self.of)
 
 
-_KINDS: dict[str, tuple[type[Fact], frozenset[str]]] = {
-    kind.WORD: (kind, frozenset(field.name for field in fields(kind)))
+_TYPES: dict[Any, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "str | None": (str, type(None)),
+    "Account": (list,),
+    "tuple[str, ...]": (list,),
+}
+_KINDS = {
+    kind.WORD: (kind, {field.name: _TYPES[field.type] for field in fields(kind)})
     for kind in (Opened, Dataset, Cap, Charge, Again, Kept)
 }
-_FIELDS = (str, int, type(None))
 
 
 def fact_of(word: str, said: dict[str, Any]) -> Fact:
     """The fact with this word and these fields. Anything else raises ValueError."""
-    kind, names = _KINDS.get(word, (Fact, frozenset()))
-    if kind is Fact or said.keys() != names:
+    kind, types = _KINDS.get(word, (Fact, {}))
+    if kind is Fact or said.keys() != types.keys():
         raise ValueError(f"no fact of format {FORMAT}")
     for name, value in said.items():
-        if type(value) is list:
-            said[name] = tuple(value)
-        elif type(value) not in _FIELDS:
+        if type(value) not in types[name]:
             raise ValueError(f"no fact of format {FORMAT}")
+        if type(value) is list:
+            if not all(type(part) is str for part in value):
+                raise ValueError(f"no fact of format {FORMAT}")
+            said[name] = tuple(value)
     return kind(**said)

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from discreet.errors import Broken, LedgerCorrupt, Refusal
+from discreet.errors import Broken, LedgerCorrupt, NotUnderstood, Refusal
 from discreet.ledger.entry import START, Entry, Link, Row, chain, follow
 from discreet.ledger.facts import FORMAT, Fact, Kept, Opened
 from discreet.ledger.mark import Mark
@@ -124,9 +124,7 @@ class Journal:
     def _begin(self) -> bool:
         """A transaction in which the state is that of the whole history; True if the ledger is new."""
         if not self.store.connected:
-            if self.mark is not None and self.store.absent:
-                self.mark.refuse_strangers(None)
-            self.store.connect(create=self._create)
+            self._connect()
         if self._state is None and self.store.holds_ledger():
             self._state = self._replay()
         self.store.begin()
@@ -136,12 +134,28 @@ class Journal:
         if self._state is not None:
             self._catch_up(self._state)
             return False
-        if self.mark is not None:
-            self.mark.refuse_strangers(None)
+        self._refuse_new()
         self.store.create()
         self._state = State()
         self.append(Opened(identity=os.urandom(16).hex(), format=FORMAT))
         return True
+
+    def _connect(self) -> None:
+        """Nothing is made, or changed, where another ledger was or where nobody said how much may be spent."""
+        self._refuse_new()
+        self.store.connect()
+        self._refuse_new()
+        self.store.harden()
+
+    def _refuse_new(self) -> None:
+        known = None if self.mark is None else self.mark.stranger(None)  # first: others may begin it, then mark it
+        empty = self.store.absent if not self.store.connected else not self.store.holds_ledger()
+        if empty and known is not None:
+            raise known
+        if empty and not self._create:
+            raise NotUnderstood(
+                f"there is no ledger at {self.store.where}.", instead="give it a budget, and it is made"
+            )
 
     def _say(self, problem: Exception) -> Exception:
         """A refusal, a corruption or a failure of the store, in words."""
@@ -235,15 +249,13 @@ class Journal:
         state = State()
         try:
             self._fold(state)
-            self.store.check()
+            well = self.store.well()
         except self.store.problems as problem:
             said = self.store.explain(problem)
             if not isinstance(said, LedgerCorrupt):
                 raise said from problem
-            self._blame(state)
-        except LedgerCorrupt as problem:
-            if "entry" in str(problem):
-                raise
+            well = False
+        if not well:
             self._blame(state)
         return state
 
@@ -252,7 +264,8 @@ class Journal:
         for row in self.rows(0):
             state.follow(row)
             if row[0] == 1 and self.mark is not None:
-                self.mark.refuse_strangers(state.identity)
+                if (known := self.mark.stranger(state.identity)) is not None:
+                    raise known
                 seen = self.mark.seen(state.identity)
             if row[0] == seen.seq and state.link != seen:
                 raise LedgerCorrupt(f"entry {seen.seq} is not the one this machine saw: the history was rewritten.")

@@ -45,15 +45,16 @@ class Mark:
         self._forced = 0.0
         self._written = b""
 
-    def refuse_strangers(self, identity: str | None) -> None:
-        """LedgerCorrupt if this machine has charged to another ledger at this place: somebody began anew."""
+    def stranger(self, identity: str | None) -> LedgerCorrupt | None:
+        """What to say if this machine has charged to another ledger at this place: somebody began anew."""
         for path in sorted(self.marks.glob("*.mark")):
             if path.stem != identity and self._store.place in _places(path):
-                raise LedgerCorrupt(
+                return LedgerCorrupt(
                     f"entry 1 is not the one this machine saw: the ledger at {self._store.where} was deleted or"
                     f" replaced, and what was spent would be forgotten. Put the old one back; if this is meant,"
                     f" remove {path}."
                 )
+        return None
 
     def seen(self, identity: str) -> Link:
         """The last entry that this machine saw of the ledger with this identity."""

@@ -47,28 +47,28 @@ class Postgres(Store):
     def connected(self) -> bool:
         return self._connection is not None
 
-    def connect(self, *, create: bool) -> None:
-        self._dial()
-        if not create and not self.holds_ledger():
-            raise NotUnderstood(f"there is no ledger at {self.where}.", instead="give it a budget, and it is made")
-
-    def _dial(self) -> None:
+    def connect(self) -> None:
         self._connection = self._psycopg.connect(
             self._url, autocommit=True, connect_timeout=int(PATIENCE), client_encoding="UTF8"
         )
-        self._harden()
         (system,) = self.execute("SELECT system_identifier FROM pg_control_system()")[0]
         (base, schema) = self.execute("SELECT current_database(), current_schema()")[0]
         self._place = f"postgresql {system}/{base}/{schema}"
 
     def holds_ledger(self) -> bool:
-        return bool(self.execute("SELECT 1 WHERE to_regclass('discreet_answers') IS NOT NULL"))
+        """By a query, which sees what was committed; to_regclass would answer from this session's cache."""
+        return bool(
+            self.execute(
+                "SELECT 1 FROM pg_catalog.pg_class WHERE relname = 'discreet_answers'"
+                " AND relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = current_schema())"
+            )
+        )
 
     def create(self) -> None:
         for table in (ENTRIES, NAMES, ANSWERS):
             self.execute(table.format(whole="BIGINT", bytes="BYTEA"))
 
-    def _harden(self) -> None:
+    def harden(self) -> None:
         """Refuse a server that would forget; then fix the setting for this session, whatever is changed later."""
         shown = {
             name: self.execute(f"SHOW {name}")[0][0] for name in ("synchronous_commit", "fsync", "full_page_writes")
@@ -86,7 +86,8 @@ class Postgres(Store):
             self.execute(begin)
         except self._psycopg.OperationalError:  # the server was restarted since; nothing was written yet
             self.close()
-            self._dial()
+            self.connect()
+            self.harden()
             self.execute(begin)
         self.execute(f"SELECT pg_advisory_xact_lock({LOCK}, hashtext(current_schema()))")
 
@@ -110,6 +111,3 @@ class Postgres(Store):
         lock = isinstance(problem, self._psycopg.errors.LockNotAvailable)
         said = f"another server has held it for {PATIENCE:.0f} seconds" if lock else "PostgreSQL reports an error"
         return Broken(f"the ledger {self.where} cannot be used: {said} ({type(problem).__name__}).")
-
-    def check(self) -> None:
-        """PostgreSQL checks its own pages when it was made with checksums."""

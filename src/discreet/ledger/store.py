@@ -56,8 +56,12 @@ class Store(ABC):
         """Whether there is a connection."""
 
     @abstractmethod
-    def connect(self, *, create: bool) -> None:
-        """Open the one connection; refuse a place that would forget on a power failure, or that holds other things."""
+    def connect(self) -> None:
+        """Open the one connection, changing nothing; refuse a place that holds other things."""
+
+    @abstractmethod
+    def harden(self) -> None:
+        """Make sure that a commit survives a power failure, or refuse the place."""
 
     @abstractmethod
     def holds_ledger(self) -> bool:
@@ -87,9 +91,9 @@ class Store(ABC):
     def explain(self, problem: Exception) -> Broken:
         """What went wrong, in words that say what to do."""
 
-    @abstractmethod
-    def check(self) -> None:
-        """Whatever the place itself can say about its health; LedgerCorrupt if it is not well."""
+    def well(self) -> bool:
+        """Whatever the place itself can say about its health."""
+        return True
 
     def rollback(self) -> None:
         """Undo everything since `begin`."""
@@ -122,19 +126,13 @@ class SQLite(Store):
     def connected(self) -> bool:
         return self._connection is not None
 
-    def connect(self, *, create: bool) -> None:
+    def connect(self) -> None:
         new = self.absent
-        if new and not create:
-            raise NotUnderstood(f"there is no ledger at {self.path}.", instead="give it a budget, and it is made")
         if new and not self.path.parent.is_dir():
             raise NotUnderstood(f"there is no folder {self.path.parent}.", instead="make it first, or name another")
         self._connection = self._dial()
-        if not self.holds_ledger():  # before anything is changed
-            if self.execute("SELECT 1 FROM sqlite_master LIMIT 1"):
-                raise NotUnderstood("this file holds other things than a ledger.", instead="name another file for it")
-            if not create:
-                raise NotUnderstood(f"there is no ledger at {self.path}.", instead="give it a budget, and it is made")
-        self._patiently(self._harden)
+        if not self.holds_ledger() and self.execute("SELECT 1 FROM sqlite_master LIMIT 1"):
+            raise NotUnderstood("this file holds other things than a ledger.", instead="name another file for it")
         if new:
             _sync_folder(self.path.parent)
 
@@ -148,12 +146,13 @@ class SQLite(Store):
     def holds_ledger(self) -> bool:
         return bool(self.execute("SELECT 1 FROM sqlite_master WHERE name = 'discreet_answers'"))
 
-    def _harden(self) -> None:
+    def harden(self) -> None:
         """The settings that make a commit durable, read back: a file that does not take them is refused."""
-        (mode,) = self.execute("PRAGMA journal_mode = WAL")[0]
+        found = []
+        self._patiently(lambda: found.extend(self.execute("PRAGMA journal_mode = WAL")))
         for setting in ("synchronous = FULL", "fullfsync = 1", "checkpoint_fullfsync = 1", "cell_size_check = 1"):
             self.execute(f"PRAGMA {setting}")
-        (level,) = self.execute("PRAGMA synchronous")[0]
+        (mode,), (level,) = found[0], self.execute("PRAGMA synchronous")[0]
         if mode != "wal" or level < 2:
             raise Broken(
                 f"SQLite would not make this ledger durable (journal_mode {mode}, synchronous {level}):"
@@ -219,10 +218,8 @@ class SQLite(Store):
         }.get(code, "SQLite reports an error")
         return Broken(f"the ledger {self.path} cannot be used: {said}.")
 
-    def check(self) -> None:
-        for (said,) in self.execute("PRAGMA integrity_check(1)"):
-            if said != "ok":
-                raise LedgerCorrupt(f"SQLite finds the file {self.path} damaged.")
+    def well(self) -> bool:
+        return self.execute("PRAGMA integrity_check(1)") == [("ok",)]
 
 
 class Memory(SQLite):
@@ -238,10 +235,15 @@ class Memory(SQLite):
     def where(self) -> str:
         return "memory"
 
-    def connect(self, *, create: bool) -> None:
-        if not create:
-            raise NotUnderstood("there is no ledger in memory yet.", instead="name a data set and its budget")
+    @property
+    def absent(self) -> bool:
+        return False
+
+    def connect(self) -> None:
         self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+
+    def harden(self) -> None:
+        """There is nothing to be made durable."""
 
     def begin(self) -> None:
         if self._process != os.getpid():
