@@ -80,6 +80,11 @@ def test_pure_or_zcdp_whichever_has_room() -> None:
         other.spend(TENTH)
 
 
+def test_a_budget_without_delta_takes_no_gaussian_noise() -> None:
+    with pytest.raises(dp.BudgetExceeded, match="has no δ"):
+        clinic(None).spend(dp.Gaussian(rho="0.001", sensitivity=1))
+
+
 def test_events_have_their_own_part_of_delta() -> None:
     ledger = clinic(None, dp.Budget(epsilon=100, delta="1e-6"))
     keys = dp.Threshold(epsilon="0.1", delta="1e-7")

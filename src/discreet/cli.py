@@ -15,7 +15,7 @@ from typing import Any
 
 from discreet.core.exact import show
 from discreet.core.loss import Budget, Loss
-from discreet.errors import Broken, NotUnderstood, Refusal
+from discreet.errors import Broken, NotAllowed, NotUnderstood, Refusal
 from discreet.layout import table
 from discreet.ledger.entry import Entry
 from discreet.ledger.facts import Again, Charge
@@ -30,6 +30,9 @@ SHORT = 20  # charges that a table shows unless told otherwise
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command."""
     options = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no Greek
     try:
         options.run(options)
     except Refusal as refusal:
@@ -38,9 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Broken as broken:
         print(f"{type(broken).__name__}: {broken}", file=sys.stderr)
         return 1
-    except BrokenPipeError:
+    except BrokenPipeError:  # whoever was reading has seen enough
         sys.stderr.close()
-        return 0
     return 0
 
 
@@ -84,32 +86,45 @@ def _ledger(options: argparse.Namespace) -> None:
 
 def _catalogue(path: Path) -> Mapping[str, Any]:
     try:
-        with path.open("rb") as file:
-            read = tomllib.load(file)
-    except FileNotFoundError:
-        raise NotUnderstood(f"there is no catalogue {path}.", instead="name an existing one") from None
-    except tomllib.TOMLDecodeError as problem:
+        read = tomllib.loads(path.read_text("utf-8"))
+    except OSError:
+        raise NotUnderstood(f"there is no catalogue {path}.", instead="name an existing .toml file") from None
+    except ValueError as problem:
         raise NotUnderstood(f"{path} is not TOML: {problem}.", instead="correct that line") from None
-    dataset = read.get("dataset", {})
-    for need, example in (("name", '"clinic"'), ("ledger", '"clinic.ledger"'), ("budget", '{ epsilon = "3" }')):
-        if need not in dataset:
+    dataset = _section(read, "dataset", path)
+    for need, example in (("name", '"clinic"'), ("ledger", '"clinic.ledger"')):
+        if not isinstance(dataset.get(need), str):
             raise NotUnderstood(f"{path} says nothing of dataset.{need}.", instead=f"[dataset] {need} = {example}")
-    place = str(dataset["ledger"])
-    analysts = {name: each.get("budget") for name, each in read.get("analysts", {}).items()}
+    place = dataset["ledger"]
     return {
         "name": dataset["name"],
         "ledger": place if "://" in place else path.parent / place,
         "neighbours": dataset.get("neighbours", "add-remove"),
-        "budget": _budget(dataset["budget"]),
-        "analysts": {name: _budget(each) for name, each in analysts.items() if each is not None},
-        "families": {name: _budget(each["budget"]) for name, each in read.get("families", {}).items()},
+        "unit": dataset.get("unit", "person"),
+        "budget": _budget(dataset, "dataset", path),
+        "analysts": _budgets(read, "analysts", path),
+        "families": _budgets(read, "families", path),
     }
 
 
-def _budget(said: Any) -> Budget:
-    known = {"epsilon", "delta", "events"}
-    if not isinstance(said, dict) or "epsilon" not in said or not said.keys() <= known:
-        raise NotUnderstood("a budget is a table.", instead='budget = { epsilon = "3", delta = "1e-6" }')
+def _section(within: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
+    found = within.get(name, {})
+    if not isinstance(found, dict):
+        raise NotUnderstood(f"{path}: {name} is a section.", instead=f"write [{name}] on a line of its own")
+    return found
+
+
+def _budgets(read: Mapping[str, Any], kind: str, path: Path) -> dict[str, Budget]:
+    section = _section(read, kind, path)
+    return {name: _budget(_section(section, name, path), f"{kind}.{name}", path) for name in section}
+
+
+def _budget(section: Mapping[str, Any], name: str, path: Path) -> Budget:
+    said = section.get("budget")
+    if not isinstance(said, dict) or not {"epsilon"} <= said.keys() <= {"epsilon", "delta", "events"}:
+        raise NotUnderstood(
+            f"{path} says no budget for {name}.", instead=f'[{name}] budget = {{ epsilon = "3", delta = "1e-6" }}'
+        )
     return Budget(**said)
 
 
@@ -117,11 +132,12 @@ def _amend(options: argparse.Namespace, catalogue: Mapping[str, Any] | None) -> 
     if catalogue is None:
         raise NotUnderstood("budgets are amended from a catalogue.", instead="discreet ledger CATALOGUE.toml --amend")
     caps = {each: catalogue[each] for each in ("budget", "analysts", "families")}
-    named = {"dataset": catalogue["name"], "neighbours": catalogue["neighbours"], "marks": options.marks}
+    named = {"dataset": catalogue["name"], "marks": options.marks}
+    named |= {each: catalogue[each] for each in ("neighbours", "unit")}
     try:
-        ledger = Ledger(catalogue["ledger"], **named)
-    except NotUnderstood:
-        ledger = Ledger(catalogue["ledger"], **named, **caps)  # the first time this data set is named
+        ledger = Ledger(catalogue["ledger"], **named, **caps)
+    except NotAllowed:
+        ledger = Ledger(catalogue["ledger"], **named)  # other budgets are on record
     with ledger:
         ledger.amend(**caps)
     print(f"The budgets of {catalogue['name']} on record are now those of the catalogue.")
@@ -136,7 +152,9 @@ def _said(ledger: Ledger, options: argparse.Namespace) -> str:
         if isinstance(entry.fact, (Charge, Again)):
             charges.append(entry)
     last = options.last if options.last is not None else SHORT if options.format == "table" else 0
-    shown = charges[-last:] if last > 0 else charges
+    if last < 0:
+        raise NotUnderstood("--last takes how many charges to show.", instead="for example --last 50; 0 is all")
+    shown = charges[-last:] if last else charges
     if options.format == "json":
         parts = {"balances": [_balance(one) for one in balances], "history": [_entry(one) for one in shown]}
         return json.dumps({options.show: parts[options.show]} if options.show else parts, indent=2) + "\n"

@@ -26,7 +26,9 @@ from discreet.errors import NotUnderstood
 __all__ = ["Row", "compare"]
 
 Counts = Mapping[Mechanism, int]
-MANY = 40  # distinct mechanisms whose own curves are read; of the rest only what their losses say
+MANY = 20  # distinct mechanisms whose own curves are read; of the rest only what their losses say
+EXACT = 1000  # equal mechanisms for which the formula of optimal composition is evaluated as it stands
+LARGE, SMALL = 100, Fraction(1, 10**14)  # ε and δ that doubles can still compose
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,7 @@ def compare(history: Counts, delta: Number) -> list[Row]:
     sums = "sound for questions and costs chosen one after the other"
     fixed = "only if all costs were fixed in advance"
     batch = "only for a batch fixed in advance"
+    many = f"; of the {len(pieces)} different mechanisms {MANY} by their own curves" if len(pieces) > MANY else ""
     ways: list[tuple[str, Callable[[], float], bool, str]] = [
         ("basic: sum of ε", lambda: _basic(pieces, at), True, sums),
         ("advanced composition", lambda: _advanced(pieces, at), False, fixed),
@@ -61,7 +64,7 @@ def compare(history: Counts, delta: Number) -> list[Row]:
             "only for an order fixed in advance; here the best one afterwards",
         ),
         ("optimal composition (KOV)", lambda: _optimal(pieces, at), False, batch),
-        ("privacy loss distributions (PLD)", lambda: _distributions(pieces, at), False, batch),
+        ("privacy loss distributions (PLD)", lambda: _distributions(pieces, at), False, batch + many),
     ]
     if not pieces:
         return [Row(theorem=name, epsilon=0.0, adaptive=adaptive, note=note) for name, _, adaptive, note in ways]
@@ -69,10 +72,16 @@ def compare(history: Counts, delta: Number) -> list[Row]:
 
 
 def _row(name: str, compute: Callable[[], float], adaptive: bool, note: str) -> Row:
+    epsilon: float | None = None
     try:
-        return Row(theorem=name, epsilon=compute(), adaptive=adaptive, note=note)
+        epsilon = compute()
+        if not math.isfinite(epsilon):
+            epsilon, note = None, "it says nothing at this δ"
     except NotUnderstood as says_nothing:
-        return Row(theorem=name, epsilon=None, adaptive=adaptive, note=says_nothing.reason)
+        note = says_nothing.reason
+    except (ArithmeticError, ValueError):
+        note = "beyond what floating point can say"
+    return Row(theorem=name, epsilon=epsilon, adaptive=adaptive, note=note)
 
 
 def _total(pieces: Counts) -> Loss:
@@ -110,6 +119,8 @@ def _basic(pieces: Counts, at: Fraction) -> float:
 
 def _advanced(pieces: Counts, at: Fraction) -> float:
     points = _points(pieces)
+    if max(epsilon for epsilon, *_ in points) > LARGE:
+        raise NotUnderstood("e^ε is too large", instead="read the other rows")
     counts: Counter[Fraction] = Counter()
     for epsilon, _, n in points:
         counts[epsilon] += n
@@ -145,13 +156,15 @@ def _renyi(pieces: Counts, at: Fraction) -> float:
 def _optimal(pieces: Counts, at: Fraction) -> float:
     """The exact formula where all ε are equal; numerically, from above, where they are not."""
     points = _points(pieces)
-    kinds = {(epsilon, delta) for epsilon, delta, _ in points}
-    if len(kinds) == 1 and not points[0][1]:
-        return float(optimal(points[0][0], sum(n for *_, n in points), at))
+    if max(epsilon for epsilon, *_ in points) > LARGE:
+        raise NotUnderstood("ε is too large to be composed optimally", instead="read the other rows")
+    kinds, times = {(epsilon, delta) for epsilon, delta, _ in points}, sum(n for *_, n in points)
+    if len(kinds) == 1 and not points[0][1] and times <= EXACT:
+        return float(optimal(points[0][0], times, at))
     worst: Counter[Mechanism | Loss] = Counter()
     for epsilon, delta, n in points:
         worst[Loss(pure=epsilon, event=delta)] += n
-    return _numeric(worst, at)
+    return _numeric(_coarse(worst), at)
 
 
 def _distributions(pieces: Counts, at: Fraction) -> float:
@@ -159,7 +172,27 @@ def _distributions(pieces: Counts, at: Fraction) -> float:
     curves: Counter[Mechanism | Loss] = Counter()
     for place, (piece, n) in enumerate(Counter(pieces).most_common()):
         curves[piece if place < MANY else piece.loss] += n
-    return _numeric(curves, at)
+    return _numeric(_coarse(curves), at)
+
+
+def _coarse(curves: Counter[Mechanism | Loss]) -> Counter[Mechanism | Loss]:
+    """Beyond so many different losses, round each up to the next of a few: more work would not change the picture."""
+    losses = {each: n for each, n in curves.items() if isinstance(each, Loss)}
+    if len(losses) <= MANY:
+        return curves
+    few: Counter[Mechanism | Loss] = Counter({each: n for each, n in curves.items() if isinstance(each, Mechanism)})
+    for loss, n in losses.items():
+        pure = None if loss.pure is None else _up(loss.pure)
+        few[Loss(pure=pure, rho=_up(loss.rho), event=_up(loss.event))] += n
+    return few
+
+
+def _up(value: Fraction) -> Fraction:
+    """The next power of 2^(1/32), or thereabouts, from above: two per cent more at most."""
+    if not value:
+        return value
+    power = math.ceil(32 * (math.log2(value.numerator) - math.log2(value.denominator)) - 1e-9)
+    return max(value, Fraction(2 ** (power % 32 / 32)) * Fraction(2) ** (power // 32))
 
 
 def _numeric(curves: Mapping[Mechanism | Loss, int], at: Fraction) -> float:
@@ -170,18 +203,32 @@ def _numeric(curves: Mapping[Mechanism | Loss, int], at: Fraction) -> float:
     pld = _library()
     small = at / (1000 * sum(curves.values()))
     tops = {each: _top(each.loss if isinstance(each, Mechanism) else each, small) for each in curves}
+    if max(tops.values()) > LARGE or at < SMALL:
+        raise NotUnderstood("ε is too large, or δ too small, to be composed numerically", instead="read the other rows")
     step = _step(list(tops.values()))
     total: Any = None
     for each, n in curves.items():
-        read = each.curve if isinstance(each, Mechanism) else each.delta
-        last = max(1, math.ceil(tops[each] / step))
-        deltas = np.array([float(read(Fraction(i) * Fraction(step))) for i in range(last + 1)])
-        part = _distribution(pld, step, deltas)
+        grid = np.arange(max(1, math.ceil(tops[each] / step)) + 1) * step
+        part = _distribution(pld, step, _curve(each, grid))
         several = part.self_compose(n) if n > 1 else part
         total = several if total is None else total.compose(several)
     whole = sum((n * (each.loss if isinstance(each, Mechanism) else each) for each, n in curves.items()), Loss.ZERO)
     most = math.inf if whole.pure is None or whole.event > at else float(whole.pure)
     return min(most, float(total.get_epsilon_for_delta(float(at))))
+
+
+def _curve(each: Mechanism | Loss, grid: NDArray[np.floating]) -> NDArray[np.floating]:
+    """δ at these ε: a mechanism's own, or in floats what a loss states."""
+    if isinstance(each, Mechanism):
+        return np.array([float(each.curve(Fraction(x))) for x in grid.tolist()])
+    above = 1 + np.geomspace(1e-2, 1e6, 400)[:, None]  # orders; any of them is a bound, the least of them nearly tight
+    exponent = (above - 1) * (above * float(each.rho) - grid) + above * np.log1p(-1 / above) - np.log(above - 1)
+    best = np.exp(np.minimum(0, exponent.min(axis=0)))
+    if each.pure is not None:  # randomized response
+        e = float(each.pure)
+        best = np.minimum(best, np.maximum(0, -np.expm1(grid - e)) / (1 + math.exp(-e)))
+    event = float(each.event)
+    return np.asarray(event + (1 - event) * best)
 
 
 def _top(loss: Loss, small: Fraction) -> float:
@@ -193,7 +240,7 @@ def _top(loss: Loss, small: Fraction) -> float:
 
 def _step(tops: list[float]) -> float:
     """A grid that is fine for the smallest and not too long for the largest, a power of two."""
-    fine = min(max(min(tops) / 64, max(tops) / 4096), 1e-2)
+    fine = min(max(min(tops) / 64, max(tops) / 1024), 1e-2)
     return 2.0 ** math.floor(math.log2(fine))
 
 

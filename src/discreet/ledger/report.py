@@ -102,6 +102,8 @@ def draw(entries: Iterable[Entry]) -> Figure:
 
 def _pane(pane: Any, account: Account, path: list[tuple[datetime, Any]], cap: Budget) -> None:
     """One account: steps up, and the line that cannot be crossed."""
+    from matplotlib.dates import ConciseDateFormatter  # noqa: PLC0415
+
     few = path[:: max(1, len(path) // POINTS)]
     few = few if few[-1] is path[-1] else [*few, path[-1]]
     reached = [float(_reached(loss, cap)) for _, loss in few]
@@ -112,6 +114,7 @@ def _pane(pane: Any, account: Account, path: list[tuple[datetime, Any]], cap: Bu
     pane.set_ylim(0, float(cap.epsilon) * 1.15)
     pane.set_ylabel("ε")
     pane.set_title(f"{title(account)}: {len(path)} charge{'s' if len(path) > 1 else ''}", loc="left", fontsize=10)
+    pane.xaxis.set_major_formatter(ConciseDateFormatter(pane.xaxis.get_major_locator()))
     pane.tick_params(axis="x", labelsize=8)
     pane.grid(alpha=0.25)
     pane.legend(loc="lower right", fontsize=8)

@@ -178,11 +178,17 @@ class State:
         self.admit_analyst(charge.dataset, charge.analyst)
         for account in charge.accounts(self):
             cap = self.caps.get(account)
-            if cap is not None and self.loss(account) + charge.cost not in cap:
+            if cap is None or self.loss(account) + charge.cost in cap:
+                continue
+            if charge.cost.pure is None and cap.delta is None:
                 raise BudgetExceeded(
-                    f"the budget of {title(account)} has no room for it: this costs {charge.cost}.",
-                    instead=f"ask for less: {self.left(account)} is left",
+                    f"the budget of {title(account)} has no δ, and this noise has no ε without one.",
+                    instead="use Laplace noise, or a budget with a delta",
                 )
+            raise BudgetExceeded(
+                f"the budget of {title(account)} has no room for it: this costs {charge.cost}.",
+                instead=f"ask for less: {self.left(account)} is left",
+            )
 
     def admit_analyst(self, dataset: str, analyst: str) -> None:
         """Refuse somebody who has no budget here, where others have."""
