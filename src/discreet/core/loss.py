@@ -260,9 +260,13 @@ class Budget:
         """
         if not isinstance(spent, Loss):
             raise NotUnderstood("a budget contains losses.", instead="write mechanism.loss in budget")
-        if spent.event > (self.events or 0):
-            return False
-        return (spent.pure is not None and spent.pure <= self.epsilon) or spent.rho <= self.rho
+        pure = spent.pure is not None and spent.pure <= self.epsilon
+        return self.admits(pure=pure, rho=spent.rho <= self.rho, events=spent.event <= (self.events or 0))
+
+    @staticmethod
+    def admits(*, pure: bool, rho: bool, events: bool) -> bool:
+        """The rule above, for sums that were compared one by one."""
+        return events and (pure or rho)
 
     def __str__(self) -> str:
         return f"ε = {show(self.epsilon)}" + (f", δ = {show(self.delta)}" if self.delta is not None else "")

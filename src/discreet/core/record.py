@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from json.encoder import encode_basestring_ascii
 from typing import Any, TypeVar
 
 from discreet.errors import NotAllowed, Refusal
@@ -30,9 +31,8 @@ MOST = 1 << 20  # characters of one record
 LONGEST = 4000  # bits of a numerator or denominator
 RATIONAL = re.compile(r"(-?[0-9]{1,1250})(/[0-9]{1,1250})?")
 
-_names: dict[type, tuple[str, tuple[str, ...]]] = {}  # of each class its name, and those of its fields
+_forms: dict[type, list[tuple[str, str]]] = {}  # of each class what its text is made of, in order: a text, a field
 _kinds: dict[str, type] = {}
-_text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 K = TypeVar("K", bound=type)
 
@@ -43,7 +43,9 @@ def recorded(name: str) -> Callable[[K], K]:
     def register(kind: K) -> K:
         if name in _kinds or not re.fullmatch(r"[a-z -]+/[0-9]+", name) or not is_dataclass(kind):
             raise TypeError(f"{name!r} cannot name {kind.__name__} in records")
-        _names[kind], _kinds[name] = (name, tuple(field.name for field in fields(kind))), kind
+        places = sorted([*(field.name for field in fields(kind)), "is"])
+        _forms[kind] = [(f'"{place}":' + (f'"{name}"' if place == "is" else ""), place) for place in places]
+        _kinds[name] = kind
         return kind
 
     return register
@@ -51,7 +53,7 @@ def recorded(name: str) -> Callable[[K], K]:
 
 def write(thing: Any) -> str:
     """The text of a thing, or a refusal when some part of it has none."""
-    text = _text(_down(thing))
+    text = _down(thing)
     if len(text) > MOST:
         raise NotAllowed(f"its record would be longer than {MOST} characters.", instead="ask in several parts")
     return text
@@ -84,22 +86,23 @@ def rational(text: str) -> Fraction:
     return Fraction(text)
 
 
-def _down(value: Any) -> Any:
-    if value is None or type(value) in (bool, int, str):
-        return value
-    if type(value) is Fraction:
-        return {"q": text_of(value)}
-    if type(value) is tuple:
-        return [_down(part) for part in value]
-    known = _names.get(type(value))
-    if known is None:
-        raise NotAllowed(
-            f"a {type(value).__name__} cannot be written down, so it cannot be on record.",
-            instead="spend the mechanism itself; what follows from its answer (.then) is free and needs no record",
-        )
-    written = {name: _down(getattr(value, name)) for name in known[1]}
-    written["is"] = known[0]
-    return written
+def _down(value: Any) -> str:
+    kind = type(value)
+    if kind is Fraction:
+        return f'{{"q":"{text_of(value)}"}}'
+    if kind in _forms:
+        parts = [text if place == "is" else text + _down(getattr(value, place)) for text, place in _forms[kind]]
+        return "{" + ",".join(parts) + "}"
+    if kind is tuple:
+        return "[" + ",".join([_down(part) for part in value]) + "]"
+    if kind is str:
+        return encode_basestring_ascii(value)
+    if value is None or kind in (bool, int):
+        return json.dumps(value)
+    raise NotAllowed(
+        f"a {kind.__name__} cannot be written down, so it cannot be on record.",
+        instead="spend the mechanism itself; what follows from its answer (.then) is free and needs no record",
+    )
 
 
 def _up(value: Any) -> Any:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from discreet.errors import LedgerCorrupt
@@ -37,8 +36,7 @@ class Link(NamedTuple):
 START = Link(0, "0" * 64)
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One line of the ledger."""
 
     seq: int

@@ -134,9 +134,14 @@ class Charge(Fact):
     event: str
 
     @staticmethod
+    @lru_cache(1024)
     def name_of(dataset: str, version: str, key: str) -> str:
         """The name of the charge for this question on this version of this data set."""
-        return "charge " + hashlib.sha256(_text([dataset, version, key]).encode()).hexdigest()
+        return "charge " + hashlib.sha256(_text([dataset, version, key]).encode()).hexdigest()[:32]
+
+    def asks_the_same(self, other: Charge) -> bool:
+        """Whether it is the same question, to the letter."""
+        return (self.dataset, self.version, self.key) == (other.dataset, other.version, other.key)
 
     @property
     def name(self) -> str | None:

@@ -43,7 +43,6 @@ class Mark:
         self.marks, self._store = marks, store
         self._descriptor: int | None = None
         self._forced = 0.0
-        self._written = b""
 
     def stranger(self, identity: str | None) -> LedgerCorrupt | None:
         """What to say if this machine has charged to another ledger at this place: somebody began anew."""
@@ -65,18 +64,10 @@ class Mark:
             return START
 
     def raise_to(self, identity: str, link: Link) -> None:
-        """Remember this entry, unless a later one is known."""
+        """Remember this entry. Of processes that write at the same moment the earlier may win: a little behind."""
         if self._descriptor is None:
             self._descriptor = self._settle(self.marks / f"{identity}.mark")
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-        try:
-            slots = os.pread(self._descriptor, HEADER, 0)
-            if slots == self._written or link.seq > _last(slots).seq:  # ours is always behind: links only grow
-                os.pwrite(self._descriptor, slot := _slot(link), link.seq % 2 * SLOT)
-                slots = slots.ljust(HEADER, b"\0")
-                self._written = slots[:SLOT] + slot if link.seq % 2 else slot + slots[SLOT:]
-        finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        os.pwrite(self._descriptor, _slot(link), link.seq % 2 * SLOT)
         if time.monotonic() - self._forced > SECOND:
             os.fsync(self._descriptor)
             self._forced = time.monotonic()

@@ -114,7 +114,7 @@ def _pane(pane: Any, account: Account, path: list[tuple[datetime, Any]], cap: Bu
     pane.set_ylim(0, float(cap.epsilon) * 1.15)
     pane.set_ylabel("ε")
     pane.set_title(f"{title(account)}: {len(path)} charge{'s' if len(path) > 1 else ''}", loc="left", fontsize=10)
-    pane.xaxis.set_major_formatter(ConciseDateFormatter(pane.xaxis.get_major_locator()))
+    pane.xaxis.set_major_formatter(ConciseDateFormatter(pane.xaxis.get_major_locator()))  # type: ignore[no-untyped-call]
     pane.tick_params(axis="x", labelsize=8)
     pane.grid(alpha=0.25)
     pane.legend(loc="lower right", fontsize=8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,6 +17,7 @@ __all__ = ["Left", "State", "Tally", "title"]
 
 WIDEST = 2048  # bits of a denominator; beyond, a sum is rounded up to a multiple of FINEST
 FINEST = 1 << 1024
+ZERO = Fraction(0)
 
 
 class Sum:
@@ -42,6 +43,11 @@ class Sum:
         if self.below.bit_length() > WIDEST:
             self.over, self.below = -(-self.over * FINEST // self.below), FINEST
 
+    def fits(self, part: Fraction, most: Fraction) -> bool:
+        """Whether it stays within `most` with this added; in whole numbers, as exact as it is quick."""
+        over = self.over * part.denominator + part.numerator * self.below
+        return over * most.denominator <= most.numerator * self.below * part.denominator
+
     @property
     def value(self) -> Fraction:
         return Fraction(self.over, self.below)
@@ -66,6 +72,13 @@ class Tally:
         self.rho.add(cost.rho)
         if cost.event:
             self.event.add(cost.event)
+
+    def fits(self, cost: Loss, cap: Budget) -> bool:
+        """Whether a budget has room for this much more: `self.loss + cost in cap`, without making the sum."""
+        pure = cost.pure is not None and self.pure is not None and self.pure.fits(cost.pure, cap.epsilon)
+        return cap.admits(
+            pure=pure, rho=self.rho.fits(cost.rho, cap.rho), events=self.event.fits(cost.event, cap.events or ZERO)
+        )
 
     @property
     def loss(self) -> Loss:
@@ -111,6 +124,7 @@ class State:
         self.datasets: dict[str, Dataset] = {}
         self.caps: dict[Account, Budget] = {}
         self.spent: dict[Account, Tally] = {}
+        self.analysts: dict[str, set[str]] = {}  # who has a cap of their own, by data set
 
     def follow(self, row: Row) -> Entry:
         """Take in the next entry, or LedgerCorrupt."""
@@ -144,6 +158,8 @@ class State:
     def set_cap(self, account: Account, budget: Budget) -> None:
         """An account may spend so much."""
         self.caps[account] = budget
+        if account[0] == "analyst":
+            self.analysts.setdefault(account[1], set()).add(account[2])
 
     def charge(self, accounts: Iterable[Account], cost: Loss) -> None:
         """Accounts have spent so much more."""
@@ -156,7 +172,10 @@ class State:
         return known.families if known else ()
 
     def _tally(self, account: Account) -> Tally:
-        return self.spent.setdefault(account, Tally())
+        tally = self.spent.get(account)
+        if tally is None:
+            tally = self.spent[account] = Tally()
+        return tally
 
     # ── what can be asked of it ──────────────────────────────────────────────────────────────────────────────
 
@@ -169,16 +188,12 @@ class State:
         """What an account with a cap can still spend."""
         return Left.of(self.caps[account], self.loss(account))
 
-    def analysts(self, dataset: str) -> Iterator[str]:
-        """Those who have a cap of their own."""
-        return (name for kind, of, name in self.caps if kind == "analyst" and of == dataset)
-
     def admit(self, charge: Charge) -> None:
         """Refuse a charge that some budget has no room for."""
         self.admit_analyst(charge.dataset, charge.analyst)
         for account in charge.accounts(self):
             cap = self.caps.get(account)
-            if cap is None or self.loss(account) + charge.cost in cap:
+            if cap is None or self._tally(account).fits(charge.cost, cap):
                 continue
             if charge.cost.pure is None and cap.delta is None:
                 raise BudgetExceeded(
@@ -192,7 +207,7 @@ class State:
 
     def admit_analyst(self, dataset: str, analyst: str) -> None:
         """Refuse somebody who has no budget here, where others have."""
-        known = list(self.analysts(dataset))
+        known = self.analysts.get(dataset)
         if known and analyst not in known:
             raise NotYours(
                 f"there is no budget for this analyst on {dataset}.",

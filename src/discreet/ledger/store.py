@@ -11,7 +11,6 @@ import sqlite3
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -108,6 +107,8 @@ class SQLite(Store):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(os.path.realpath(os.path.expanduser(os.fspath(path))))
         self._connection: sqlite3.Connection | None = None
+        self._folder, self._names = str(self.path.parent), (str(self.path), f"{self.path}-wal")
+        self._glanced: tuple[int, ...] = ()
         self._files: list[tuple[int, int]] = []
 
     @property
@@ -152,6 +153,9 @@ class SQLite(Store):
         self._patiently(lambda: found.extend(self.execute("PRAGMA journal_mode = WAL")))
         for setting in ("synchronous = FULL", "fullfsync = 1", "checkpoint_fullfsync = 1", "cell_size_check = 1"):
             self.execute(f"PRAGMA {setting}")
+        self.execute(
+            "PRAGMA wal_autocheckpoint = 500"
+        )  # a log that is soon written over is quicker than one that grows
         (mode,), (level,) = found[0], self.execute("PRAGMA synchronous")[0]
         if mode != "wal" or level < 2:
             raise Broken(
@@ -166,7 +170,7 @@ class SQLite(Store):
     def begin(self) -> None:
         self._patiently(lambda: self.execute("BEGIN IMMEDIATE"))
         if not self._files:
-            self._files = self._present()
+            self._glanced, self._files = self._glance(), self._look()
 
     def _patiently(self, ask: Callable[[], object]) -> None:
         """Ask every half millisecond while others write: SQLite's own waiting backs off to a tenth of a second."""
@@ -185,16 +189,25 @@ class SQLite(Store):
         process removed because our locks were lost (by reading the file in this process), would take the charge along.
         """
         self.execute("COMMIT")
-        if self._present() != self._files:
-            raise Broken(f"the ledger {self.path} was replaced or removed while it was in use.")
+        if self._glance() != self._glanced:
+            if self._look() != self._files:
+                raise Broken(f"the ledger {self.path} was replaced or removed while it was in use.")
+            self._glanced = self._glance()
 
-    def _present(self) -> list[tuple[int, int]]:
-        found = []
-        for path in (str(self.path), f"{self.path}-wal"):
-            with suppress(FileNotFoundError):
-                status = os.stat(path)
-                found.append((status.st_dev, status.st_ino))
-        return found
+    def _glance(self) -> tuple[int, ...]:
+        """The file, and when its folder last changed: it does when a log is removed. Looking at the log itself after
+        each commit would make the next one slower: kernels keep finer times for files that somebody looks at.
+        """
+        try:
+            return os.stat(self._names[0]).st_ino, os.stat(self._folder).st_mtime_ns
+        except FileNotFoundError:
+            return ()
+
+    def _look(self) -> list[tuple[int, int]]:
+        try:
+            return [(status.st_dev, status.st_ino) for status in map(os.stat, self._names)]
+        except FileNotFoundError:
+            return []
 
     def execute(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         assert self._connection is not None

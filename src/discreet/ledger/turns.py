@@ -71,7 +71,7 @@ def amend(journal: Journal, dataset: str, families: tuple[str, ...], caps: Caps)
 def charge(journal: Journal, fact: Charge) -> Receipt:
     """The same question again, or a new charge."""
     state, (mechanism, _) = journal.state, decode(fact.mechanism)
-    state.admit_analyst(fact.dataset, fact.analyst)
+    state.admit_analyst(fact.dataset, fact.analyst)  # before anybody is told whether it was asked before
     kind = state.datasets[fact.dataset]
     if (mechanism.neighbours, mechanism.unit) != (kind.neighbours, kind.unit):
         raise NotAllowed(
@@ -84,7 +84,7 @@ def charge(journal: Journal, fact: Charge) -> Receipt:
         state.admit(fact)
         entry = paid = journal.append(fact).seq
         cost = fact.cost
-    elif _charge_at(journal, paid).mechanism != fact.mechanism:
+    elif not (before := _charge_at(journal, paid)).asks_the_same(fact) or before.mechanism != fact.mechanism:
         raise NotUnderstood("this key was used for another mechanism.", instead="give every question its own key")
     else:
         answer = journal.kept(paid)
