@@ -16,12 +16,14 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The long version of the statistical tests: ten times the draws.
+# The long version: ten times the draws, a thousand killed processes, a ledger of a million entries.
 soak: $(VENV)/.test
-	DISCREET_SOAK=1 $(BIN)/python -m pytest tests/test_statistics.py tests/test_contract.py
+	DISCREET_SOAK=1 $(BIN)/python -m pytest tests/test_statistics.py tests/test_contract.py tests/test_ledger_crash.py
+	$(BIN)/python bench/ledger.py 1000000
 
 bench: $(VENV)/.bench
 	@$(BIN)/python bench/noise.py
+	@$(BIN)/python bench/ledger.py 100000
 
 $(VENV)/.test: pyproject.toml scripts/setup
 	@PYTHON="$(PYTHON)" scripts/setup "$(VENV)" test

@@ -6,8 +6,6 @@ Run it with `make demo`. You play the curator, so the exact counts are shown bes
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 
 import discreet as dp
@@ -18,21 +16,21 @@ REJECTED = {"men": [313, 207, 205, 279, 138, 351], "women": [19, 8, 391, 244, 29
 
 
 def main() -> None:
-    budget, spent = dp.Budget(epsilon=1, delta="1e-6"), dp.Loss.ZERO
+    budget = dp.Budget(epsilon=1, delta="1e-6")
+    ledger = dp.Ledger(dataset="admissions", budget=budget)  # in memory; a file or a database keeps it for good
     counts = np.array([ADMITTED["men"], ADMITTED["women"], REJECTED["men"], REJECTED["women"]])
     print(f"{counts.sum():,} applicants. The budget for all questions together: {budget}.\n")
 
     print("1. How many were admitted and rejected, by department and sex? Each applicant is in one of 24 cells.")
     histogram = dp.Laplace(epsilon="0.5", sensitivity=dp.sensitivity.histogram())
     print(f"   {histogram.describe()}")
-    released = histogram.release(counts)
+    released = ledger.spend(histogram, analyst="you").use(histogram).release(counts)  # spend, then look
     margin = histogram.error.radius(confidence=0.95, cells=counts.size)
     print(f"   All {counts.size} cells together stay within ±{margin}, 95 % of the time.\n")
     print("   department      " + "".join(f"{name:>13}" for name in DEPARTMENTS))
     for row, name in enumerate(("men admitted", "women admitted", "men rejected", "women rejected")):
         cells = "".join(f"{exact:>6} →{noisy:>5}" for exact, noisy in zip(counts[row], released[row], strict=True))
         print(f"   {name:<16}{cells}")
-    spent += histogram.loss
 
     print("\n2. What follows from those numbers is free: the share of women admitted, by department.")
     noisy = released[1] / (released[1] + released[3])
@@ -43,13 +41,17 @@ def main() -> None:
     choose = dp.PermuteAndFlip(epsilon="0.1", sensitivity=1, monotone=True)
     print(f"   {choose.describe().split('. ')[0]}.")
     print(f"   Among six, the chosen one is less than {choose.error.gap(6):.0f} below the largest 95 % of the time.")
-    print(f"   Answer: department {DEPARTMENTS[choose.release(counts.sum(axis=0))]}.")
-    spent += choose.loss
+    largest = ledger.spend(choose, analyst="you").use(choose).release(counts.sum(axis=0))
+    print(f"   Answer: department {DEPARTMENTS[largest]}.")
 
-    left = budget.epsilon - (spent.pure or Fraction(0))
-    print(f"\nSpent so far: {spent}. Within the budget: {spent in budget}; ε = {float(left):g} is left.")
-    another = dp.Laplace(epsilon="0.5", sensitivity=1)
-    print(f"Another question of ε = 0.5 would fit: {spent + another.loss in budget}.")
+    print("\n4. What the ledger says, and a question that it has no room for.")
+    for balance in ledger.balances:
+        print(f"   {balance}")
+    try:
+        ledger.spend(dp.Laplace(epsilon="0.5", sensitivity=1), analyst="you")
+    except dp.BudgetExceeded as refusal:
+        print(f"   {refusal}")
+    print(f"   Verified: {ledger.verify()}.")
 
 
 if __name__ == "__main__":

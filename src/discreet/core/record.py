@@ -1,5 +1,6 @@
 """How a mechanism is written down: a closed, versioned form that can be read back years later.
 
+    >>> from discreet.core.record import write
     >>> from discreet.mechanisms.noise import Laplace
     >>> write(Laplace(epsilon="0.1", sensitivity=1).law)
     '{"is":"laplace law/1","scale":{"q":"10"}}'

@@ -50,7 +50,8 @@ class Balance:
         return None if self.budget is None else Left.of(self.budget, self.spent)
 
     def __str__(self) -> str:
-        return f"{title(self.account)}: spent {self.spent}; left {self.left}"
+        left = "" if self.left is None else f"; {self.left} left"
+        return f"{title(self.account)}: {self.charges} charges, {self.spent}{left}"
 
 
 @dataclass(frozen=True, kw_only=True)
