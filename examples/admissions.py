@@ -50,8 +50,8 @@ def main() -> None:
     try:
         ledger.spend(dp.Laplace(epsilon="0.5", sensitivity=1), analyst="you")
     except dp.BudgetExceeded as refusal:
-        print(f"   {refusal}")
-    print(f"   Verified: {ledger.verify()}.")
+        print("   " + str(refusal).replace("\n", "\n   "))
+    print(f"   Verified: {ledger.verify()}")
 
 
 if __name__ == "__main__":

@@ -140,6 +140,15 @@ def test_analysts_have_caps_inside_the_cap_of_the_data(where: str) -> None:
     assert {one.account[2]: one.charges for one in ledger.balances} == {"": 10, "alice": 7, "bob": 3}
 
 
+def test_a_refused_charge_leaves_no_trace(where: str) -> None:
+    ledger = clinic(where, analysts={"alice": dp.Budget(epsilon="0.01")})
+    before = [entry.hash for entry in ledger], ledger.balances
+    with pytest.raises(dp.BudgetExceeded):
+        ledger.spend(TENTH, analyst="alice", key="q")
+    assert ([entry.hash for entry in ledger], ledger.balances) == before
+    ledger.verify()
+
+
 def test_a_cap_counts_what_was_spent_before_it(where: str) -> None:
     ledger = clinic(where)
     ledger.spend(TENTH, analyst="alice")

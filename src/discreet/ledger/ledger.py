@@ -23,7 +23,7 @@ from discreet.ledger.mark import Mark, folder
 from discreet.ledger.postgres import Postgres
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.report import Report, draw, report
-from discreet.ledger.state import Left, State, title
+from discreet.ledger.state import NOTHING, Left, State, title
 from discreet.ledger.store import Memory, SQLite, Store
 
 if TYPE_CHECKING:
@@ -262,13 +262,8 @@ class Ledger:
 
 
 def _balance(state: State, account: Account) -> Balance:
-    tally = state.spent.get(account)
-    return Balance(
-        account=account,
-        budget=state.caps.get(account),
-        spent=state.loss(account),
-        charges=0 if tally is None else tally.charges,
-    )
+    tally = state.spent.get(account, NOTHING)
+    return Balance(account=account, budget=state.caps.get(account), spent=tally.loss, charges=tally.charges)
 
 
 def _caps(

@@ -13,7 +13,7 @@ from discreet.errors import BudgetExceeded, LedgerCorrupt, NotYours, Refusal
 from discreet.ledger.entry import START, Entry, Link, Row, follow
 from discreet.ledger.facts import Account, Charge, Dataset
 
-__all__ = ["Left", "State", "Tally", "title"]
+__all__ = ["NOTHING", "Left", "State", "Tally", "title"]
 
 WIDEST = 2048  # bits of a denominator; beyond, a sum is rounded up to a multiple of FINEST
 FINEST = 1 << 1024
@@ -84,6 +84,9 @@ class Tally:
     def loss(self) -> Loss:
         """All of it, as one loss."""
         return Loss.of(None if self.pure is None else self.pure.value, self.rho.value, self.event.value)
+
+
+NOTHING = Tally()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,8 +184,7 @@ class State:
 
     def loss(self, account: Account) -> Loss:
         """What an account has spent."""
-        tally = self.spent.get(account)
-        return Loss.ZERO if tally is None else tally.loss
+        return self.spent.get(account, NOTHING).loss
 
     def left(self, account: Account) -> Left:
         """What an account with a cap can still spend."""
@@ -193,7 +195,7 @@ class State:
         self.admit_analyst(charge.dataset, charge.analyst)
         for account in charge.accounts(self):
             cap = self.caps.get(account)
-            if cap is None or self._tally(account).fits(charge.cost, cap):
+            if cap is None or self.spent.get(account, NOTHING).fits(charge.cost, cap):
                 continue
             if charge.cost.pure is None and cap.delta is None:
                 raise BudgetExceeded(
