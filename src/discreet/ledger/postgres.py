@@ -108,6 +108,10 @@ class Postgres(Store):
             connection.close()
 
     def explain(self, problem: Exception) -> Broken:
-        lock = isinstance(problem, self._psycopg.errors.LockNotAvailable)
-        said = f"another server has held it for {PATIENCE:.0f} seconds" if lock else "PostgreSQL reports an error"
-        return Broken(f"the ledger {self.where} cannot be used: {said} ({type(problem).__name__}).")
+        if isinstance(problem, self._psycopg.errors.LockNotAvailable):
+            said = f"another server has held it for {PATIENCE:.0f} seconds"
+        elif isinstance(problem, self._psycopg.OperationalError):
+            said = "PostgreSQL cannot be reached, or broke off"
+        else:
+            said = f"PostgreSQL reports an error ({type(problem).__name__})"
+        return Broken(f"the ledger {self.where} cannot be used: {said}.")
