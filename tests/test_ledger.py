@@ -204,6 +204,9 @@ def test_losses_of_another_kind_are_not_added(where: str) -> None:
         ledger.spend(dp.Laplace(epsilon="0.1", sensitivity=1, neighbours="replace"))
     with pytest.raises(dp.NotAllowed, match="neighbours"):
         dp.Ledger(where, dataset="clinic", neighbours="replace")
+    swap = dp.Laplace(epsilon="0.1", sensitivity=1, neighbours="replace")
+    dp.Ledger(where, dataset="swapped", budget=ONE, neighbours="replace").spend(swap)
+    dp.Ledger(where, dataset="swapped").spend(swap)  # what is left out is on record
     dp.Ledger(where, dataset="a", budget=ONE, families={"f": ONE})
     with pytest.raises(dp.NotAllowed, match="family"):
         dp.Ledger(where, dataset="b", budget=ONE, families={"f": ONE}, neighbours="replace")

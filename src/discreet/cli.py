@@ -70,7 +70,8 @@ def _ledger(options: argparse.Namespace) -> None:
     catalogue = _catalogue(Path(options.place)) if options.place.endswith(".toml") else None
     if options.amend:
         _amend(options, catalogue)
-    with Ledger(catalogue["ledger"] if catalogue else options.place, marks=options.marks) as ledger:
+    place, progress = catalogue["ledger"] if catalogue else options.place, _progress("reading")
+    with Ledger(place, marks=options.marks, progress=progress) as ledger:
         if options.verify:
             print(ledger.verify(_progress("verifying")))
         if options.plot:
@@ -99,8 +100,8 @@ def _catalogue(path: Path) -> Mapping[str, Any]:
     return {
         "name": dataset["name"],
         "ledger": place if "://" in place else path.parent / place,
-        "neighbours": dataset.get("neighbours", "add-remove"),
-        "unit": dataset.get("unit", "person"),
+        "neighbours": dataset.get("neighbours"),
+        "unit": dataset.get("unit"),
         "budget": _budget(dataset, "dataset", path),
         "analysts": _budgets(read, "analysts", path),
         "families": _budgets(read, "families", path),

@@ -28,9 +28,10 @@ from discreet.ledger.mark import Mark
 from discreet.ledger.state import State
 from discreet.ledger.store import Store
 
-__all__ = ["Journal"]
+__all__ = ["Journal", "Progress"]
 
 T = TypeVar("T")
+Progress = Callable[[int, int], None]  # how many entries are done, of how many
 PAGE = 4096  # rows read at a time
 AT_A_TIME = 256  # rows that a verification checks in one turn
 CROWD = 256  # turns in one transaction
@@ -57,8 +58,8 @@ class _Turn(Generic[T]):
 class Journal:
     """The history of one ledger, open for reading and appending."""
 
-    def __init__(self, store: Store, mark: Mark | None, *, create: bool) -> None:
-        self.store, self.mark = store, mark
+    def __init__(self, store: Store, mark: Mark | None, *, create: bool, progress: Progress | None = None) -> None:
+        self.store, self.mark, self._progress = store, mark, progress
         self._create = create
         self._state: State | None = None
         self._waiting: list[_Turn[Any]] = []
@@ -260,9 +261,11 @@ class Journal:
         return state
 
     def _fold(self, state: State) -> None:
-        seen = START
+        seen, last = START, self.store.execute("SELECT max(seq) FROM discreet_entries")[0][0]
         for row in self.rows(0):
             state.follow(row)
+            if self._progress is not None and (row[0] % PAGE == 0 or row[0] == last):
+                self._progress(row[0], last)
             if row[0] == 1 and self.mark is not None:
                 if (known := self.mark.stranger(state.identity)) is not None:
                     raise known

@@ -17,8 +17,8 @@ from discreet.core.record import write
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.ledger import turns
 from discreet.ledger.entry import Entry
-from discreet.ledger.facts import Account, Charge, Dataset
-from discreet.ledger.journal import Journal
+from discreet.ledger.facts import Account, Charge
+from discreet.ledger.journal import Journal, Progress
 from discreet.ledger.mark import Mark, folder
 from discreet.ledger.postgres import Postgres
 from discreet.ledger.receipt import Receipt
@@ -76,7 +76,9 @@ class Ledger:
     `where` is a file, a postgresql:// address, or None for one in memory. The first time a data set is named it needs a
     budget; later that budget must be the one on record (`amend` changes it, on record). `analysts` have caps of their
     own inside it; once there are any, nobody else can spend. `families` are caps that several data sets about the same
-    people share. `marks` is the folder of high-water marks. Without a data set a ledger can only be read.
+    people share. `neighbours` ("add-remove") and `unit` ("person") say what a loss is about, for good. `marks` is the
+    folder of high-water marks. Without a data set a ledger can only be read. Opening replays the whole history;
+    `progress` is told how many entries of how many are done.
     """
 
     def __init__(
@@ -87,23 +89,24 @@ class Ledger:
         budget: Budget | None = None,
         analysts: Mapping[str, Budget] | None = None,
         families: Mapping[str, Budget] | None = None,
-        neighbours: Neighbours = "add-remove",
-        unit: str = "person",
+        neighbours: Neighbours | None = None,
+        unit: str | None = None,
         marks: str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self.dataset = None if dataset is None else _name(dataset, "dataset")
         caps = _caps(self.dataset, budget, analysts, families)
-        fact = Dataset(
+        wanted = turns.Declared(
             dataset=self.dataset or "",
-            neighbours=neighbourhood(neighbours),
-            unit=_name(unit, "unit"),
-            families=tuple(sorted(families or ())),
+            neighbours=None if neighbours is None else neighbourhood(neighbours),
+            unit=None if unit is None else _name(unit, "unit"),
+            families=tuple(families or ()),
         )
         store = _store(where)
         mark = Mark(folder(marks), store) if store.durable else None
-        self._journal = Journal(store, mark, create=budget is not None)
+        self._journal = Journal(store, mark, create=budget is not None, progress=progress)
         try:
-            self._journal.turn(lambda turn: None if self.dataset is None else turns.declare(turn, fact, caps))
+            self._journal.turn(lambda turn: None if self.dataset is None else turns.declare(turn, wanted, caps))
         except BaseException:
             self._journal.close()
             raise
@@ -181,8 +184,8 @@ class Ledger:
         """Change budgets, on record. What was spent stays spent; the promise to the people is now the new one."""
         dataset = self._dataset()
         caps = _caps(dataset, budget, analysts, families)
-        joined = tuple(sorted(families or ()))
-        self._journal.turn(lambda turn: turns.amend(turn, dataset, joined, caps))
+        wanted = turns.Declared(dataset=dataset, families=tuple(families or ()))
+        self._journal.turn(lambda turn: turns.declare(turn, wanted, caps, replace=True))
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -221,7 +224,7 @@ class Ledger:
             for row in page:
                 yield state.follow(row)
 
-    def verify(self, progress: Callable[[int, int], None] | None = None) -> Verified:
+    def verify(self, progress: Progress | None = None) -> Verified:
         """Replay the chain, recompute every cost and balance, read every kept answer; LedgerCorrupt names the entry.
 
         Costs are computed again from the recorded mechanisms, and the balances they give must be those in use.

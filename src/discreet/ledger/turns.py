@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 from discreet.core.loss import Budget, Loss
@@ -15,25 +16,41 @@ from discreet.ledger.journal import Journal
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import State, title
 
-__all__ = ["Caps", "agree", "amend", "audit", "charge", "declare", "decode", "keep"]
+__all__ = ["Caps", "Declared", "agree", "audit", "charge", "declare", "decode", "keep"]
 
 Caps = Mapping[Account, Budget]
 
 
-def declare(journal: Journal, fact: Dataset, caps: Caps, *, replace: bool = False) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """What somebody says of a data set; None is whatever is on record."""
+
+    dataset: str
+    neighbours: str | None = None
+    unit: str | None = None
+    families: tuple[str, ...] = ()
+
+
+def declare(journal: Journal, wanted: Declared, caps: Caps, *, replace: bool = False) -> None:
     """Put a data set and its caps on record; refuse what contradicts the record, unless it is to be replaced."""
-    state, name = journal.state, fact.dataset
+    state, name = journal.state, wanted.dataset
     known = state.datasets.get(name)
     if known is None and ("dataset", name, "") not in caps:
         raise NotUnderstood(
             f"the ledger does not know the data set {name} yet.",
             instead="give it a budget: budget=dp.Budget(epsilon=…, delta=…)",
         )
+    fact = Dataset(
+        dataset=name,
+        neighbours=wanted.neighbours or (known.neighbours if known else "add-remove"),
+        unit=wanted.unit or (known.unit if known else "person"),
+        families=tuple(sorted({*wanted.families, *state.families(name)})),
+    )
     if known is not None and (known.neighbours, known.unit) != (fact.neighbours, fact.unit):
         raise NotAllowed(
             f"the ledger protects each {known.unit} of {name} under {known.neighbours} neighbours; losses of another"
             " kind cannot be added to it.",
-            instead=f'open it with neighbours="{known.neighbours}", unit="{known.unit}"',
+            instead=f'open it with neighbours="{known.neighbours}", unit="{known.unit}", or leave both out',
         )
     changed = {account: cap for account, cap in caps.items() if state.caps.get(account) != cap}
     for account, cap in changed.items():
@@ -45,9 +62,8 @@ def declare(journal: Journal, fact: Dataset, caps: Caps, *, replace: bool = Fals
     _kin(state, fact)
     for account, cap in changed.items():
         journal.append(Cap.of(account, cap))
-    families = tuple(sorted({*fact.families, *state.families(name)}))
-    if known is None or families != known.families:
-        journal.append(Dataset(dataset=name, neighbours=fact.neighbours, unit=fact.unit, families=families))
+    if fact != known:
+        journal.append(fact)
 
 
 def _kin(state: State, fact: Dataset) -> None:
@@ -59,13 +75,6 @@ def _kin(state: State, fact: Dataset) -> None:
                 f"{fact.dataset} and {other.dataset} share a family and protect different units or neighbours.",
                 instead="declare both with the same neighbours= and unit=",
             )
-
-
-def amend(journal: Journal, dataset: str, families: tuple[str, ...], caps: Caps) -> None:
-    """Put other caps on record, and join the families among them."""
-    known = journal.state.datasets[dataset]
-    fact = Dataset(dataset=dataset, neighbours=known.neighbours, unit=known.unit, families=families)
-    declare(journal, fact, caps, replace=True)
 
 
 def charge(journal: Journal, fact: Charge) -> Receipt:
