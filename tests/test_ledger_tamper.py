@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import os
 import random
@@ -82,15 +81,26 @@ def cheaper(rows: Rows, answers: Answers, dice: random.Random) -> None:
     row[2] = digest(row[1])
 
 
-def cheaper_to_the_end(rows: Rows, answers: Answers, dice: random.Random) -> None:
-    """The same, and every hash after it."""
-    start = rows.index(pick([row for row in rows if '"charge"' in row[1]], dice))
-    rows[start][1] = rows[start][1].replace('"pure":"1/10"', '"pure":"1/1000"')
-    for before, row in zip([rows[start - 1], *rows[start:]], rows[start:], strict=False):
-        said = json.loads(row[1])
-        said["previous"] = before[2]
+def rewrite(rows: Rows, start: int, before: str, after: str) -> None:
+    """Other words in one entry, and every hash from there to the end made right again."""
+    rows[start][1] = rows[start][1].replace(before, after)
+    hashes = [rows[start - 1][2] if start else "0" * 64]
+    for row in rows[start:]:
+        said = json.loads(row[1]) | {"previous": hashes[-1]}
         row[1] = json.dumps(said, sort_keys=True, separators=(",", ":"))
         row[2] = digest(row[1])
+        hashes.append(row[2])
+
+
+def cheaper_to_the_end(rows: Rows, answers: Answers, dice: random.Random) -> None:
+    start = rows.index(pick([row for row in rows if '"charge"' in row[1]], dice))
+    rewrite(rows, start, '"pure":"1/10"', '"pure":"1/1000"')
+
+
+def blame_somebody_else(rows: Rows, answers: Answers, dice: random.Random) -> None:
+    """A history that is sound in itself: only the mark knows better."""
+    start = rows.index(pick([row for row in rows if '"analyst":"a' in row[1]], dice))
+    rewrite(rows, start, '"analyst":"a', '"analyst":"b')
 
 
 def remove(rows: Rows, answers: Answers, dice: random.Random) -> None:
@@ -119,14 +129,8 @@ def double(rows: Rows, answers: Answers, dice: random.Random) -> None:
 def begin_anew(rows: Rows, answers: Answers, dice: random.Random) -> None:
     """Another ledger, sound in itself, in the place of this one."""
     del rows[3:], answers[:]
-    said = json.loads(rows[0][1])
-    said["opened"]["identity"] = f"{dice.getrandbits(128):032x}"
-    rows[0][1] = json.dumps(said, sort_keys=True, separators=(",", ":"))
-    rows[0][2] = digest(rows[0][1])
-    for before, row in itertools.pairwise(rows):
-        said = json.loads(row[1]) | {"previous": before[2]}
-        row[1] = json.dumps(said, sort_keys=True, separators=(",", ":"))
-        row[2] = digest(row[1])
+    identity = json.loads(rows[0][1])["opened"]["identity"]
+    rewrite(rows, 0, identity, f"{dice.getrandbits(128):032x}")
 
 
 def edit_answer(rows: Rows, answers: Answers, dice: random.Random) -> None:
@@ -151,6 +155,7 @@ WAYS = [
     edit_name,
     cheaper,
     cheaper_to_the_end,
+    blame_somebody_else,
     remove,
     cut_off,
     remove_and_renumber,
