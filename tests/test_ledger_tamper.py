@@ -18,8 +18,8 @@ import psycopg
 import pytest
 
 import discreet as dp
-from discreet.ledger.entry import Link, chain
-from discreet.ledger.facts import Charge
+from discreet.ledger.entry import START, Link, chain
+from discreet.ledger.facts import Charge, Opened
 from discreet.ledger.state import State
 
 TENTH = dp.Laplace(epsilon="0.1", sensitivity=1)
@@ -34,9 +34,10 @@ def fill(where: Any) -> None:
     ledger = dp.Ledger(where, dataset="clinic", budget=budget, families={"region": budget})
     other = dp.Ledger(where, dataset="north", budget=budget, families={"region": budget})
     for n in range(CHARGES):
-        receipt = (ledger if n % 3 else other).spend(TENTH, analyst=f"a{n % 4}", key=f"q{n}" if n % 2 else None)
+        one = ledger if n % 3 else other
+        receipt = one.spend(TENTH, analyst=f"a{n % 4}", key=f"q{n}" if n % 2 else None)
         if n % 2:
-            ledger.answer(receipt, lambda n=n, of=receipt: of.use(TENTH) and os.urandom(40 + n))  # type: ignore[misc]
+            one.answer(receipt, lambda n=n, of=receipt: of.use(TENTH) and os.urandom(40 + n))  # type: ignore[misc]
     ledger.amend(budget=dp.Budget(epsilon=101, delta="1e-6"))
     ledger.spend(TENTH)
     ledger.close()
@@ -421,6 +422,29 @@ def test_a_forged_charge_is_found(tmp_path: Path, fields: dict[str, Any]) -> Non
         file.execute("INSERT INTO discreet_entries VALUES (?, ?, ?, ?)", (*forged.row[:3], None))
     file.close()
     assert "entry 5" in found(place)
+
+
+@pytest.mark.parametrize("time", [5, "yesterday", None])
+def test_a_forged_time_is_found(tmp_path: Path, time: Any) -> None:
+    place = tmp_path / "clinic.ledger"
+    dp.Ledger(place, dataset="clinic", budget=dp.Budget(epsilon=1)).close()
+    *_, last = dp.Ledger(place)
+    forged = chain(last.link, last.fact, time)
+    with sqlite3.connect(place) as file:
+        file.execute("INSERT INTO discreet_entries VALUES (?, ?, ?, ?)", forged.row)
+    file.close()
+    assert "entry 4" in found(place)
+
+
+def test_a_forged_identity_names_no_other_file(tmp_path: Path) -> None:
+    place = tmp_path / "clinic.ledger"
+    dp.Ledger(place, dataset="clinic", budget=dp.Budget(epsilon=1)).close()
+    first, *_ = dp.Ledger(place)
+    forged = chain(START, Opened(identity="../../evil", format=1), first.time)
+    with sqlite3.connect(place) as file:
+        file.execute("UPDATE discreet_entries SET body = ?, hash = ? WHERE seq = 1", forged.row[1:3])
+    file.close()
+    assert "entry 1" in found(place)
 
 
 def test_overspending_in_the_history_is_found(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any, NamedTuple
 
 from discreet.errors import LedgerCorrupt
@@ -24,6 +25,7 @@ __all__ = ["START", "Entry", "Link", "Row", "chain", "follow"]
 
 Row = tuple[int, str, str, str | None]  # seq, body, hash, name: a row of the table
 FIELDS = {"seq", "previous", "time"}
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 _text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
@@ -75,6 +77,8 @@ def follow(last: Link, row: Row) -> Entry:
     try:
         said = json.loads(body)
         (word,) = said.keys() - FIELDS
+        if not TIME.fullmatch(said["time"]):
+            raise ValueError("no time")
         entry = Entry(said["seq"], said["previous"], said["time"], fact_of(word, said[word]), body, digest)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as problem:
         raise LedgerCorrupt(f"entry {seq} cannot be read by this version of discreet.") from problem

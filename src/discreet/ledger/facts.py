@@ -15,40 +15,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.core.loss import Budget, Loss
 from discreet.core.record import rational, text_of
 from discreet.errors import Broken
 
+if TYPE_CHECKING:
+    from discreet.ledger.state import State
+
 __all__ = ["FORMAT", "Account", "Again", "Cap", "Charge", "Dataset", "Fact", "Kept", "Opened", "Price", "fact_of"]
 
 FORMAT = 1
 Account = tuple[str, str, str]  # ("dataset", name, ""), ("analyst", data set, name) or ("family", name, "")
+KINDS = ("dataset", "family", "analyst")
 Price = tuple[str | None, str, str]  # pure, rho, event
 _text = json.JSONEncoder().encode
-
-
-class Fold(Protocol):
-    """What facts change: implemented by `state.State`."""
-
-    def open(self, identity: str) -> None:
-        """The ledger has this identity."""
-
-    def add_dataset(self, dataset: Dataset) -> None:
-        """A data set is kept here."""
-
-    def set_cap(self, account: Account, budget: Budget) -> None:
-        """An account may spend so much."""
-
-    def charge(self, accounts: Iterator[Account], cost: Loss) -> None:
-        """Accounts have spent so much more."""
-
-    def families(self, dataset: str) -> tuple[str, ...]:
-        """The families of a data set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +48,7 @@ class Fact:
         """What the entry can be found by; no two entries share a name."""
         return None
 
-    def apply(self, state: Fold) -> None:
+    def apply(self, state: State) -> None:
         """Change the state. Some facts do not."""
 
 
@@ -74,9 +60,11 @@ class Opened(Fact):
     identity: str
     format: int
 
-    def apply(self, state: Fold) -> None:
+    def apply(self, state: State) -> None:
         if self.format != FORMAT:
             raise Broken(f"this ledger has format {self.format}; this version of discreet reads format {FORMAT}.")
+        if not re.fullmatch("[0-9a-f]{32}", self.identity):
+            raise ValueError("no identity")
         state.open(self.identity)
 
 
@@ -90,7 +78,7 @@ class Dataset(Fact):
     unit: str
     families: tuple[str, ...]
 
-    def apply(self, state: Fold) -> None:
+    def apply(self, state: State) -> None:
         state.add_dataset(self)
 
 
@@ -115,8 +103,11 @@ class Cap(Fact):
         delta, events = (None if part is None else rational(part) for part in (self.delta, self.events))
         return Budget(epsilon=rational(self.epsilon), delta=delta, events=events)
 
-    def apply(self, state: Fold) -> None:
-        state.set_cap(self.account, self.budget)
+    def apply(self, state: State) -> None:
+        kind, first, second = self.account
+        if kind not in KINDS or bool(second) != (kind == "analyst"):
+            raise ValueError("no account")
+        state.set_cap((kind, first, second), self.budget)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,14 +143,14 @@ class Charge(Fact):
         """The cost, as a loss: what a budget counts of it."""
         return _loss(self.pure, self.rho, self.event)
 
-    def accounts(self, state: Fold) -> Iterator[Account]:
+    def accounts(self, state: State) -> Iterator[Account]:
         """Everybody who pays."""
         yield ("dataset", self.dataset, "")
         yield ("analyst", self.dataset, self.analyst)
         for family in state.families(self.dataset):
             yield ("family", family, "")
 
-    def apply(self, state: Fold) -> None:
+    def apply(self, state: State) -> None:
         state.charge(self.accounts(state), self.cost)
 
     @staticmethod

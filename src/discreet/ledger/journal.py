@@ -18,7 +18,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from discreet.errors import Broken, LedgerCorrupt, NotUnderstood, Refusal
@@ -108,9 +107,12 @@ class Journal:
         state = self.state
         start, outcomes = state.link, list[tuple[_Turn[Any], Any, Refusal | None]]()
         for each in turns:
+            before = state.link
             try:
                 outcomes.append((each, each.act(self), None))
             except Refusal as refusal:
+                if state.link != before:
+                    raise Broken("an act refused after it had written; nothing of it was kept.") from refusal
                 outcomes.append((each, None, refusal))
         if state.link == start:
             self.store.rollback()
@@ -124,6 +126,8 @@ class Journal:
 
     def _begin(self) -> bool:
         """A transaction in which the state is that of the whole history; True if the ledger is new."""
+        if self._state is None:
+            self.store.close()  # whatever a broken turn may have left open
         if not self.store.connected:
             self._connect()
         if self._state is None and self.store.holds_ledger():
@@ -179,10 +183,7 @@ class Journal:
     def append(self, fact: Fact) -> Entry:
         """Write the next entry."""
         entry = chain(self.state.link, fact, datetime.now(UTC).isoformat(timespec="microseconds")[:-6] + "Z")
-        try:
-            self.state.take(entry)
-        except Refusal as problem:
-            raise Broken("an entry would say something that cannot be.") from problem
+        self.state.take(entry)
         self.store.execute("INSERT INTO discreet_entries (seq, body, hash, name) VALUES (?, ?, ?, ?)", *entry.row)
         return entry
 
@@ -223,17 +224,17 @@ class Journal:
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
+    def page(self, after: int, rows: int = AT_A_TIME) -> list[Row]:
+        """The next few rows, as they lie."""
+        return self.store.execute(
+            "SELECT seq, body, hash, name FROM discreet_entries WHERE seq > ? ORDER BY seq LIMIT ?", after, rows
+        )
+
     def rows(self, after: int, at_a_time: int = PAGE) -> Iterator[Row]:
-        """Rows after this number, as they lie."""
-        while page := self.store.execute(
-            "SELECT seq, body, hash, name FROM discreet_entries WHERE seq > ? ORDER BY seq LIMIT ?", after, at_a_time
-        ):
+        """All rows after this number, as they lie."""
+        while page := self.page(after, at_a_time):
             yield from page
             after = page[-1][0]
-
-    def page(self, after: int) -> list[Row]:
-        """The next few rows."""
-        return list(islice(self.rows(after, AT_A_TIME), AT_A_TIME))
 
     def _catch_up(self, state: State) -> None:
         """Take in what others wrote; our own last entry must still be there."""
@@ -258,6 +259,7 @@ class Journal:
             well = False
         if not well:
             self._blame(state)
+        self._progress = None  # that was for whoever opened it
         return state
 
     def _fold(self, state: State) -> None:
@@ -330,19 +332,21 @@ def _let_go(store: Store, mark: Mark | None) -> None:
 
 
 _living: weakref.WeakSet[Journal] = weakref.WeakSet()
-_forking: list[Journal] = []
+_one_fork = threading.Lock()  # at a time, from before it to after it
+_held: list[Journal] = []
 
 
 def _before() -> None:
-    _forking[:] = list(_living)
-    for journal in _forking:
+    _one_fork.acquire()
+    for journal in list(_living):
         journal.before_fork()
+        _held.append(journal)
 
 
 def _after(child: bool) -> None:
-    for journal in _forking:
-        journal.after_fork(child)
-    _forking.clear()
+    while _held:
+        _held.pop().after_fork(child)
+    _one_fork.release()
 
 
 os.register_at_fork(before=_before, after_in_parent=lambda: _after(False), after_in_child=lambda: _after(True))

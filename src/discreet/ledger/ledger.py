@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Balance", "Ledger", "Verified"]
 
-LONGEST = 1000  # characters of a name, a key or a version
+LINE = 1000  # characters of a name, a key or a version
 LARGEST = 1 << 26  # bytes of a kept answer
 
 
@@ -106,7 +106,7 @@ class Ledger:
         mark = Mark(folder(marks), store) if store.durable else None
         self._journal = Journal(store, mark, create=budget is not None, progress=progress)
         try:
-            self._journal.turn(lambda turn: None if self.dataset is None else turns.declare(turn, wanted, caps))
+            self._identity = self._journal.turn(lambda turn: turns.opened(turn, wanted if dataset else None, caps))
         except BaseException:
             self._journal.close()
             raise
@@ -164,7 +164,7 @@ class Ledger:
             raise NotUnderstood("a receipt is answered by a function.", instead="ledger.answer(receipt, lambda: b'…')")
         if receipt.answer is not None:
             return receipt.answer
-        with receipt.opened():
+        with receipt.answering(self._identity, self.dataset):
             answer = look()
         if not isinstance(answer, bytes):
             raise NotUnderstood("an answer is kept as bytes.", instead="return bytes from the function that looks")
@@ -231,11 +231,10 @@ class Ledger:
         """
         state, count = State(), Counter[str]()
         last = self._journal.turn(lambda turn: turn.state.link.seq)
-        while state.link.seq < last:
-            count.update(entry.fact.WORD for entry in self._journal.turn(lambda turn: turns.audit(turn, state)))
+        while found := self._journal.turn(lambda turn: turns.audit(turn, state)):
+            count.update(entry.fact.WORD for entry in found)
             if progress is not None:
-                progress(min(state.link.seq, last), last)
-        self._journal.turn(lambda turn: turns.agree(turn, state))
+                progress(state.link.seq, max(last, state.link.seq))
         return Verified(entries=count.total(), charges=count["charge"], answers=count["kept"], head=state.link.hash)
 
     def report(self, delta: Number | None = None, *, dataset: str | None = None) -> Report:
@@ -292,9 +291,9 @@ def _caps(
 
 
 def _name(value: object, what: str, *, empty: bool = False) -> str:
-    if not isinstance(value, str) or not (empty or value) or len(value) > LONGEST or not value.isprintable():
+    if not isinstance(value, str) or not (empty or value) or len(value) > LINE or not value.isprintable():
         raise NotUnderstood(
-            f"{what} is a line of text, of at most {LONGEST} characters.", instead=f'for example {what}="a-name"'
+            f"{what} is a line of text, of at most {LINE} characters.", instead=f'for example {what}="a-name"'
         )
     return value
 
@@ -304,9 +303,10 @@ def _store(where: str | os.PathLike[str] | None) -> Store:
         return Memory()
     if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
         return Postgres(where)
-    if not isinstance(where, (str, os.PathLike)) or not os.fspath(where) or "\0" in os.fspath(where):
+    place = os.fspath(where) if isinstance(where, (str, os.PathLike)) else None
+    if not isinstance(place, str) or not place or "\0" in place:
         raise NotUnderstood(
             "a ledger is a file or a PostgreSQL database.",
             instead='write Ledger("clinic.ledger", …) or Ledger("postgresql://…", …)',
         )
-    return SQLite(where)
+    return SQLite(place)

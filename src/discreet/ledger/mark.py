@@ -33,7 +33,11 @@ def folder(chosen: str | os.PathLike[str] | None) -> Path:
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     if not isinstance(chosen, (str, os.PathLike, type(None))):
         raise NotUnderstood("marks is a folder.", instead='for example marks="/var/lib/discreet"')
-    return Path(chosen or os.environ.get("DISCREET_MARKS") or Path(state) / "discreet").expanduser().absolute()
+    path = Path(chosen or os.environ.get("DISCREET_MARKS") or Path(state) / "discreet")
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError:
+        raise NotUnderstood(f"{path} is in nobody's home.", instead="name another folder with marks=…") from None
 
 
 class Mark:
@@ -64,10 +68,17 @@ class Mark:
             return START
 
     def raise_to(self, identity: str, link: Link) -> None:
-        """Remember this entry. Of processes that write at the same moment the earlier may win: a little behind."""
+        """Remember this entry, in the place of the older of the two, unless a later one is known."""
         if self._descriptor is None:
             self._descriptor = self._settle(self.marks / f"{identity}.mark")
-        os.pwrite(self._descriptor, _slot(link), link.seq % 2 * SLOT)
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        try:
+            slots = [os.pread(self._descriptor, SLOT, at) for at in (0, SLOT)]
+            first, second = (_seq(slot) for slot in slots)
+            if link.seq > max(first, second):
+                os.pwrite(self._descriptor, _slot(link), 0 if first <= second else SLOT)
+        finally:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         if time.monotonic() - self._forced > SECOND:
             os.fsync(self._descriptor)
             self._forced = time.monotonic()
@@ -101,6 +112,12 @@ class Mark:
 def _slot(link: Link) -> bytes:
     text = f"{link.seq} {link.hash}"
     return f"{text} {hashlib.sha256(text.encode()).hexdigest()}".encode().ljust(SLOT)
+
+
+def _seq(slot: bytes) -> int:
+    """The number in a slot; below every number when it holds none."""
+    seq = slot.partition(b" ")[0]
+    return int(seq) if seq.isdigit() else -1
 
 
 def _last(slots: bytes) -> Link:

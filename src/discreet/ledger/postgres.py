@@ -49,7 +49,13 @@ class Postgres(Store):
 
     def connect(self) -> None:
         self._connection = self._psycopg.connect(
-            self._url, autocommit=True, connect_timeout=int(PATIENCE), client_encoding="UTF8"
+            self._url,
+            autocommit=True,
+            client_encoding="UTF8",
+            connect_timeout=int(PATIENCE),
+            tcp_user_timeout=int(PATIENCE * 1000),  # a server that is gone is noticed
+            keepalives_idle=10,
+            keepalives_interval=5,
         )
         (system,) = self.execute("SELECT system_identifier FROM pg_control_system()")[0]
         (base, schema) = self.execute("SELECT current_database(), current_schema()")[0]
@@ -57,12 +63,13 @@ class Postgres(Store):
 
     def holds_ledger(self) -> bool:
         """By a query, which sees what was committed; to_regclass would answer from this session's cache."""
-        return bool(
-            self.execute(
-                "SELECT 1 FROM pg_catalog.pg_class WHERE relname = 'discreet_answers'"
-                " AND relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = current_schema())"
-            )
+        kinds = self.execute(
+            "SELECT relpersistence FROM pg_catalog.pg_class WHERE relname IN ('discreet_entries', 'discreet_answers')"
+            " AND relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = current_schema())"
         )
+        if kinds and any(kind != ("p",) for kind in kinds):
+            raise Broken(f"the tables of the ledger {self.where} would be lost in a crash: make them permanent.")
+        return bool(kinds)
 
     def create(self) -> None:
         for table in (ENTRIES, NAMES, ANSWERS):
@@ -77,7 +84,8 @@ class Postgres(Store):
             if value == "off":
                 raise Broken(f"PostgreSQL would forget charges on a power failure: set {name} to on for this ledger.")
         self.execute(f"SET synchronous_commit = '{shown['synchronous_commit']}'")
-        self.execute(f"SET lock_timeout = {int(PATIENCE * 1000)}")
+        for limit in ("lock_timeout", "idle_in_transaction_session_timeout"):
+            self.execute(f"SET {limit} = {int(PATIENCE * 1000)}")
 
     def begin(self) -> None:
         """Serialised by a lock that is taken before anything is read; each statement then sees what was committed."""

@@ -12,6 +12,7 @@ from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.record import write
 from discreet.errors import NotAllowed
+from discreet.ledger.facts import Charge
 
 __all__ = ["Receipt"]
 
@@ -26,13 +27,20 @@ class Receipt:
     """
 
     def __init__(
-        self, *, ledger: str, entry: int, charge: int, text: str, mechanism: Mechanism, cost: Loss, keyed: bool
+        self,
+        *,
+        ledger: str,
+        question: Charge,
+        entry: int,
+        charge: int,
+        mechanism: Mechanism,
+        cost: Loss,
+        answer: bytes | None,
     ) -> None:
-        self.entry, self.charge, self.mechanism, self.cost = entry, charge, mechanism, cost
-        self.answer: bytes | None = None
-        self._ledger, self._text = ledger, text
-        self._open = not keyed
-        self._unused = threading.Lock()
+        self.entry, self.charge, self.mechanism, self.cost, self.answer = entry, charge, mechanism, cost, answer
+        self.dataset, self.version = question.dataset, question.version
+        self._ledger, self._question = ledger, question
+        self._unused, self._answering = threading.Lock(), threading.Lock()
         self._process = os.getpid()
 
     @property
@@ -40,15 +48,20 @@ class Receipt:
         """Whether it has opened the data already."""
         return self._unused.locked()
 
-    def use(self, mechanism: Mechanism) -> Mechanism:
-        """Open the data for this very mechanism, once; returns the one on record."""
+    def use(self, mechanism: Mechanism, *, dataset: str | None = None, version: str | None = None) -> Mechanism:
+        """Open the data for this very mechanism, once; returns the one on record.
+
+        An engine says which data set it is about to read, in which version: the receipt must be for those.
+        """
         if self.answer is not None:
             raise NotAllowed("this question was answered before; its answer is kept.", instead="read receipt.answer")
         if self._process != os.getpid():
             raise NotAllowed("a receipt stays in the process that got it.", instead="spend in this process")
-        if write(mechanism) != self._text:
+        if write(mechanism) != self._question.mechanism:
             raise NotAllowed("this receipt is for another mechanism.", instead="spend on the one you want to run")
-        if not self._open:
+        if dataset not in (None, self.dataset) or version not in (None, self.version):
+            raise NotAllowed("this receipt is for other data.", instead="spend on the data set that is read")
+        if self._question.key is not None and not self._answering.locked():
             raise NotAllowed(
                 "the answer to a question with a key is kept before it is shown.",
                 instead="look at the data inside ledger.answer(receipt, look), or spend without a key",
@@ -57,18 +70,17 @@ class Receipt:
             raise NotAllowed("this receipt was used before.", instead="spend again: every look at the data is paid for")
         return self.mechanism
 
-    def belongs_to(self, ledger: str) -> bool:
-        """Whether it came from the ledger with this identity."""
-        return self._ledger == ledger
-
     @contextmanager
-    def opened(self) -> Iterator[None]:
-        """For the length of an answer, which is kept."""
-        before, self._open = self._open, True
+    def answering(self, ledger: str, dataset: str | None) -> Iterator[None]:
+        """For the length of one answer, which is kept: of this ledger, about this data set."""
+        if (self._ledger, self.dataset) != (ledger, dataset):
+            raise NotAllowed("this receipt is from another ledger, or for other data.", instead="answer it there")
+        if not self._answering.acquire(blocking=False):
+            raise NotAllowed("this receipt is being answered.", instead="spend again: the question is paid for once")
         try:
             yield
         finally:
-            self._open = before
+            self._answering.release()
 
     def __repr__(self) -> str:
         state = "answered" if self.answer is not None else "used" if self.used else "unused"

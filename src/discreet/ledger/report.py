@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.report import Row, compare
 from discreet.core.exact import Number, probability, show
-from discreet.core.loss import Budget
+from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Mechanism
-from discreet.core.record import read
 from discreet.errors import NotUnderstood
 from discreet.layout import table
 from discreet.ledger.entry import Entry
 from discreet.ledger.facts import Account, Charge
 from discreet.ledger.state import State, title
+from discreet.ledger.turns import decode
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,7 +65,7 @@ def report(entries: Iterable[Entry], dataset: str, delta: Number | None) -> Repo
     at = probability(delta if delta is not None else cap.delta or "1e-6", "delta")
     history: Counter[Mechanism] = Counter()
     for text, times in texts.items():
-        history[read(text)] += times
+        history[decode(text)[0]] += times
     rows = compare(history, at)
     return Report(dataset=dataset, delta=at, charges=texts.total(), rows=tuple(rows))
 
@@ -83,7 +83,7 @@ def draw(entries: Iterable[Entry]) -> Figure:
         from matplotlib.figure import Figure  # noqa: PLC0415  # an extra, imported where it is needed
     except ImportError:
         raise NotUnderstood("a picture needs matplotlib.", instead='pip install "discreet[report]"') from None
-    state, paths = State(), dict[Account, list[tuple[datetime, Any]]]()
+    state, paths = State(), dict[Account, list[tuple[datetime, Loss]]]()
     for entry in entries:
         state.take(entry)
         if isinstance(entry.fact, Charge):
@@ -100,7 +100,7 @@ def draw(entries: Iterable[Entry]) -> Figure:
     return figure
 
 
-def _pane(pane: Any, account: Account, path: list[tuple[datetime, Any]], cap: Budget) -> None:
+def _pane(pane: Any, account: Account, path: list[tuple[datetime, Loss]], cap: Budget) -> None:
     """One account: steps up, and the line that cannot be crossed."""
     from matplotlib.dates import ConciseDateFormatter  # noqa: PLC0415
 
@@ -120,9 +120,9 @@ def _pane(pane: Any, account: Account, path: list[tuple[datetime, Any]], cap: Bu
     pane.legend(loc="lower right", fontsize=8)
 
 
-def _reached(loss: Any, cap: Budget) -> Fraction:
+def _reached(loss: Loss, cap: Budget) -> Fraction:
     """The ε that a history has reached, as the budget counts: the better of the two sums."""
-    ways = [] if loss.pure is None else [Fraction(loss.pure)]
+    ways = [] if loss.pure is None else [loss.pure]
     if cap.delta is not None and cap.events is not None and cap.events < cap.delta and loss.rho:
-        ways.append(type(loss).of(None, loss.rho, Fraction(0)).epsilon(cap.delta - cap.events))
+        ways.append(Loss.of(None, loss.rho, Fraction(0)).epsilon(cap.delta - cap.events))
     return min(ways, default=Fraction(0))

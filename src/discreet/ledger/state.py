@@ -132,15 +132,15 @@ class State:
     def follow(self, row: Row) -> Entry:
         """Take in the next entry, or LedgerCorrupt."""
         entry = follow(self.link, row)
-        try:
-            self.take(entry)
-        except (Refusal, ValueError, TypeError, ArithmeticError, LookupError) as problem:
-            raise LedgerCorrupt(f"entry {entry.seq} says something that cannot be.") from problem
+        self.take(entry)
         return entry
 
     def take(self, entry: Entry) -> None:
         """Take in an entry that is known to be the next."""
-        entry.fact.apply(self)
+        try:
+            entry.fact.apply(self)
+        except (Refusal, ValueError, TypeError, ArithmeticError, LookupError) as problem:
+            raise LedgerCorrupt(f"entry {entry.seq} says something that cannot be.") from problem
         self.link = entry.link
 
     # ── what facts do ────────────────────────────────────────────────────────────────────────────────────────

@@ -10,7 +10,6 @@ import os
 import sqlite3
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -139,9 +138,9 @@ class SQLite(Store):
 
     def _dial(self) -> sqlite3.Connection:
         mode = f"file:{quote(str(self.path))}?mode=rwc"
-        found = sqlite3.connect(mode, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        found = sqlite3.connect(mode, uri=True, timeout=0, isolation_level=None, check_same_thread=False)
         found.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")  # damage is for us to find
-        self._files = []
+        self._files = self._look(slice(1))
         return found
 
     def holds_ledger(self) -> bool:
@@ -149,14 +148,11 @@ class SQLite(Store):
 
     def harden(self) -> None:
         """The settings that make a commit durable, read back: a file that does not take them is refused."""
-        found = []
-        self._patiently(lambda: found.extend(self.execute("PRAGMA journal_mode = WAL")))
+        (mode,) = self.execute("PRAGMA journal_mode = WAL")[0]
         for setting in ("synchronous = FULL", "fullfsync = 1", "checkpoint_fullfsync = 1", "cell_size_check = 1"):
             self.execute(f"PRAGMA {setting}")
-        self.execute(
-            "PRAGMA wal_autocheckpoint = 500"
-        )  # a log that is soon written over is quicker than one that grows
-        (mode,), (level,) = found[0], self.execute("PRAGMA synchronous")[0]
+        self.execute("PRAGMA wal_autocheckpoint = 500")  # a log that is soon written over is quicker than a long one
+        (level,) = self.execute("PRAGMA synchronous")[0]
         if mode != "wal" or level < 2:
             raise Broken(
                 f"SQLite would not make this ledger durable (journal_mode {mode}, synchronous {level}):"
@@ -168,31 +164,22 @@ class SQLite(Store):
             self.execute(table.format(whole="INTEGER", bytes="BLOB"))
 
     def begin(self) -> None:
-        self._patiently(lambda: self.execute("BEGIN IMMEDIATE"))
-        if not self._files:
-            self._glanced, self._files = self._glance(), self._look()
-
-    def _patiently(self, ask: Callable[[], object]) -> None:
-        """Ask every half millisecond while others write: SQLite's own waiting backs off to a tenth of a second."""
-        until = time.monotonic() + PATIENCE
-        while True:
-            try:
-                ask()
-                return
-            except sqlite3.OperationalError as problem:
-                if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                    raise
-                time.sleep(WAIT)
+        self.execute("BEGIN IMMEDIATE")
+        if len(self._files) == 1:  # the log is there from the first transaction on
+            self._glanced, found = self._glance(), self._look()
+            if found[:1] != self._files:
+                self._refuse_other_files()
+            self._files = found
 
     def commit(self) -> None:
         """The files written to must still be the ones at this place: a file that was replaced, or a log that another
         process removed because our locks were lost (by reading the file in this process), would take the charge along.
         """
         self.execute("COMMIT")
-        if self._glance() != self._glanced:
-            if self._look() != self._files:
-                raise Broken(f"the ledger {self.path} was replaced or removed while it was in use.")
-            self._glanced = self._glance()
+        now = self._glance()
+        if now != self._glanced:
+            self._refuse_other_files()
+            self._glanced = now
 
     def _glance(self) -> tuple[int, ...]:
         """The file, and when its folder last changed: it does when a log is removed. Looking at the log itself after
@@ -203,15 +190,30 @@ class SQLite(Store):
         except FileNotFoundError:
             return ()
 
-    def _look(self) -> list[tuple[int, int]]:
+    def _refuse_other_files(self) -> None:
+        if self._look() != self._files:
+            raise Broken(f"the ledger {self.path} was replaced or removed while it was in use.")
+
+    def _look(self, names: slice = slice(None)) -> list[tuple[int, int]]:
         try:
-            return [(status.st_dev, status.st_ino) for status in map(os.stat, self._names)]
+            return [(status.st_dev, status.st_ino) for status in map(os.stat, self._names[names])]
         except FileNotFoundError:
             return []
 
     def execute(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Asked again every half millisecond while others are in the way; SQLite's own waiting backs off to a tenth
+        of a second.
+        """
         assert self._connection is not None
-        return self._connection.execute(sql, values).fetchall()
+        until = 0.0
+        while True:
+            try:
+                return self._connection.execute(sql, values).fetchall()
+            except sqlite3.OperationalError as problem:
+                until = until or time.monotonic() + PATIENCE
+                if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+                time.sleep(WAIT)
 
     def close(self) -> None:
         connection, self._connection = self._connection, None

@@ -16,9 +16,10 @@ from discreet.ledger.journal import Journal
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import State, title
 
-__all__ = ["Caps", "Declared", "agree", "audit", "charge", "declare", "decode", "keep"]
+__all__ = ["Caps", "Declared", "audit", "charge", "declare", "decode", "keep", "opened"]
 
 Caps = Mapping[Account, Budget]
+SHORT = 4096  # characters of a record that is kept decoded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,13 @@ class Declared:
     neighbours: str | None = None
     unit: str | None = None
     families: tuple[str, ...] = ()
+
+
+def opened(journal: Journal, wanted: Declared | None, caps: Caps) -> str:
+    """Whatever is declared on opening a ledger; returns its identity."""
+    if wanted is not None:
+        declare(journal, wanted, caps)
+    return journal.state.identity
 
 
 def declare(journal: Journal, wanted: Declared, caps: Caps, *, replace: bool = False) -> None:
@@ -60,10 +68,9 @@ def declare(journal: Journal, wanted: Declared, caps: Caps, *, replace: bool = F
                 instead="open it with that budget, or change the record: ledger.amend(…), discreet ledger … --amend",
             )
     _kin(state, fact)
-    for account, cap in changed.items():
-        journal.append(Cap.of(account, cap))
-    if fact != known:
-        journal.append(fact)
+    facts = [Cap.of(account, cap) for account, cap in changed.items()]  # all of it, before any is written
+    for each in [*facts, *([] if fact == known else [fact])]:
+        journal.append(each)
 
 
 def _kin(state: State, fact: Dataset) -> None:
@@ -98,17 +105,15 @@ def charge(journal: Journal, fact: Charge) -> Receipt:
     else:
         answer = journal.kept(paid)
         entry = paid if answer is not None else journal.append(Again(of=paid, analyst=fact.analyst)).seq
-    receipt = Receipt(
+    return Receipt(
         ledger=state.identity,
+        question=fact,
         entry=entry,
         charge=paid,
-        text=fact.mechanism,
         mechanism=mechanism,
         cost=cost,
-        keyed=fact.key is not None,
+        answer=answer,
     )
-    receipt.answer = answer
-    return receipt
 
 
 def _charge_at(journal: Journal, seq: int) -> Charge:
@@ -120,17 +125,19 @@ def _charge_at(journal: Journal, seq: int) -> Charge:
 
 def keep(journal: Journal, receipt: Receipt, answer: bytes) -> bytes:
     """The first answer kept for a charge is the one."""
-    if not receipt.belongs_to(journal.state.identity):
-        raise NotAllowed("this receipt is from another ledger.", instead="answer it where it was spent")
     first = journal.kept(receipt.charge)
     if first is None:
         journal.keep(receipt.charge, answer)
     return answer if first is None else first
 
 
-@lru_cache(4096)
 def decode(text: str) -> tuple[Mechanism, Price]:
     """The mechanism on record, and what a budget counts of it: the text is the one truth about both."""
+    return _decode(text) if len(text) < SHORT else _decode.__wrapped__(text)
+
+
+@lru_cache(4096)
+def _decode(text: str) -> tuple[Mechanism, Price]:
     mechanism = read(text)
     if not isinstance(mechanism, Mechanism):
         raise ValueError("not a mechanism")
@@ -141,7 +148,10 @@ def decode(text: str) -> tuple[Mechanism, Price]:
 
 
 def audit(journal: Journal, state: State) -> list[Entry]:
-    """The next page of entries: costs recomputed, admitted again by the budgets of their time, answers read."""
+    """The next page of entries: costs recomputed, admitted again by the budgets of their time, answers read.
+
+    After the last, the balances in use must be those that replaying gave.
+    """
     found = []
     for row in journal.page(state.link.seq):
         entry = follow(state.link, row)
@@ -149,7 +159,10 @@ def audit(journal: Journal, state: State) -> list[Entry]:
             _recompute(state, entry.seq, entry.fact)
         elif isinstance(entry.fact, Kept):
             journal.answer(entry)
-        found.append(state.follow(row))
+        state.take(entry)
+        found.append(entry)
+    if not found:
+        _agree(journal.state, state)
     return found
 
 
@@ -168,13 +181,9 @@ def _recompute(state: State, seq: int, fact: Charge) -> None:
         raise LedgerCorrupt(f"entry {seq} is a charge that no budget had room for.") from refusal
 
 
-def agree(journal: Journal, state: State) -> None:
-    """The balances in use are those that replaying gives."""
-    while state.link.seq < journal.state.link.seq:
-        audit(journal, state)
-    mine, theirs = (
-        {account: (tally.loss, tally.charges) for account, tally in each.spent.items()}
-        for each in (journal.state, state)
-    )
-    if mine != theirs or journal.state.caps != state.caps or journal.state.link != state.link:
-        raise LedgerCorrupt(f"the balances in use after entry {state.link.seq} are not those of the history.")
+def _agree(used: State, replayed: State) -> None:
+    said = [
+        {account: (tally.loss, tally.charges) for account, tally in each.spent.items()} for each in (used, replayed)
+    ]
+    if said[0] != said[1] or used.caps != replayed.caps or used.link != replayed.link:
+        raise LedgerCorrupt(f"the balances in use after entry {replayed.link.seq} are not those of the history.")
