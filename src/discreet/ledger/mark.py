@@ -47,6 +47,7 @@ class Mark:
         self.marks, self._store = marks, store
         self._descriptor: int | None = None
         self._forced = 0.0
+        self._slots, self._places = b"", (-1, -1)
 
     def stranger(self, identity: str | None) -> LedgerCorrupt | None:
         """What to say if this machine has charged to another ledger at this place: somebody began anew."""
@@ -73,10 +74,14 @@ class Mark:
             self._descriptor = self._settle(self.marks / f"{identity}.mark")
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         try:
-            slots = [os.pread(self._descriptor, SLOT, at) for at in (0, SLOT)]
-            first, second = (_seq(slot) for slot in slots)
+            slots = os.pread(self._descriptor, 2 * SLOT, 0)
+            if slots != self._slots:  # somebody else wrote since
+                self._slots, self._places = slots, (_seq(slots[:SLOT]), _seq(slots[SLOT:]))
+            first, second = self._places
             if link.seq > max(first, second):
-                os.pwrite(self._descriptor, _slot(link), 0 if first <= second else SLOT)
+                os.pwrite(self._descriptor, slot := _slot(link), 0 if first <= second else SLOT)
+                self._places = (link.seq, second) if first <= second else (first, link.seq)
+                self._slots = slot + slots[SLOT:] if first <= second else slots[:SLOT].ljust(SLOT, b"\0") + slot
         finally:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         if time.monotonic() - self._forced > SECOND:

@@ -107,7 +107,7 @@ class SQLite(Store):
         self.path = Path(os.path.realpath(os.path.expanduser(os.fspath(path))))
         self._connection: sqlite3.Connection | None = None
         self._folder, self._names = str(self.path.parent), (str(self.path), f"{self.path}-wal")
-        self._glanced: tuple[int, ...] = ()
+        self._glanced = 0
         self._files: list[tuple[int, int]] = []
 
     @property
@@ -181,14 +181,11 @@ class SQLite(Store):
             self._refuse_other_files()
             self._glanced = now
 
-    def _glance(self) -> tuple[int, ...]:
-        """The file, and when its folder last changed: it does when a log is removed. Looking at the log itself after
-        each commit would make the next one slower: kernels keep finer times for files that somebody looks at.
+    def _glance(self) -> int:
+        """When the folder last changed: it does when a file is replaced or a log removed. Looking at the log itself
+        after each commit would make the next one slower: kernels keep finer times for files that somebody looks at.
         """
-        try:
-            return os.stat(self._names[0]).st_ino, os.stat(self._folder).st_mtime_ns
-        except FileNotFoundError:
-            return ()
+        return os.stat(self._folder).st_mtime_ns
 
     def _refuse_other_files(self) -> None:
         if self._look() != self._files:
