@@ -75,6 +75,16 @@ def test_a_table_of_balances_and_of_the_last_charges(spent: Path) -> None:
     assert run("ledger", spent.parent / "clinic.ledger") == said
 
 
+def test_a_ledger_in_postgres(database: Any) -> None:
+    url = database()
+    dp.Ledger(url, dataset="clinic", budget=dp.Budget(epsilon=1)).spend(TENTH)
+    assert run("ledger", url).splitlines()[1].startswith("clinic   ε = 1         1  ε = 0.1, ρ = 0.005  ε = 0.9")
+    assert "1 charges recomputed" in run("ledger", url, "--verify")
+    said = run("ledger", "postgresql://nobody:secret@127.0.0.1:1/none", status=1)
+    assert "cannot be reached" in said
+    assert "secret" not in said
+
+
 def test_json_and_csv_say_the_same(spent: Path) -> None:
     said = json.loads(run("ledger", spent, "--format", "json"))
     rows = list(csv.DictReader(io.StringIO(run("ledger", spent, "--format", "csv"))))

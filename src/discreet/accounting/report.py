@@ -271,5 +271,5 @@ def _library() -> Any:
     try:
         from dp_accounting.pld import privacy_loss_distribution  # noqa: PLC0415  # an extra, imported where needed
     except ImportError:
-        raise NotUnderstood("not installed", instead='pip install "discreet[report]"') from None
+        raise NotUnderstood("needs discreet[report]", instead='pip install "discreet[report]"') from None
     return privacy_loss_distribution

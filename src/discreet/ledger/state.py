@@ -202,9 +202,10 @@ class State:
                     f"the budget of {title(account)} has no δ, and this noise has no ε without one.",
                     instead="use Laplace noise, or a budget with a delta",
                 )
+            left = self.left(account)
             raise BudgetExceeded(
                 f"the budget of {title(account)} has no room for it: this costs {charge.cost}.",
-                instead=f"ask for less: {self.left(account)} is left",
+                instead=f"ask for less: {left} is left" if left.pure or left.rho else "nothing is left of it",
             )
 
     def admit_analyst(self, dataset: str, analyst: str) -> None:
