@@ -94,8 +94,8 @@ def draw(entries: Iterable[Entry]) -> Figure:
     if not paths:
         raise NotUnderstood("nothing was spent yet, so there is nothing to draw.", instead="spend first")
     figure = Figure(figsize=(8, 0.8 + 2.7 * len(paths)), layout="constrained")
-    panes = figure.subplots(len(paths), 1, squeeze=False)[:, 0]
-    for pane, (account, path) in zip(panes, paths.items(), strict=True):
+    panes = figure.subplots(len(paths), 1, squeeze=False, sharex=True)[:, 0]
+    for pane, (account, path) in zip(panes, sorted(paths.items()), strict=True):
         _pane(pane, account, path, state.caps[account])
     return figure
 
