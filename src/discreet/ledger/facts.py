@@ -28,7 +28,20 @@ from discreet.errors import Broken
 if TYPE_CHECKING:
     from discreet.ledger.state import State
 
-__all__ = ["FORMAT", "Account", "Again", "Cap", "Charge", "Dataset", "Fact", "Kept", "Opened", "Price", "fact_of"]
+__all__ = [
+    "FORMAT",
+    "KINDS",
+    "Account",
+    "Again",
+    "Cap",
+    "Charge",
+    "Dataset",
+    "Fact",
+    "Kept",
+    "Opened",
+    "Price",
+    "fact_of",
+]
 
 FORMAT = 1
 Account = tuple[str, str, str]  # ("dataset", name, ""), ("analyst", data set, name) or ("family", name, "")

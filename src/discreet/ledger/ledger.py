@@ -17,7 +17,7 @@ from discreet.core.record import write
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.ledger import turns
 from discreet.ledger.entry import Entry
-from discreet.ledger.facts import Account, Charge
+from discreet.ledger.facts import KINDS, Account, Charge
 from discreet.ledger.journal import Journal, Progress
 from discreet.ledger.mark import Mark, folder
 from discreet.ledger.postgres import Postgres
@@ -211,8 +211,8 @@ class Ledger:
         """Every account: data sets first, then families, then analysts."""
 
         def read(turn: Journal) -> list[Balance]:
-            state, order = turn.state, ("dataset", "family", "analyst")
-            accounts = sorted({*state.caps, *state.spent}, key=lambda one: (order.index(one[0]), one))
+            state = turn.state
+            accounts = sorted({*state.caps, *state.spent}, key=lambda one: (KINDS.index(one[0]), one))
             return [_balance(state, account) for account in accounts if account in state.caps or account[2]]
 
         return self._journal.turn(read)
