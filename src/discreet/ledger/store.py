@@ -151,7 +151,6 @@ class SQLite(Store):
         (mode,) = self.execute("PRAGMA journal_mode = WAL")[0]
         for setting in ("synchronous = FULL", "fullfsync = 1", "checkpoint_fullfsync = 1", "cell_size_check = 1"):
             self.execute(f"PRAGMA {setting}")
-        self.execute("PRAGMA wal_autocheckpoint = 500")  # a log that is soon written over is quicker than a long one
         (level,) = self.execute("PRAGMA synchronous")[0]
         if mode != "wal" or level < 2:
             raise Broken(
