@@ -21,7 +21,6 @@ from discreet.core.conversion import (
 )
 from discreet.core.exact import Number, number, price, probability, show, whole
 from discreet.core.once import once
-from discreet.core.record import recorded
 from discreet.errors import NotAllowed, NotUnderstood
 
 __all__ = ["Budget", "Loss"]
@@ -29,7 +28,6 @@ __all__ = ["Budget", "Loss"]
 ONE = Fraction(1)
 
 
-@recorded("loss/1")
 @dataclass(frozen=True, kw_only=True)
 class Loss:
     """What can be revealed about one person, outside one event of probability `event`.
@@ -207,7 +205,6 @@ def _amount(value: object, name: str) -> Fraction:
 Loss.ZERO = Loss(pure=Fraction(0))
 
 
-@recorded("budget/1")
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """The most that may ever be revealed about one person: (ε, δ), or pure ε when δ is left out.

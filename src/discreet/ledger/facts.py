@@ -212,7 +212,7 @@ _TYPES: dict[Any, tuple[type, ...]] = {
     "Account": (list,),
     "tuple[str, ...]": (list,),
 }
-_KINDS = {
+_WORDS = {
     kind.WORD: (kind, {field.name: _TYPES[field.type] for field in fields(kind)})
     for kind in (Opened, Dataset, Cap, Charge, Again, Kept)
 }
@@ -220,7 +220,7 @@ _KINDS = {
 
 def fact_of(word: str, said: dict[str, Any]) -> Fact:
     """The fact with this word and these fields. Anything else raises ValueError."""
-    kind, types = _KINDS.get(word, (Fact, {}))
+    kind, types = _WORDS.get(word, (Fact, {}))
     if kind is Fact or said.keys() != types.keys():
         raise ValueError(f"no fact of format {FORMAT}")
     for name, value in said.items():

@@ -62,11 +62,18 @@ class Mark:
 
     def seen(self, identity: str) -> Link:
         """The last entry that this machine saw of the ledger with this identity."""
+        path = self.marks / f"{identity}.mark"
         try:
-            with (self.marks / f"{identity}.mark").open("rb") as file:
-                return _last(file.read(HEADER))
+            with path.open("rb") as file:
+                last = _last(file.read(HEADER))
         except FileNotFoundError:
             return START
+        if last is None:
+            raise LedgerCorrupt(
+                f"the mark {path} is damaged, so nobody can say at which entry the ledger ended. Put it back from a"
+                " copy; if you know that this is the newest ledger, remove the mark."
+            )
+        return last
 
     def raise_to(self, identity: str, link: Link) -> None:
         """Remember this entry, in the place of the older of the two, unless a later one is known."""
@@ -125,17 +132,15 @@ def _seq(slot: bytes) -> int:
     return int(seq) if seq.isdigit() else -1
 
 
-def _last(slots: bytes) -> Link:
-    """The later of the slots that are whole; the start of every chain when nothing was written yet."""
+def _last(slots: bytes) -> Link | None:
+    """The later of the slots that are whole, if any; the start of every chain when nothing was written yet."""
     found = [] if slots.strip(b"\0") else [START]
     for slot in (slots[:SLOT], slots[SLOT : 2 * SLOT]):
         seq, _, rest = slot.rstrip(b" \0").partition(b" ")
         digest = rest.partition(b" ")[0]
         if seq.isdigit() and _slot(link := Link(int(seq), digest.decode("ascii", "replace"))) == slot:
             found.append(link)
-    if not found:
-        raise LedgerCorrupt("the mark that this machine keeps of the ledger is damaged, so its end cannot be checked.")
-    return max(found)
+    return max(found, default=None)
 
 
 def _places(path: Path) -> list[str]:
