@@ -95,6 +95,7 @@ MONOTONE = [kind(**UP, monotone=True) for kind in (dp.Exponential, dp.NoisyMax, 
 THRESHOLD = dp.Threshold(epsilon=1, delta="1e-2")
 KEYS = dp.Threshold(epsilon=1, delta="1e-2", keys=2)
 BELL = dp.GaussianThreshold(epsilon=2, delta="1e-2", keys=2)
+BELL_BY_RHO = dp.GaussianThreshold(rho="0.3", delta="1e-2", keys=2)
 MEDIAN = dp.Quantile(epsilon=1, q="0.5", bounds=(0, 10), step=1)
 MOVED = dp.Quantile(epsilon=1, q="0.25", bounds=(0, 10), step=1, neighbours="replace")
 TOP = FLIP.top(2)
@@ -112,7 +113,8 @@ CASES = [
     Case("Threshold", THRESHOLD, [4, 1], [4, 2], named(THRESHOLD)),
     Case("Threshold, new key", THRESHOLD, [4, 1], [4, 0], named(THRESHOLD)),
     Case("Threshold, two keys", KEYS, [9, 3, 1], [10, 3, 0], named(KEYS)),
-    Case("GaussianThreshold", BELL, [9, 11, 1], [10, 11, 0], named(BELL)),
+    Case("GaussianThreshold", BELL, [4, 6, 1], [5, 6, 0], named(BELL)),
+    Case("GaussianThreshold by ρ", BELL_BY_RHO, [6, 4, 1], [7, 4, 0], named(BELL_BY_RHO)),
     Case("Quantile", MEDIAN, [2, 2, 2, 7, 9], [2, 2, 2, 7, 9, 0], softmax(MEDIAN)),
     Case("Quantile, replaced", MOVED, [2, 2, 2, 7, 9], [2, 2, 2, 7, 0], softmax(MOVED)),
     Case("TopK", TOP, [3, 0, 5, 4], [4, 1, 4, 3], peeled(TOP)),

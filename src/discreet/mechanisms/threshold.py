@@ -18,37 +18,45 @@ from numpy.typing import NDArray
 
 from discreet.accounting.calibration import gaussian_scale_squared
 from discreet.core.coins import SYSTEM, Coins, Uniform
-from discreet.core.exact import Ball, Number, ball, log, nearest, precision, price, probability, share, show, whole
+from discreet.core.exact import (
+    Ball,
+    Number,
+    ball,
+    ceiling,
+    floor,
+    log,
+    nearest,
+    precision,
+    price,
+    probability,
+    show,
+    whole,
+)
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.law import Integers, narrowest, plus
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
-from discreet.core.reach import Neighbours, neighbourhood
+from discreet.core.reach import Neighbours, Reach, neighbourhood
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.mechanisms.secret import REAL, kinds, row
 
 __all__ = ["GaussianThreshold", "Threshold", "ThresholdError"]
 
+WORD = 1 << 64
+NOISE = 1 - Fraction(1, 1 << 20)  # of δ; with millions of keys, to be alone in one of them needs the rest
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Keys(Mechanism):
-    """What the two rules share: the promise, and how many keys one person can touch."""
+    """What the two rules share: δ, and how many keys one person can touch."""
 
-    epsilon: Fraction
     delta: Fraction
     keys: int = 1
     neighbours: Neighbours = "add-remove"
 
-    if TYPE_CHECKING:  # numbers are read by __post_init__
-
-        def __init__(
-            self, *, epsilon: Number, delta: Number, keys: int = 1, neighbours: Neighbours = "add-remove"
-        ) -> None: ...
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
         object.__setattr__(self, "delta", probability(self.delta, "delta"))
         object.__setattr__(self, "keys", whole(self.keys, "keys"))
         neighbourhood(self.neighbours)
@@ -114,6 +122,7 @@ class ThresholdError:
 
 
 @recorded("threshold/1")
+@dataclass(frozen=True, kw_only=True)
 class Threshold(_Keys):
     """The optimal rule: the greatest probability of naming each key that (ε, δ) allows.
 
@@ -123,6 +132,18 @@ class Threshold(_Keys):
              p(n) = min(e^ε·p(n-1) + δ, 1 - e^-ε·(1 - p(n-1) - δ), 1) from p(0) = 0, which no private rule exceeds.
              Over several keys the losses add (Loss), and ρ with them.
     """
+
+    epsilon: Fraction
+
+    if TYPE_CHECKING:  # numbers are read by __post_init__
+
+        def __init__(
+            self, *, epsilon: Number, delta: Number, keys: int = 1, neighbours: Neighbours = "add-remove"
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
+        super().__post_init__()
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.bool_]:
         """For each key, given how many people share it, whether to name it."""
@@ -194,51 +215,131 @@ class Threshold(_Keys):
         return 2.0**-45 + 2.0**-48 * (abs(self._ratio) + self._turns[1] * float(self._each[0]))
 
 
-@recorded("gaussian threshold/1")
+@recorded("gaussian threshold/2")
+@dataclass(frozen=True, kw_only=True)
 class GaussianThreshold(_Keys):
-    """Gaussian noise on every count, and a cutoff: better than the optimal rule from four or five keys per person on.
+    """Gaussian noise on every count, and a cutoff: better than the optimal rule from three keys per person on.
 
     Given    one person touches at most `keys` keys, each with one count.
-    Promise  (ε, δ)-private over all keys.
-    Because  keys that neighbours share see Gaussian noise that is (ε, δ/2)-private for `keys` counts that move by
-             one; keys that only one person is in are all held back but with probability δ/2.
+    Promise  (ε, δ)-private over all keys; or, asked for with `rho`, ρ-zCDP but for an event of probability δ.
+    Because  a key that neighbours share shows Gaussian noise on counts that differ by one, and a key that only one
+             person is in stays unnamed but with a small probability: see `_rate`. A key whose noisy count is one
+             below the cutoff is named with a `chance` that leaves nothing of that probability unused.
     """
 
-    @once
-    def law(self) -> DiscreteGaussian:
-        """The noise on a count."""
-        return DiscreteGaussian(gaussian_scale_squared(self.epsilon, self.delta / 2, Fraction(self.touched)))
+    epsilon: Fraction | None = None
+    rho: Fraction | None = None
 
-    @once
-    def cutoff(self) -> int:
-        """The least noisy count that names a key."""
-        low, high = 1, 2
-        while self._shamed(high) > self.delta / 2:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._shamed(middle) > self.delta / 2 else (low, middle)
-        return high
+    if TYPE_CHECKING:  # numbers are read by __post_init__
 
-    def _shamed(self, cutoff: int) -> Fraction:
-        """The probability that a person alone in all their keys is named by one of them, from above."""
-        return share(lambda: -(self.touched * (-self.law.enclose_above(cutoff - 1)).log1p()).expm1())
+        def __init__(
+            self,
+            *,
+            epsilon: Number | None = None,
+            rho: Number | None = None,
+            delta: Number,
+            keys: int = 1,
+            neighbours: Neighbours = "add-remove",
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if (self.epsilon is None) == (self.rho is None):
+            raise NotUnderstood(
+                "a Gaussian threshold takes delta, and either epsilon or rho.",
+                instead='add epsilon=1 for a promise of (ε, δ), or rho="0.1" for a budget that counts ρ',
+            )
+        for name in ("epsilon", "rho"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, price(getattr(self, name), name))
+        super().__post_init__()
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.bool_]:
         """For each key, given how many people share it, whether to name it."""
         counts = _counts(exact)
         noisy = plus(counts, self.law.draw(len(counts), coins))
-        return np.asarray((noisy >= self.cutoff) & (counts > 0), bool)
+        lucky = coins.words(len(counts)).view(np.uint64) < np.uint64(int(self.chance * WORD))
+        named = (noisy >= self.cutoff) | ((noisy == self.cutoff - 1) & lucky)
+        return np.asarray(named & (counts > 0), bool)
 
     @once
     def loss(self) -> Loss:
-        alone = self._shamed(self.cutoff)
-        seen = self.law.hockey_stick(self.epsilon, 1) if self.touched == 1 else self.delta / 2
-        rho = Fraction(self.touched) / (2 * self.law.scale_squared)
-        return Loss(rho=rho, event=alone, approximate=(self.epsilon, alone + seen))
+        """What a ledger counts.
+
+        Because  each of two neighbours names a key of one person alone with probability at most δ (see `_rate`); when
+                 neither does, they show noise on counts of which at most `touched` differ, by one.
+        """
+        point = None if self.epsilon is None else (self.epsilon, self.delta)
+        return Loss(rho=self.touched / (2 * self.law.scale_squared), event=self.delta, approximate=point)
 
     def enclose_probability(self, units: int) -> Ball:
-        return self.law.enclose_above(self.cutoff - units)
+        far = self.cutoff - units
+        return self.law.enclose_above(far) + ball(self.chance) * self.law.enclose_pmf(far - 1)
+
+    @once
+    def law(self) -> DiscreteGaussian:
+        """The noise on a count."""
+        touched = Fraction(self.touched)
+        if self.rho is not None:
+            return DiscreteGaussian(touched / (2 * self.rho))
+        return DiscreteGaussian(gaussian_scale_squared(self.epsilon, self.delta * NOISE, touched))
+
+    @once
+    def cutoff(self) -> int:
+        """The least noisy count that names a key for certain."""
+        low, high = 1, 2
+        while self._unused(high) < 0:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._unused(middle) < 0 else (low, middle)
+        return high
+
+    @once
+    def chance(self) -> Fraction:
+        """The probability that a noisy count one below the cutoff names a key: a multiple of 2^-64, from below."""
+        words = int(WORD * self._unused(self.cutoff) / ceiling(lambda: self.law.enclose_pmf(self.cutoff - 2)))
+        return Fraction(min(words, WORD - 1), WORD)
+
+    def _unused(self, cutoff: int) -> Fraction:
+        """What a cutoff leaves of the probability with which one person's key may be named, from below."""
+        return floor(lambda: -(-ball(self._rate)).expm1() - self.law.enclose_above(cutoff - 1))
+
+    @once
+    def _rate(self) -> Fraction:
+        """A key that only one person is in may be named with probability 1 - e^-rate.
+
+        Promise  (ε, δ)-private, and a person is named by a key of theirs alone with probability at most δ.
+        Because  let a of the keys be only in the first of two neighbouring data sets, b only in the second (each at
+                 most `keys`), and m the larger. Of the other keys at most s = touched - m differ, by one; let δ_s be
+                 δ(ε) of the noise on s counts. One of j keys alone is named with probability α_j <= 1 - e^(-rate·j).
+                 The second data set never names one of the a, the first never one of the b. Where none is named, an
+                 event that the other keys decide, with probabilities P and Q, is left. So an event exceeds e^ε times
+                 its probability under the second data set by at most
+                     α_a + (1 - α_a)·P - e^ε·(1 - α_b)·Q <= α_m + (1 - α_m)·δ_s:
+                 for a >= b since P - e^ε·Q <= δ_s, and for a < b after adding (α_b - α_a)·(1 - P). This is at most δ
+                 when rate·m <= ln(1 - δ_s) - ln(1 - δ), for m = 1 … keys; m = 0 is the noise on its own.
+                 To see less reveals less, so δ_s for the first of several m does for all of them. It falls so fast
+                 that, unless δ is large, the last m is the tightest: alone in all keys, with the whole of δ.
+                 Wilkins, Kifer, Zhang, Karrer 2024 count Gaussian histograms in this way.
+        """
+        rate = self._room(Fraction(0)) / self.keys
+        first = self.keys + 1 if self.epsilon is None else 1
+        while first <= self.keys:
+            room = self._room(self._seen(self.touched - first))
+            last = min(self.keys, max(int(room / rate), first + first // 8))
+            rate = min(rate, room / last)
+            first = last + 1
+        return rate
+
+    def _room(self, seen: Fraction) -> Fraction:
+        return floor(lambda: (-ball(seen)).log1p() - (-ball(self.delta)).log1p())
+
+    def _seen(self, counts: int) -> Fraction:
+        """δ(ε) of the noise when so many counts differ by one, from above; never more than when all do."""
+        if counts == 0 or self.epsilon is None:
+            return Fraction(0)
+        reach = Reach(l1=Fraction(counts), l2_squared=Fraction(counts))
+        return min(self.delta * NOISE, self.law.delta(self.epsilon, reach))
 
 
 def _floor(compute: Callable[[], Ball]) -> int:
