@@ -19,10 +19,20 @@ MAY_IMPORT = {
     "accounting": {"errors", "core", "accounting"},
     "mechanisms": {"errors", "core", "accounting", "mechanisms"},
     "ledger": {"errors", "core", "layout", "accounting", "ledger"},
-    "cli": {"errors", "core", "layout", "ledger"},
+    "sql": {"errors", "sql"},
+    "plan": {"errors", "layout", "core", "mechanisms", "accounting", "sql", "plan"},
+    "engines": {"errors", "core", "plan", "engines"},
+    "curator": {"errors", "core", "ledger", "sql", "plan", "engines"},
+    "cli": {"errors", "core", "layout", "ledger", "plan", "engines", "curator", "cli"},
 }
 OUTSIDE = {"numpy", "cryptography", "flint"}
-EXTRAS = {"ledger": {"psycopg", "matplotlib"}, "accounting": {"dp_accounting"}}  # imported where they are needed
+EXTRAS = {  # imported where they are needed
+    "ledger": {"psycopg", "matplotlib"},
+    "accounting": {"dp_accounting"},
+    "sql": {"sqlglot"},
+    "plan": {"duckdb", "pyarrow", "pandas", "polars", "matplotlib"},
+    "engines": {"duckdb", "pyarrow"},
+}
 
 
 def imports(path: Path) -> set[str]:
@@ -62,7 +72,7 @@ def test_nothing_draws_from_another_source() -> None:
 def test_importing_is_light() -> None:
     """Nothing heavy comes along; how long it takes is in the benchmark."""
     code = "import sys, discreet; print(' '.join(sorted({name.partition('.')[0] for name in sys.modules})))"
-    heavy = {"scipy", "pandas", "polars", "pyarrow", "duckdb", "matplotlib", "mpmath", "asyncio", "unittest"}
+    heavy = {"scipy", "pandas", "polars", "pyarrow", "duckdb", "sqlglot", "matplotlib", "mpmath", "asyncio", "unittest"}
     assert not heavy & set(said_by(sys.executable, "-c", code).split())
 
 

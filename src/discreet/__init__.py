@@ -8,6 +8,8 @@
 Every mechanism is read three ways: `.release(exact)`, `.loss` and `.error`.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Mechanism, compose, parallel
 from discreet.core.reach import Reach
@@ -27,10 +29,14 @@ from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 
+if TYPE_CHECKING:
+    from discreet.curator import Curator, open
+
 __all__ = [
     "Broken",
     "Budget",
     "BudgetExceeded",
+    "Curator",
     "Exponential",
     "Gaussian",
     "GaussianThreshold",
@@ -50,8 +56,18 @@ __all__ = [
     "Refusal",
     "Threshold",
     "compose",
+    "open",
     "parallel",
     "sensitivity",
 ]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """The curator comes with a database and a parser, which are loaded when they are first needed."""
+    if name in ("Curator", "open"):
+        from discreet import curator  # noqa: PLC0415
+
+        return getattr(curator, name)
+    raise AttributeError(f"module 'discreet' has no attribute {name!r}")

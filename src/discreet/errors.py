@@ -14,24 +14,50 @@ A refusal depends on types, shapes and public parameters only. No message here e
 
 from __future__ import annotations
 
-__all__ = ["Broken", "BudgetExceeded", "LedgerCorrupt", "NotAllowed", "NotUnderstood", "NotYours", "Refusal"]
+from dataclasses import dataclass
+
+__all__ = ["Broken", "BudgetExceeded", "LedgerCorrupt", "NotAllowed", "NotUnderstood", "NotYours", "Place", "Refusal"]
+
+WIDEST = 100  # characters of a line that is shown
+
+
+@dataclass(frozen=True)
+class Place:
+    """Some characters of a text: from `start` up to, not including, `end`."""
+
+    text: str
+    start: int
+    end: int
+
+    def pointed(self, remark: str) -> str:
+        """The line it is in, with an arrow under it and a remark beside the arrow."""
+        first = self.text.rfind("\n", 0, self.start) + 1
+        last = self.text.find("\n", self.start)
+        line = self.text[first : len(self.text) if last < 0 else last]
+        left, right = self.start - first, max(self.start - first + 1, min(self.end - first, len(line)))
+        cut = max(0, min(left - 20, len(line) - WIDEST))
+        shown = ("…" if cut else "") + line[cut : cut + WIDEST] + ("…" if len(line) > cut + WIDEST else "")
+        shown = "".join(letter if letter.isprintable() else " " for letter in shown)
+        arrow = "^" * max(1, min(right, cut + WIDEST) - left)
+        return f"{shown}\n  {' ' * (left - cut + (1 if cut else 0))}{arrow}   {remark}"
 
 
 class Refusal(Exception):
     """A request that discreet will not carry out, and what to ask instead."""
 
-    def __init__(self, reason: str, *, instead: str) -> None:
+    def __init__(self, reason: str, *, instead: str, place: Place | None = None) -> None:
         self.reason = reason
         self.instead = instead
-        super().__init__(f"refused: {reason}\n  {instead}")
+        self.place = place
+        super().__init__(f"refused: {reason}\n  {place.pointed(instead) if place else instead}")
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return _again, (type(self), self.reason, self.instead)
+        return _again, (type(self), self.reason, self.instead, self.place)
 
 
-def _again(kind: type[Refusal], reason: str, instead: str) -> Refusal:
+def _again(kind: type[Refusal], reason: str, instead: str, place: Place | None) -> Refusal:
     """The same refusal in another process."""
-    return kind(reason, instead=instead)
+    return kind(reason, instead=instead, place=place)
 
 
 class NotUnderstood(Refusal):

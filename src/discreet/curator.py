@@ -1,0 +1,289 @@
+"""The curator: five lines between analysts and people.
+
+query   = parse(sql)                            may refuse, sees no data
+draft   = compile(query, catalogue)             may refuse, sees no data
+receipt = ledger.spend(plan)                    may refuse; durable before it returns
+exact   = engine.aggregate(plan, receipt)       sees data, cannot refuse
+plan.release(exact)                             adds noise, cannot refuse
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from discreet.core.coins import SYSTEM, Coins
+from discreet.core.exact import Number
+from discreet.core.loss import Budget, Loss
+from discreet.core.reach import Neighbours, neighbourhood
+from discreet.engines.duck import DuckDB
+from discreet.engines.source import Source, open_frame, open_path
+from discreet.errors import NotUnderstood
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.state import Left
+from discreet.plan import catalogue as catalogues
+from discreet.plan import schema
+from discreet.plan.answer import Answer, Heard, kept, read, rehearse
+from discreet.plan.compile import Draft, compile
+from discreet.plan.explain import Explanation
+from discreet.plan.margin import enough, next_cost
+from discreet.plan.plan import Plan
+from discreet.plan.price import Want, least_cost, plan_for, want
+from discreet.plan.schema import Catalogue, Table
+from discreet.sql.parse import parse
+
+__all__ = ["Curator", "open"]
+
+Progress = Callable[[int, int], None]
+
+
+class Curator:
+    """Holds data about people, and answers questions about them so that no answer depends much on any one."""
+
+    def __init__(self, catalogue: Catalogue, source: Source, ledger: Ledger, *, coins: Coins = SYSTEM) -> None:
+        self.engine = DuckDB(source, catalogue.name)
+        self.ledger, self._coins = ledger, coins
+        tables = tuple(each.stored(source.stored[each.name]) for each in catalogue.tables)
+        self.catalogue = replace(catalogue, tables=tables)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        marks: str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Curator:
+        """The curator of a catalogue file: its tables, its budget, its analysts, its ledger."""
+        catalogue = catalogues.read(Path(path))
+        if catalogue.source is None:
+            raise NotUnderstood("the catalogue names no source.", instead='[dataset] source = "clinic.duckdb"')
+        source = open_path(Path(catalogue.source), [each.name for each in catalogue.tables])
+        return cls(catalogue, source, _ledger(catalogue, marks=marks, progress=progress))
+
+    # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def ask(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        within: Number | None = None,
+        confidence: Number = "0.95",
+        delta: Number | None = None,
+        analyst: str = "",
+    ) -> Answer:
+        """Answer a question, for a cost `epsilon` or at the least cost for a margin `within`; the same again is free.
+
+        `within=25` means ±25 for every number, `within="2%"` relative to it, at this confidence; then `epsilon` is the
+        most that may be spent. `delta` is what naming private keys may cost, by default the same share of the budget's
+        as of its ε.
+        """
+        wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=None)
+        draft = compile(parse(sql), self.catalogue)
+        rehearse(draft)
+        if wanted.within is None or not _depends(draft, wanted):
+            return self._answer(draft, self._plan(draft, wanted), wanted, analyst)
+        return self._closer(draft, wanted, analyst)
+
+    def explain(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        within: Number | None = None,
+        confidence: Number = "0.95",
+        delta: Number | None = None,
+    ) -> Explanation:
+        """What asking would cost and how exact the answer would be. Free, and the same for any data.
+
+        Without a cost or a margin, for a tenth of the budget.
+        """
+        tenth = self.catalogue.budget.epsilon / 10
+        wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=tenth)
+        draft = compile(parse(sql), self.catalogue)
+        rehearse(draft)
+        remarks: tuple[str, ...] = ()
+        if wanted.within is not None and _depends(draft, wanted):
+            remarks = (
+                "The margin depends on the data: asking starts with this cost, and spends more until it is reached.",
+            )
+            plan = plan_for(draft, self._first(wanted), wanted.delta)
+        else:
+            plan = self._plan(draft, wanted)
+        left = self.ledger.left
+        return Explanation(
+            draft, plan, wanted.confidence, str(left), self.engine.sql(plan), _fits(plan.loss, left), remarks
+        )
+
+    def _plan(self, draft: Draft, wanted: Want) -> Plan:
+        if wanted.within is not None:
+            cost = least_cost(draft, wanted)
+            if wanted.epsilon is not None and cost > wanted.epsilon:
+                raise NotUnderstood(
+                    f"that margin costs ε = {float(cost):g}, more than was allowed.",
+                    instead="allow more, or a wider one",
+                )
+            return plan_for(draft, cost, wanted.delta)
+        assert wanted.epsilon is not None
+        return plan_for(draft, wanted.epsilon, wanted.delta)
+
+    def _answer(self, draft: Draft, plan: Plan, wanted: Want, analyst: str) -> Answer:
+        """Spend, then look; what was released is kept before it is shown."""
+        version = self.engine.version()
+        receipt = self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version)
+
+        def look() -> bytes:
+            paid, exact = self.engine.aggregate(plan, receipt, version, self._coins)
+            return kept(paid.release(exact, self._coins))
+
+        released = read(self.ledger.answer(receipt, look))
+        heard = Heard(receipt.cost, str(self.ledger.left), receipt.entry)
+        return Answer.of(draft, plan, released, wanted.confidence, heard)
+
+    def _closer(self, draft: Draft, wanted: Want, analyst: str) -> Answer:
+        """Ask ever more exactly until the margin is reached, each time for what the last answer says it takes.
+
+        Because  each cost is computed from released numbers, so choosing it is free; what was spent on the way counts.
+        """
+        cost, spent = self._first(wanted), Loss.ZERO
+        while True:
+            answer = self._answer(draft, plan_for(draft, cost, wanted.delta), wanted, analyst)
+            spent = spent + answer.cost
+            remark = "" if enough(answer, wanted) else "The margin is not reached: "
+            if remark:
+                cost = next_cost(answer, cost, wanted)
+                if wanted.epsilon is not None and cost > wanted.epsilon:
+                    remark += "that would cost more than was allowed."
+                elif not _fits(plan_for(draft, cost, wanted.delta).loss, self.ledger.left):
+                    remark += "that would cost more than is left."
+                else:
+                    continue
+            return replace(answer, heard=replace(answer.heard, cost=spent, remarks=(remark,) if remark else ()))
+
+    def _first(self, wanted: Want) -> Fraction:
+        """The cost of a first, rough answer, where the data decide how much it takes."""
+        first = self.catalogue.budget.epsilon / 100
+        return first if wanted.epsilon is None else min(first, wanted.epsilon)
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def left(self) -> Left:
+        """What remains of the budget."""
+        return self.ledger.left
+
+    @property
+    def budget(self) -> Budget:
+        """The most that may ever be spent."""
+        return self.catalogue.budget
+
+    def close(self) -> None:
+        """Let go of the data and the ledger."""
+        self.engine.close()
+        self.ledger.close()
+
+    def __enter__(self) -> Curator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        tables = ", ".join(each.name for each in self.catalogue.tables)
+        kept_in = self.ledger.where if self.ledger.durable else "memory only: it is gone with this process"
+        return f"<{self.catalogue.name}: {tables}; budget {self.budget}; left {self.left}; ledger in {kept_in}>"
+
+
+def _depends(draft: Draft, wanted: Want) -> bool:
+    """Whether the cost of a margin depends on the data."""
+    return wanted.relative or any(reading.function == "avg" for reading in draft.readings)
+
+
+def _fits(loss: Loss, left: Left) -> bool:
+    """Whether a loss is within what is left."""
+    pure = loss.pure is not None and left.pure is not None and loss.pure <= left.pure
+    return Budget.admits(pure=pure, rho=loss.rho <= left.rho, events=loss.event <= left.events)
+
+
+def open(
+    source: Any,
+    *,
+    budget: Budget,
+    unit: str | None = None,
+    columns: Mapping[str, Any] | None = None,
+    rows_per_unit: int | None = None,
+    groups_per_unit: int | None = None,
+    neighbours: Neighbours = "add-remove",
+    name: str | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    marks: str | os.PathLike[str] | None = None,
+) -> Curator:
+    """A curator for one table: a .parquet or .csv file, a .duckdb file with one table, a pandas, polars or Arrow frame.
+
+    `unit` is the column that says whose row it is; without it every row is a person. `columns` declares what may be
+    asked about: (0, 120) are bounds, ["F", "M"] all values, str anything. At most `rows_per_unit` rows in
+    `groups_per_unit` groups count for one unit. The ledger is a file beside the source, or the one named; a frame
+    without a name has its ledger in memory only.
+    """
+    if not isinstance(budget, Budget):
+        raise NotUnderstood("a budget is a Budget.", instead='budget=dp.Budget(epsilon=3, delta="1e-6")')
+    if columns is not None and not isinstance(columns, Mapping):
+        raise NotUnderstood("columns are declared by name.", instead='columns={"age": (0, 120)}')
+    declared = tuple(schema.column(each, said) for each, said in (columns or {}).items())
+    path = Path(source) if isinstance(source, (str, os.PathLike)) else None
+    if name is not None:
+        schema.name(name, "a data set")
+    reached = _reached(source, path, name, [*(each.name for each in declared), *([unit] if unit else [])])
+    if len(reached.tables) != 1:
+        raise NotUnderstood(
+            f"there are {len(reached.tables)} tables in it: {', '.join(reached.tables[:12])}.",
+            instead="write a catalogue and use dp.Curator.load, or name one: name=…",
+        )
+    table = Table(
+        name=reached.tables[0],
+        columns=declared,
+        unit=None if unit is None else schema.name(unit, "a unit"),
+        rows_per_unit=schema.cap(rows_per_unit, "rows_per_unit"),
+        groups_per_unit=schema.cap(groups_per_unit, "groups_per_unit"),
+    )
+    place = os.fspath(ledger) if ledger is not None else None if path is None else f"{path}.ledger"
+    catalogue = Catalogue(
+        name=name or (path.stem if path else "data"),
+        budget=budget,
+        tables=(table,),
+        ledger=place,
+        neighbours=neighbourhood(neighbours),
+    )
+    table.stored(reached.stored[table.name])  # refuse what does not fit before a ledger is made
+    return Curator(catalogue, reached, _ledger(catalogue, marks=marks))
+
+
+def _reached(source: Any, path: Path | None, name: str | None, columns: list[str]) -> Source:
+    if path is None:
+        return open_frame(source, name or "data", columns)
+    file = path.suffix.lower() in (".parquet", ".csv")
+    return open_path(path, [name] if name is not None and (file or path.is_file()) else None)
+
+
+def _ledger(
+    catalogue: Catalogue, *, marks: str | os.PathLike[str] | None = None, progress: Progress | None = None
+) -> Ledger:
+    return Ledger(
+        catalogue.ledger,
+        dataset=catalogue.name,
+        budget=catalogue.budget,
+        analysts=catalogue.analysts,
+        families=catalogue.families,
+        neighbours=catalogue.neighbours,
+        unit=catalogue.unit,
+        marks=marks,
+        progress=progress,
+    )

@@ -1,0 +1,217 @@
+"""The DuckDB engine: SQL written from a plan, run in a locked-down DuckDB, exact whole numbers back."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Protocol
+
+import duckdb
+import numpy as np
+
+from discreet.core.coins import SYSTEM, Coins
+from discreet.core.law import Integers, narrowest
+from discreet.engines.render import Stored, constant, keyed, quoted, spell, stepped
+from discreet.engines.source import Source
+from discreet.errors import Broken
+from discreet.plan.measure import Measure
+from discreet.plan.plan import Exact, Plan
+
+__all__ = ["DuckDB", "sql"]
+
+SECONDS = 600.0  # a question may run so long
+FAILED = "the engine could not compute this answer; what it cost stays spent, and asking again is free."
+
+
+class Receipt(Protocol):
+    """Permission to look, once, for the mechanism that was paid for."""
+
+    def use(self, mechanism: Plan, *, dataset: str | None, version: str | None) -> Any:
+        """Open these data; returns the mechanism on record."""
+
+
+class DuckDB:
+    """Runs plans on one source of data."""
+
+    def __init__(self, source: Source, dataset: str) -> None:
+        self.source, self.dataset = source, dataset
+        self._connection = source.connect()
+
+    def stored(self, table: str) -> dict[str, str]:
+        """How each column of a table is stored."""
+        return self.source.stored[table]
+
+    def version(self) -> str:
+        """The state of the data, in a few letters."""
+        return self.source.version()
+
+    def sql(self, plan: Plan) -> str:
+        """The SQL that a plan runs."""
+        return sql(plan, self.source.place(plan.table), self.source.stored[plan.table])
+
+    def aggregate(self, plan: Plan, receipt: Receipt, version: str, coins: Coins = SYSTEM) -> tuple[Plan, Exact]:
+        """The plan on record, and its exact sums. Nothing is read before the receipt has opened the data.
+
+        It cannot refuse; should the engine fail, one fixed sentence says so.
+        """
+        plan = receipt.use(plan, dataset=self.dataset, version=version)
+        salt = str(int.from_bytes(coins.flip(16).tobytes(), "little"))
+        cursor = self._connection.cursor()
+        clock = threading.Timer(SECONDS, cursor.interrupt)
+        clock.daemon = True
+        clock.start()
+        try:
+            text = self.sql(plan)
+            cursor.execute(text, {"salt": salt} if "$salt" in text else None)
+            rows = cursor.fetchall()
+            return plan, _exact(plan, rows)
+        except (duckdb.Error, OSError, MemoryError, ArithmeticError, ValueError, RuntimeError):
+            raise Broken(FAILED) from None
+        finally:
+            clock.cancel()
+            cursor.close()
+
+    def close(self) -> None:
+        """Let go of the data."""
+        self._connection.close()
+
+
+# ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _exact(plan: Plan, rows: list[tuple[Any, ...]]) -> Exact:
+    """Rows of keys, units, rows, and the numbers of each measure, as the sums of each measure by group."""
+    width = len(plan.keys)
+    keys = tuple(row[:width] for row in rows)
+    if plan.naming is None:
+        index = {key: place for place, key in enumerate(plan.groups)}
+        size, places = len(index), [index[key] for key in keys]
+    else:
+        size, places = len(rows), list(range(len(rows)))
+    table = np.zeros((len(rows[0]) - width if rows else 2 + 2 * len(plan.measures), size), object)
+    for place, row in zip(places, rows, strict=True):
+        table[:, place] = [0 if value is None else value for value in row[width:]]
+    sums, at = [], 2
+    for measure in plan.measures:
+        wanted = len(_numbers(0, measure))
+        sums.append(_vectors(measure, table, at))
+        at += wanted
+    return Exact(keys=() if plan.naming is None else keys, units=narrowest(table[0]), sums=tuple(sums))
+
+
+def _vectors(measure: Measure, table: Integers, at: int) -> Integers:
+    counted, summed = _counted(measure), measure.summed
+    present = table[at] if counted else 0
+    total = table[at + counted] if summed else 0
+    return measure.vectors(table[0] if measure.parts == ("units",) else table[1], present, total)
+
+
+def _counted(measure: Measure) -> bool:
+    """Whether a measure needs the number of rows that have a value."""
+    return measure.of is not None and measure.parts != ("sum",)
+
+
+def _numbers(n: int, measure: Measure) -> list[str]:
+    """The names of the numbers that a measure needs of each group."""
+    return ([f"c{n}"] if _counted(measure) else []) + ([f"s{n}"] if measure.summed else [])
+
+
+# ── SQL ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def sql(plan: Plan, place: str, stored: Stored) -> str:
+    """The SQL of a plan: for each group its keys, its units, its rows that count, and the numbers of each measure.
+
+    Of a measure these are c, how many of those rows have a value, and s, the sum of their steps.
+    """
+    rows = _rows(plan, place, stored)
+    keys = [f"k{n}" for n in range(len(plan.keys))]
+    return _by_row(plan, rows, keys) if plan.caps.unit is None else _by_unit(plan, rows, keys)
+
+
+def _rows(plan: Plan, place: str, stored: Stored) -> str:
+    """The rows that are asked about, with their keys and values."""
+    columns = [f"{keyed(key.tree, key.kind, stored)} AS k{n}" for n, key in enumerate(plan.keys)]
+    columns += [f"{_value(each, stored)} AS v{n}" for n, each in enumerate(plan.measures) if each.of is not None]
+    conditions = [] if plan.where is None else [spell(plan.where, stored)]
+    if plan.caps.unit is not None:
+        columns.insert(0, f"{quoted(plan.caps.unit)} AS u")
+        conditions.append(f"{quoted(plan.caps.unit)} IS NOT NULL")
+    conditions += [
+        _within(keyed(key.tree, key.kind, stored), key.values, key.span) for key in plan.keys if key.declared
+    ]
+    text = f"SELECT {', '.join(columns) or '1'}\n  FROM {place}"
+    return text + (f"\n  WHERE {' AND '.join(conditions)}" if conditions else "")
+
+
+def _within(key: str, values: Any, span: Any) -> str:
+    if span is not None:
+        return f"{key} BETWEEN {span[0]} AND {span[1]}"
+    return f"{key} IN ({', '.join(constant(each) for each in values)})"
+
+
+def _value(measure: Measure, stored: Stored) -> str:
+    assert measure.of is not None
+    if not measure.summed:
+        return f"CASE WHEN {spell(measure.of, stored)} IS NOT NULL THEN 1 END"
+    return stepped(measure.of, measure.low, measure.high, measure.step, stored)
+
+
+def _sums(plan: Plan, *, counted: str = "count(v{n})", summed: str = "sum(v{n})") -> list[str]:
+    """The numbers of each measure as columns."""
+    found = []
+    for n, measure in enumerate(plan.measures):
+        found += [f"{counted.format(n=n)} AS c{n}"] if _counted(measure) else []
+        found += [f"{summed.format(n=n)} AS s{n}"] if measure.summed else []
+    return found
+
+
+def _by_row(plan: Plan, rows: str, keys: list[str]) -> str:
+    """Every row is a unit: nothing to cut off."""
+    columns = [*keys, "count(*) AS units", "count(*) AS rows", *_sums(plan)]
+    return f"SELECT {', '.join(columns)}\nFROM (\n  {rows}\n)" + _grouped(keys)
+
+
+def _grouped(keys: list[str]) -> str:
+    return f"\nGROUP BY {', '.join(keys)}" if keys else ""
+
+
+def _by_unit(plan: Plan, rows: str, keys: list[str]) -> str:
+    """No more groups and rows of a unit than count; then one row for each unit and group; then the groups.
+
+    Which groups of a unit count is decided by a hash h of the unit and the key under a fresh secret salt: by that unit's
+    rows and the salt alone. Two keys of a unit that share a hash are one group, the first of them, so there are never
+    more groups than the cap. Rows count group by group, in the same order, until their cap; where a group is cut short,
+    its values count in proportion.
+    """
+    cap, groups = plan.caps.most_rows, plan.caps.most_groups
+    needs_rows = any(each.parts != ("units",) for each in plan.measures)
+    names = ", ".join(keys)
+    if keys:
+        before = ", rank() OVER o - 1 AS b" if needs_rows else ""
+        hashed = f"SELECT *, hash(hash($salt, u, {names})) AS h\n  FROM (\n  {rows}\n  )"
+        ranked = f"SELECT *, dense_rank() OVER o AS g{before}\n  FROM (\n  {hashed}\n  )\n  WINDOW o AS (PARTITION BY u ORDER BY h)"
+        rows = f"SELECT * FROM (\n  {ranked}\n  ) WHERE g <= {groups}" + (f" AND b < {cap}" if needs_rows else "")
+    room = f"({cap} - b)" if keys else str(cap)
+    people = [
+        *(f"min({key}) AS {key}" for key in keys),
+        *(["min(b) AS b"] if keys and needs_rows else []),
+        "count(*) AS r",
+    ]
+    inner = f"SELECT {', '.join([*people, *_sums(plan)])}\n FROM (\n  {rows}\n )\n GROUP BY u{', h' if keys else ''}"
+    counted = f"least(r, {room})"
+    columns = [*keys, "count(*) AS units", f"sum({counted}) AS rows" if needs_rows else "0 AS rows"]
+    short = f"CASE WHEN r <= {room} THEN {{x}} ELSE CAST({{x}} AS HUGEINT) * {counted} // r END"
+    total = (
+        f"CASE WHEN r <= {room} THEN s{{n}} ELSE CAST(s{{n}} AS HUGEINT) * {_present(counted)} // nullif(c{{n}}, 0) END"
+    )
+    for n, measure in enumerate(plan.measures):
+        if _counted(measure):
+            columns.append(f"sum({short.format(x=f'c{n}')}) AS c{n}")
+        if measure.summed:
+            text = total.format(n=n) if _counted(measure) else short.format(x=f"s{n}")
+            columns.append(f"sum({text}) AS s{n}")
+    return f"SELECT {', '.join(columns)}\nFROM (\n {inner}\n)" + _grouped(keys)
+
+
+def _present(counted: str) -> str:
+    return f"(c{{n}} * {counted} // r)"

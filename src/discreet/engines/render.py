@@ -1,0 +1,234 @@
+"""Expressions in DuckDB's SQL, in forms that fail on no row.
+
+Numbers are computed as DOUBLE: arithmetic on doubles never raises, it gives NaN or infinities, and these have a fate of
+their own (NaN reads as NULL; an infinity is clamped like any other number). Whatever is not defined somewhere is guarded
+and NULL there. Columns are stored in any way; how is known from the schema, and a cast that can fail is a TRY_CAST.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from discreet.plan.expression import Apply, Field, Literal, Tree, Value
+
+__all__ = ["Stored", "constant", "keyed", "quoted", "spell", "stepped"]
+
+Stored = Mapping[str, str]  # of each column: integer, real, text, boolean or other
+BIG = 1 << 62
+
+
+def quoted(name: str) -> str:
+    """An identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def constant(value: Value) -> str:
+    """A literal."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, int) and abs(value) < BIG:
+        return str(value)
+    return f"{float(Fraction(value))!r}::DOUBLE"
+
+
+def spell(tree: Tree, stored: Stored) -> str:
+    """The value of a tree: numbers as DOUBLE or as stored, NULL where there is none."""
+    if isinstance(tree, Literal):
+        return constant(tree.value)
+    if isinstance(tree, Field):
+        return _field(tree, stored)
+    if tree.function in COMPARING:
+        return COMPARING[tree.function](*_alike(tree.arguments, stored))
+    arguments = [_number(each, stored) if tree.function in NUMERIC else spell(each, stored) for each in tree.arguments]
+    if tree.function == "cast":
+        return _cast(arguments[0], tree.kind, tree.arguments[0])
+    if tree.function in ("case", "coalesce", "nullif") and tree.kind in ("integer", "real"):
+        arguments = _valued(tree, stored)
+    return SPELLED[tree.function](*arguments)
+
+
+def _field(tree: Field, stored: Stored) -> str:
+    name, kept = quoted(tree.name), stored[tree.name]
+    if tree.kind == "text":
+        return name if kept == "text" else f"CAST({name} AS VARCHAR)"
+    if tree.kind == "boolean":
+        return name if kept == "boolean" else f"TRY_CAST({name} AS BOOLEAN)"
+    if tree.kind == "integer":
+        if kept == "integer":
+            return name
+        return f"CAST({name} AS TINYINT)" if kept == "boolean" else f"TRY_CAST({name} AS BIGINT)"
+    return _safe(_bare(tree, stored)) if kept in ("text", "real") else _bare(tree, stored)
+
+
+def _bare(tree: Field, stored: Stored) -> str:
+    name = quoted(tree.name)
+    return f"TRY_CAST({name} AS DOUBLE)" if stored[tree.name] == "text" else f"CAST({name} AS DOUBLE)"
+
+
+def _kind(tree: Tree) -> str | None:
+    if isinstance(tree, Literal):
+        value = tree.value
+        return (
+            None
+            if value is None
+            else "boolean"
+            if isinstance(value, bool)
+            else "text"
+            if isinstance(value, str)
+            else "number"
+        )
+    return "number" if tree.kind in ("integer", "real") else tree.kind
+
+
+def _number(tree: Tree, stored: Stored) -> str:
+    """As DOUBLE, whatever it is stored as."""
+    if isinstance(tree, Literal):
+        return "NULL::DOUBLE" if tree.value is None else f"{float(Fraction(tree.value))!r}::DOUBLE"  # type: ignore[arg-type]
+    text = spell(tree, stored)
+    return f"CAST({text} AS DOUBLE)" if isinstance(tree, Field) and tree.kind == "integer" else text
+
+
+def _whole(tree: Tree) -> bool:
+    """Whether a tree is a column of whole numbers, or a whole number that any engine can compare it with."""
+    if isinstance(tree, Literal):
+        return type(tree.value) is int and abs(tree.value) < BIG
+    return isinstance(tree, Field) and tree.kind == "integer"
+
+
+def _alike(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
+    """Arguments that are compared: whole numbers as they are, other numbers as DOUBLE, the rest as text or boolean."""
+    if any(_kind(each) == "number" for each in arguments):
+        whole = all(_whole(each) or (isinstance(each, Literal) and each.value is None) for each in arguments)
+        return [spell(each, stored) if whole else _number(each, stored) for each in arguments]
+    return [spell(each, stored) for each in arguments]
+
+
+def _valued(tree: Apply, stored: Stored) -> list[str]:
+    """Branches that are numbers, as DOUBLE; conditions as they are."""
+    found = []
+    for index, each in enumerate(tree.arguments):
+        condition = tree.function == "case" and index % 2 == 0 and index < len(tree.arguments) - 1
+        found.append(spell(each, stored) if condition else _number(each, stored))
+    return found
+
+
+def _cast(value: str, kind: str, inner: Tree) -> str:
+    if kind == "text":
+        return f"CAST({value} AS VARCHAR)"
+    if kind == "boolean":
+        return f"TRY_CAST({value} AS BOOLEAN)"
+    number = f"TRY_CAST({value} AS DOUBLE)"
+    if _kind(inner) == "text":
+        number = f"NULLIF({number}, 'nan'::DOUBLE)"
+    return number if kind == "real" else f"round({number})"
+
+
+def _case(*arguments: str) -> str:
+    pairs = [arguments[i : i + 2] for i in range(0, len(arguments), 2)]
+    return "CASE " + " ".join(f"WHEN {p[0]} THEN {p[1]}" if len(p) == 2 else f"ELSE {p[0]}" for p in pairs) + " END"
+
+
+def _infix(sign: str) -> Callable[..., str]:
+    return lambda a, b: f"({a} {sign} {b})"
+
+
+def _safe(text: str) -> str:
+    """NaN, from infinities, is NULL."""
+    return f"NULLIF({text}, 'nan'::DOUBLE)"
+
+
+COMPARING: dict[str, Callable[..., str]] = {
+    **{sign: _infix(sign) for sign in ("=", "<>", "<", "<=", ">", ">=")},
+    "in": lambda a, *values: f"({a} IN ({', '.join(values)}))",
+}
+SPELLED: dict[str, Callable[..., str]] = {
+    "+": lambda a, b: _safe(f"({a} + {b})"),
+    "-": lambda a, b: _safe(f"({a} - {b})"),
+    "*": lambda a, b: _safe(f"({a} * {b})"),
+    "/": lambda a, b: _safe(f"({a} / NULLIF({b}, 0::DOUBLE))"),
+    "%": lambda a, b: _safe(f"({a} % NULLIF({b}, 0::DOUBLE))"),
+    "negative": lambda a: f"(-{a})",
+    "abs": lambda a: f"abs({a})",
+    "sign": lambda a: f"CAST(sign({a}) AS DOUBLE)",
+    "floor": lambda a: f"floor({a})",
+    "ceil": lambda a: f"ceil({a})",
+    "round": lambda a, digits="0": f"round({a}, {int(float(digits.removesuffix('::DOUBLE').strip('()')))})",
+    "sqrt": lambda a: f"CASE WHEN {a} >= 0 THEN sqrt({a}) END",
+    "ln": lambda a: f"CASE WHEN {a} > 0 THEN ln({a}) END",
+    "exp": lambda a: f"exp({a})",
+    "power": lambda a, b: _safe(f"pow({a}, {b})"),
+    "least": lambda *each: f"least({', '.join(each)})",
+    "greatest": lambda *each: f"greatest({', '.join(each)})",
+    "and": _infix("AND"),
+    "or": _infix("OR"),
+    "not": lambda a: f"(NOT {a})",
+    "is": _infix("IS"),
+    "like": _infix("LIKE"),
+    "ilike": _infix("ILIKE"),
+    "case": _case,
+    "coalesce": lambda *each: f"coalesce({', '.join(each)})",
+    "nullif": lambda a, b: f"nullif({a}, {b})",
+    "lower": lambda a: f"lower({a})",
+    "upper": lambda a: f"upper({a})",
+    "trim": lambda a: f"trim({a})",
+    "length": lambda a: f"CAST(length({a}) AS DOUBLE)",
+    "concat": lambda *each: f"concat({', '.join(each)})",
+    "||": _infix("||"),
+    "substring": lambda a, *places: f"substring({a}, {', '.join(places)})",
+}
+NUMERIC = {"+", "-", "*", "/", "%", "negative", "abs", "sign", "floor", "ceil", "round", "sqrt", "ln", "exp", "power",
+           "least", "greatest"}  # fmt: skip
+
+
+def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> str:
+    """A number as whole steps, clamped: the value that is summed. NULL where there is none, and for NaN.
+
+    Because  low and high have at most 48 bits, so for a value between the bounds the product and the sum below err by
+             less than a tenth of a step: its floor lies between the bounds, too. NaN is greater than every number.
+    """
+    kind = "" if isinstance(tree, Literal) else tree.kind
+    small = (
+        "SMALLINT"
+        if low >= -(1 << 15) and high < 1 << 15
+        else "INTEGER"
+        if low >= -(1 << 31) and high < 1 << 31
+        else "BIGINT"
+    )
+    if kind == "boolean" or (isinstance(tree, Field) and kind == "integer" and step == 1):
+        value = spell(tree, stored) if kind == "integer" else f"CAST({spell(tree, stored)} AS TINYINT)"
+        return (
+            f"CAST(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END AS {small})"
+        )
+    value = _stored_number(tree, stored)
+    scaled = (
+        f"{value} * {float(1 / step)!r}::DOUBLE"
+        if (1 / step).denominator == 1
+        else f"{value} / {float(step)!r}::DOUBLE"
+    )
+    first, last = (f"{float(each * step)!r}::DOUBLE" for each in (low, high))
+    return (
+        f"CASE WHEN {value} BETWEEN {first} AND {last} THEN CAST(floor({scaled} + 0.5::DOUBLE) AS {small})"
+        f" WHEN {value} < {first} THEN {low} WHEN {value} <= 'inf'::DOUBLE THEN {high} END"
+    )
+
+
+def _stored_number(tree: Tree, stored: Stored) -> str:
+    """As DOUBLE; NaN stays what it is, for whoever has a fate for it."""
+    if isinstance(tree, Field) and tree.kind == "real":
+        return _bare(tree, stored)
+    return _number(tree, stored)
+
+
+def keyed(tree: Tree, kind: str, stored: Stored) -> str:
+    """A group key in its one normal form."""
+    text = spell(tree, stored)
+    if kind == "integer" and not isinstance(tree, Field):
+        return f"CASE WHEN abs({text}) < 1e15 THEN CAST({text} AS BIGINT) END"
+    if kind == "integer":
+        return f"TRY_CAST({text} AS BIGINT)"
+    return text

@@ -1,0 +1,267 @@
+"""Where data comes from: files, DuckDB databases and frames, opened in a DuckDB that can reach nothing else."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from discreet.engines.render import quoted
+from discreet.errors import NotUnderstood
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["Source", "open_frame", "open_path"]
+
+FILES = (".parquet", ".csv")
+CHUNK = 1 << 24  # bytes of a CSV file at a time
+Progress = Callable[[int, int], None]
+DATABASES = (".duckdb", ".db", ".ddb")
+KINDS = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), "integer"),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"), "integer"),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), "real"),
+    "VARCHAR": "text",
+    "BOOLEAN": "boolean",
+}
+SETTINGS = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,
+    "python_scan_all_frames": False,
+    "preserve_insertion_order": False,
+    "temp_directory": "",  # nothing about people is written to disk
+    "disabled_optimizers": "statistics_propagation",  # a file's own statistics must not decide what is clamped
+}
+
+
+class Source:
+    """Tables of one place: how to reach each, and how each stores its columns."""
+
+    def __init__(
+        self,
+        *,
+        places: Mapping[str, str],
+        paths: Iterable[Path] = (),
+        attach: Path | None = None,
+        frames: Mapping[str, pyarrow.Table] | None = None,
+    ) -> None:
+        self._places, self._paths, self._attach = dict(places), [path.resolve() for path in paths], attach
+        self._frames = dict(frames or {})
+        self._content = [f"{name} {_fingerprint(frame)}" for name, frame in self._frames.items()]
+        connection = self.connect()
+        try:
+            self.stored = {table: _described(connection, place) for table, place in self._places.items()}
+        except duckdb.Error:
+            raise NotUnderstood(
+                "this data cannot be read.", instead="give a Parquet, CSV or DuckDB file that DuckDB can open"
+            ) from None
+        finally:
+            connection.close()
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of the tables."""
+        return list(self._places)
+
+    def place(self, table: str) -> str:
+        """What stands after FROM."""
+        return self._places[table]
+
+    def version(self) -> str:
+        """A fingerprint of the data: of files their size and time, of frames their content."""
+        said = list(self._content)
+        for path in self._paths:
+            for each in (path, path.with_name(path.name + ".wal")):
+                try:
+                    state = os.stat(each)
+                    said.append(f"{each.name} {state.st_size} {state.st_mtime_ns} {state.st_ino}")
+                except FileNotFoundError:
+                    pass
+        return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """A DuckDB that reads this data and can do nothing else: no other file, no network, no extension, no setting."""
+        connection = duckdb.connect(":memory:", config=SETTINGS)
+        if self._attach is not None:
+            try:
+                connection.execute(f"ATTACH {_text(str(self._attach))} AS data (READ_ONLY)")
+            except duckdb.Error:
+                connection.close()
+                raise NotUnderstood(
+                    f"{self._attach.name} cannot be opened as a DuckDB database.",
+                    instead="close whoever writes to it, or copy it",
+                ) from None
+        for name, frame in self._frames.items():
+            connection.register("\x01frame", frame)
+            connection.execute(f'CREATE TABLE {quoted(name)} AS SELECT * FROM "\x01frame"')
+            connection.unregister("\x01frame")
+        allowed = ", ".join(_text(str(path)) for path in self._paths)
+        connection.execute(f"SET allowed_paths = [{allowed}]")
+        connection.execute("SET allow_persistent_secrets = false")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        return connection
+
+
+def _described(connection: duckdb.DuckDBPyConnection, place: str) -> dict[str, str]:
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall()
+    return {name: _kind(stored) for name, stored, *_ in rows}
+
+
+def _kind(stored: str) -> str:
+    return "real" if stored.startswith("DECIMAL") else KINDS.get(stored, "other")
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+# ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def open_path(path: Path, tables: Iterable[str] | None, progress: Progress | None = None) -> Source:
+    """A file, a database, or a folder with one file for each table."""
+    names = None if tables is None else list(tables)
+    if not path.exists():
+        raise NotUnderstood(f"there is no {path}.", instead="name a .parquet, .csv or .duckdb file")
+    if path.is_dir():
+        return _folder(path, names, progress)
+    if path.suffix.lower() in DATABASES:
+        return _database(path, names)
+    if path.suffix.lower() not in FILES:
+        raise NotUnderstood(
+            f"{path.name} is of a kind that cannot be read.", instead="name a .parquet, .csv or .duckdb file"
+        )
+    if names is not None and len(names) != 1:
+        raise NotUnderstood(f"{path.name} is one table.", instead="declare one table, or name a folder of files")
+    return _files({names[0] if names else path.stem: path}, progress)
+
+
+def _folder(path: Path, names: list[str] | None, progress: Progress | None) -> Source:
+    files = {each.stem: each for each in sorted(path.iterdir()) if each.suffix.lower() in FILES}
+    for name in names or ():
+        if name not in files:
+            raise NotUnderstood(f"{path.name} has no file for the table {name}.", instead=f"add {name}.parquet")
+    return _files({name: files[name] for name in (names or files)}, progress)
+
+
+def _files(files: Mapping[str, Path], progress: Progress | None) -> Source:
+    frames = {name: _csv(path, progress) for name, path in files.items() if path.suffix.lower() == ".csv"}
+    places = {name: quoted(name) if name in frames else _reader(path) for name, path in files.items()}
+    return Source(places=places, paths=files.values(), frames=frames)
+
+
+def _database(path: Path, names: list[str] | None) -> Source:
+    found = Source(places={}, paths=[path], attach=path).connect()
+    try:
+        there = [row[0] for row in found.execute(
+            "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'data' AND table_schema = 'main'"
+        ).fetchall()]  # fmt: skip
+    finally:
+        found.close()
+    known = {each.lower(): each for each in there}
+    for name in names or ():
+        if name.lower() not in known:
+            raise NotUnderstood(f"{path.name} has no table {name}.", instead=f"it has: {', '.join(there[:20])}")
+    places = {name: f"data.main.{quoted(known[name.lower()])}" for name in (names or there)}
+    return Source(places=places, paths=[path], attach=path)
+
+
+def _reader(path: Path) -> str:
+    return f"read_parquet({_text(str(path.resolve()))})"
+
+
+def _csv(path: Path, progress: Progress | None) -> pyarrow.Table:
+    """A CSV file as text, line by line: no row decides a type, and none can swallow another.
+
+    A record is one line. A line that is not one (a quote that never closes, more or fewer fields than the first line
+    names) is left out.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    size, done = path.stat().st_size, 0
+    with path.open("rb") as file:
+        names = _fields(next(file, b"").removeprefix(b"\xef\xbb\xbf")) or []
+        if not names or len({name.lower() for name in names}) < len(names) or not all(name.strip() for name in names):
+            raise NotUnderstood(
+                f"the first line of {path.name} must name every column once.", instead="write: age,sex,cost"
+            )
+        chunks = []
+        while lines := file.readlines(CHUNK):
+            rows = [row for line in lines if len(row := _fields(line) or []) == len(names)]
+            done += sum(len(line) for line in lines)
+            chunks.append(pa.table([pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+                                   if rows else [pa.array([], pa.string())] * len(names), names=names))  # fmt: skip
+            if progress is not None:
+                progress(done, size)
+    return pa.concat_tables(chunks) if chunks else pa.table([pa.array([], pa.string())] * len(names), names=names)
+
+
+def _fields(line: bytes) -> list[str | None] | list[str] | None:
+    """The fields of one line; an empty one is NULL; None where it is not a record."""
+    text = line.rstrip(b"\r\n").decode("utf-8", "replace")
+    if '"' not in text:
+        return [field or None for field in text.split(",")]
+    try:
+        records = list(csv.reader([text], strict=True))
+    except csv.Error:
+        return None
+    return [field or None for field in records[0]] if len(records) == 1 else None
+
+
+def open_frame(frame: Any, name: str, columns: Iterable[str]) -> Source:
+    """A pandas, polars or Arrow frame. Columns of mixed things are read as text, whatever is in them."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if isinstance(frame, pa.Table):
+        table = frame
+    elif type(frame).__module__.startswith("polars"):
+        table = (frame.collect() if hasattr(frame, "collect") else frame).to_arrow()
+    elif type(frame).__module__.startswith("pandas"):
+        table = _pandas(frame)
+    else:
+        raise NotUnderstood(
+            f"a {type(frame).__name__} is not data that can be opened.",
+            instead="give a path, or a pandas, polars or Arrow frame",
+        )
+    wanted = {each.lower() for each in columns}
+    table = table.select([each for each in table.column_names if each.lower() in wanted])
+    return Source(places={name: quoted(name)}, frames={name: table})
+
+
+def _pandas(frame: Any) -> pyarrow.Table:
+    import pyarrow as pa  # noqa: PLC0415
+
+    arrays, names = [], []
+    for name in frame.columns:
+        column = frame[name]
+        if str(column.dtype) in ("object", "category"):
+            column = column.astype(object)
+            arrays.append(pa.array([None if _missing(each) else str(each) for each in column], pa.string()))
+        else:
+            arrays.append(pa.Array.from_pandas(column))
+        names.append(str(name))
+    return pa.table(arrays, names=names)
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _fingerprint(table: pyarrow.Table) -> str:
+    import pyarrow as pa  # noqa: PLC0415
+
+    digest = hashlib.sha256()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    digest.update(sink.getvalue())
+    return digest.hexdigest()

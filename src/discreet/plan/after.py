@@ -1,0 +1,220 @@
+"""Everything above the aggregation: HAVING, ORDER BY, LIMIT, windows, arithmetic, SELECTs around it.
+
+It runs on released numbers only, in a DuckDB of its own that has no tables, no files and no network. Its SQL is written
+from our own tree, like that for the data.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import NotUnderstood
+from discreet.plan.schema import Kind
+from discreet.plan.split import RELEASED
+from discreet.sql import query as q
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["Rows", "carry", "check", "spell"]
+
+STORED = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN"}
+KINDS = {"BIGINT": "integer", "HUGEINT": "integer", "INTEGER": "integer", "SMALLINT": "integer", "TINYINT": "integer",
+         "UBIGINT": "integer", "DOUBLE": "real", "FLOAT": "real", "VARCHAR": "text", "BOOLEAN": "boolean"}  # fmt: skip
+_own = threading.local()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table: its columns' names, kinds and values."""
+
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    columns: tuple[list[Any], ...]
+
+
+@dataclass(frozen=True)
+class Given:
+    """A column that goes in."""
+
+    name: str
+    kind: Kind
+    values: list[Any]
+
+
+def carry(view: q.Select, given: Sequence[Given], hidden: Sequence[str]) -> Rows:
+    """The view of a released table; `hidden` columns come along, after the others, where rows keep their identity."""
+    text = _select(view, [] if _mixes(view) else list(hidden))
+    return _run(text, given)
+
+
+def check(view: q.Select, given: Sequence[Given]) -> tuple[Kind, ...]:
+    """The kinds of a view's columns, or a refusal where its parts do not fit together; needs no released table."""
+    return _run(_select(view, []), given).kinds[: len(view.items)]
+
+
+def keeps_rows(view: q.Select) -> bool:
+    """Whether every row of a view is one row of the released table."""
+    return not _mixes(view)
+
+
+# ── running ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    """An empty DuckDB of this thread's own. One thread computes, so that sums do not depend on luck."""
+    if not hasattr(_own, "duck"):
+        import duckdb  # noqa: PLC0415
+
+        duck = duckdb.connect(":memory:")
+        for setting in (
+            "threads = 1",
+            "memory_limit = '2GB'",
+            "autoinstall_known_extensions = false",
+            "autoload_known_extensions = false",
+            "python_enable_replacements = false",
+            "enable_external_access = false",
+            "lock_configuration = true",
+        ):
+            duck.execute(f"SET {setting}")
+        _own.duck = duck
+    return _own.duck  # type: ignore[no-any-return]
+
+
+def _run(select: str, given: Sequence[Given]) -> Rows:
+    import duckdb  # noqa: PLC0415
+
+    columns = ", ".join(
+        f"unnest(${n}::{STORED[each.kind]}[]) AS {_quoted(each.name)}" for n, each in enumerate(given, start=1)
+    )
+    try:
+        done = _connection().execute(f"WITH {RELEASED} AS (SELECT {columns}) {select}", [each.values for each in given])
+        found, heads = done.fetchall(), done.description
+    except duckdb.Error:
+        raise NotUnderstood(
+            "what is asked of the answer cannot be computed.",
+            instead="compare and compute with numbers; the README lists the SQL that works",
+        ) from None
+    names = tuple(str(each[0]) for each in heads)
+    kinds: tuple[Any, ...] = tuple(KINDS.get(str(each[1]), "real") for each in heads)
+    columns_out = list(zip(*found, strict=True)) if found else [()] * len(names)
+    values = tuple([_plain(each, kind) for each in column] for column, kind in zip(columns_out, kinds, strict=True))
+    return Rows(names, kinds, values)
+
+
+def _plain(value: Any, kind: Kind) -> Any:
+    return None if value is None else float(value) if kind == "real" else value
+
+
+# ── writing SQL ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _mixes(view: q.Select) -> bool:
+    """Whether rows are merged somewhere above the released table."""
+    merged = bool(view.distinct or view.keys or view.having or any(_aggregate(item.what) for item in view.items))
+    return (isinstance(view.source, q.Select) and (merged or _mixes(view.source))) or view.distinct
+
+
+def _aggregate(what: q.Expression) -> bool:
+    if isinstance(what, q.Aggregate):
+        return True
+    return isinstance(what, q.Call) and any(_aggregate(each) for each in what.arguments)
+
+
+def _select(view: q.Select, hidden: list[str]) -> str:
+    items = [f"{spell(item.what)} AS {_quoted(item.name)}" for item in view.items] + [_quoted(each) for each in hidden]
+    source = f"({_select(view.source, hidden)})" if isinstance(view.source, q.Select) else view.source.name
+    text = f"SELECT {'DISTINCT ' if view.distinct else ''}{', '.join(items)} FROM {source}"
+    text += f" AS {_quoted(view.source.alias or 'inner')}" if isinstance(view.source, q.Select) else ""
+    for word, clause in (
+        ("WHERE", view.where),
+        ("GROUP BY", view.keys),
+        ("HAVING", view.having),
+        ("QUALIFY", view.qualify),
+    ):
+        if isinstance(clause, tuple) and clause:
+            text += f" {word} {', '.join(spell(each) for each in clause)}"
+        elif clause and not isinstance(clause, tuple):
+            text += f" {word} {spell(clause)}"
+    order = [_order(each) for each in view.order] + [_quoted(each) for each in hidden[:1]]
+    text += f" ORDER BY {', '.join(order) or 'ALL'}"
+    text += "" if view.limit is None else f" LIMIT {view.limit}"
+    return text + ("" if view.offset is None else f" OFFSET {view.offset}")
+
+
+def _order(each: q.Order) -> str:
+    return f"{spell(each.by)} {'DESC' if each.descending else 'ASC'} NULLS {'FIRST' if each.nulls_first else 'LAST'}"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _constant(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value) if isinstance(value, int) and abs(value) < 1 << 62 else f"{float(Fraction(value))!r}::DOUBLE"
+
+
+def spell(what: q.Expression) -> str:
+    """One expression in DuckDB's words."""
+    if isinstance(what, q.Name):
+        return _quoted(what.name)
+    if isinstance(what, q.Constant):
+        return _constant(what.value)
+    if isinstance(what, q.Aggregate):
+        inner = "*" if what.argument is None else ("DISTINCT " if what.distinct else "") + spell(what.argument)
+        return f"{what.function}({inner})"
+    if isinstance(what, q.Window):
+        return _window(what)
+    assert isinstance(what, q.Call)
+    arguments = [spell(each) for each in what.arguments]
+    return WORDS[what.function](*arguments) if what.function in WORDS else f"{what.function}({', '.join(arguments)})"
+
+
+def _window(what: q.Window) -> str:
+    over = f"PARTITION BY {', '.join(spell(each) for each in what.partition)}" if what.partition else ""
+    over += f" ORDER BY {', '.join(_order(each) for each in what.order)}" if what.order else ""
+    if what.frame:
+        edges = what.frame[1:]
+        over += " ROWS " + (f"BETWEEN {edges[0]} AND {edges[1]}" if len(edges) == 2 else edges[0])
+    inner = ", ".join(spell(each) for each in what.arguments) or ("*" if what.function == "count" else "")
+    return f"{what.function}({inner}) OVER ({over})"
+
+
+def _case(*arguments: str) -> str:
+    pairs = [arguments[i : i + 2] for i in range(0, len(arguments), 2)]
+    return "CASE " + " ".join(f"WHEN {p[0]} THEN {p[1]}" if len(p) == 2 else f"ELSE {p[0]}" for p in pairs) + " END"
+
+
+def _cast(value: str, kind: str) -> str:
+    return f"TRY_CAST({value} AS {STORED[kind.strip(chr(39))]})"
+
+
+WORDS: dict[str, Any] = {
+    **{
+        sign: (lambda a, b, sign=sign: f"({a} {sign} {b})") for sign in ("+", "-", "*", "=", "<>", "<", "<=", ">", ">=")
+    },
+    **{
+        word: (lambda a, b, word=word: f"({a} {word.upper()} {b})")
+        for word in ("and", "or", "is", "like", "ilike", "||")
+    },
+    "/": lambda a, b: f"({a} / NULLIF({b}, 0))",
+    "%": lambda a, b: f"({a} % NULLIF({b}, 0))",
+    "negative": lambda a: f"(-{a})",
+    "not": lambda a: f"(NOT {a})",
+    "in": lambda a, *values: f"({a} IN ({', '.join(values)}))",
+    "between": lambda a, low, high: f"({a} BETWEEN {low} AND {high})",
+    "case": _case,
+    "cast": _cast,
+    "sqrt": lambda a: f"CASE WHEN {a} >= 0 THEN sqrt({a}) END",
+    "ln": lambda a: f"CASE WHEN {a} > 0 THEN ln({a}) END",
+}

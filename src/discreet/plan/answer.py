@@ -1,0 +1,296 @@
+"""An answer: numbers with their margins, what they cost, and what is left."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.core.exact import Number, probability, show
+from discreet.core.law import narrowest
+from discreet.core.loss import Loss
+from discreet.layout import table
+from discreet.plan.after import Given, Rows, carry, check, keeps_rows
+from discreet.plan.box import Box, enclose, flatten, released_names
+from discreet.plan.compile import Draft
+from discreet.plan.frame import Frame, number_text
+from discreet.plan.plan import Plan, Released
+from discreet.plan.reading import Values
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Answer", "Heard", "kept", "read", "rehearse"]
+
+ROW = "\x01row"  # no question can name it
+
+
+# ── what is kept in the ledger ───────────────────────────────────────────────────────────────────────────────────
+
+
+def kept(released: Released) -> bytes:
+    """A release as bytes, for good."""
+    sums = [[[int(x) for x in part] for part in each] for each in released.sums]
+    keys = [list(key) for key in released.keys]
+    return json.dumps({"is": "released/1", "keys": keys, "sums": sums}, separators=(",", ":")).encode()
+
+
+def read(data: bytes) -> Released:
+    """The release in those bytes."""
+    said = json.loads(data)
+    if said.get("is") != "released/1":
+        raise ValueError("not a release")
+    sums = []
+    for each in said["sums"]:
+        whole = np.empty((len(each), len(said["keys"])), object)
+        for row, part in enumerate(each):
+            whole[row, :] = part
+        sums.append(narrowest(whole))
+    return Released(keys=tuple(tuple(key) for key in said["keys"]), sums=tuple(sums))
+
+
+def rehearse(draft: Draft) -> None:
+    """Refuse what cannot be computed from the answer, before anything is paid."""
+    check(draft.view, _given(draft, [], {}))
+
+
+def _given(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, tuple[Any, list[Any]]]) -> list[Given]:
+    """The released table: one column for each key and each aggregate, and the number of the row."""
+    size = len(keys[0]) if keys else len(next(iter(numbers.values()))[1]) if numbers else 0
+    columns = [Given(ROW, "integer", list(range(size)))]
+    columns += [Given(f"k{n}", key.kind, keys[n] if keys else []) for n, key in enumerate(draft.keys)]
+    for n, reading in enumerate(draft.readings):
+        kind, values = numbers.get(f"a{n}", (reading.kind(draft.measures[reading.measure]), []))
+        columns.append(Given(f"a{n}", kind, values))
+    return columns
+
+
+# ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What came of asking: what it cost this time, what is left, the entry in the ledger, remarks."""
+
+    cost: Loss
+    left: str
+    entry: int
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Answer(Frame):
+    """The numbers, each with a margin. `print(answer)` shows both; `answer["n"]` is a column; iterating gives rows."""
+
+    draft: Draft
+    plan: Plan
+    released: Released
+    shown: Released  # the same, or made consistent
+    confidence: Fraction
+    heard: Heard
+
+    @classmethod
+    def of(cls, draft: Draft, plan: Plan, released: Released, confidence: Fraction, heard: Heard) -> Answer:
+        """The answer to a question from what was released for it."""
+        return cls(_values(draft, plan, released), draft, plan, released, released, confidence, heard)
+
+    @property
+    def cost(self) -> Loss:
+        """What asking cost; nothing, when the same was asked before."""
+        return self.heard.cost
+
+    @property
+    def left(self) -> str:
+        """What was left of the budget afterwards."""
+        return self.heard.left
+
+    def margin(self, confidence: Number | None = None, *, simultaneous: bool = False) -> Frame:
+        """The same table with margins in place of numbers: each number is off by at most so much, with this confidence.
+
+        With simultaneous=True all of them together are. None where no margin is known (windows, sums over groups).
+        """
+        low, high = self._ends(confidence, simultaneous=simultaneous)
+        widths = [
+            None
+            if low[i] is None
+            else [None if v is None else max(h - v, v - l) for v, l, h in zip(values, low[i], high[i], strict=True)]  # noqa: E741
+            for i, values in enumerate(self.data.columns)
+        ]
+        return self._beside(widths)
+
+    def interval(self, confidence: Number | None = None, *, simultaneous: bool = False) -> tuple[Frame, Frame]:
+        """The lower and the upper ends of an interval around each number; for averages they are not symmetric."""
+        low, high = self._ends(confidence, simultaneous=simultaneous)
+        return self._beside(low), self._beside(high)
+
+    def consistent(self) -> Answer:
+        """The same answer without what cannot be: no negative counts, averages within their bounds. Free; biased.
+
+        Because  every sum but a signed one is at least zero, so putting zero for less never moves it away from the
+                 truth; and whatever is read from sums that could be real is itself possible.
+        """
+        sums = []
+        for measure, each in zip(self.plan.measures, self.released.sums, strict=True):
+            signed = measure.parts == ("sum",)
+            least = None if signed and measure.low < 0 else 0
+            most = 0 if signed and measure.high <= 0 else None
+            sums.append(each if least is None and most is None else each.clip(least, most))
+        shown = Released(keys=self.released.keys, sums=tuple(sums))
+        return replace(self, data=_values(self.draft, self.plan, shown), shown=shown)
+
+    def _beside(self, found: list[Any]) -> Frame:
+        """A table of the same shape: keys as they are, and something else for each number, or None where unknown."""
+        columns, kinds = [], []
+        for index, (values, kind) in enumerate(zip(self.data.columns, self.kinds, strict=True)):
+            exact = self._exact(index)
+            columns.append(values if exact else found[index] or [None] * len(values))
+            kinds.append(kind if exact else "real")
+        return Frame(Rows(self.columns, tuple(kinds), tuple(columns)))
+
+    def _exact(self, index: int) -> bool:
+        """Whether a column says nothing about people: keys and constants."""
+        flat = flatten(self.draft.view, self.draft.view.items[index].what)
+        return flat is not None and not released_names(flat)
+
+    def _ends(self, confidence: Number | None, *, simultaneous: bool) -> tuple[list[Any], list[Any]]:
+        """Lower and upper ends for each column, or None where they are not known."""
+        sure = self.confidence if confidence is None else probability(confidence, "confidence")
+        view, nothing = self.draft.view, [None] * len(self.columns)
+        flat = [flatten(view, item.what) for item in view.items]
+        used = [set() if each is None else released_names(each) for each in flat]
+        if not keeps_rows(view) or not any(used):
+            return list(nothing), list(nothing)
+        boxes: dict[int, Box] = {}
+        for index, (what, names) in enumerate(zip(flat, used, strict=True)):
+            if what is None or not names:
+                continue
+            several = len(set().union(*used)) if simultaneous else len(names)
+            share = 1 - (1 - sure) / several
+            cells = len(self.released.keys) if simultaneous else 1
+            each = _each(share, cells)
+            known = {name: self._box(int(name[1:]), each) for name in names} | self._keys()
+            box = enclose(what, known)
+            if box is not None:
+                boxes[index] = box
+        return self._carried(boxes)
+
+    def _box(self, number: int, confidence: Fraction) -> Box:
+        values = self.draft.readings[number].read(self.plan, self.released, confidence)
+        return values.low, values.high
+
+    def _keys(self) -> dict[str, Box]:
+        found = {}
+        for n, key in enumerate(self.draft.keys):
+            if key.kind == "integer" and all(part[n] is not None for part in self.released.keys):
+                exact = np.array([float(part[n]) for part in self.released.keys])  # type: ignore[arg-type]
+                found[f"k{n}"] = (exact, exact)
+        return found
+
+    def _carried(self, boxes: dict[int, Box]) -> tuple[list[Any], list[Any]]:
+        """The ends, filtered and ordered like the rows they belong to."""
+        size, hidden = len(self.released.keys), []
+        for index, box in boxes.items():
+            for side, name in zip(box, (f"\x01low{index}", f"\x01high{index}"), strict=True):
+                hidden.append(Given(name, "real", np.broadcast_to(side, size).astype(float).tolist()))
+        given = _columns(self.draft, self.plan, self.shown)
+        rows = carry(self.draft.view, given + hidden, [ROW, *(each.name for each in hidden)])
+        found: tuple[list[Any], list[Any]] = ([None] * len(self.columns), [None] * len(self.columns))
+        start = len(self.columns) + 1
+        for n, index in enumerate(boxes):
+            for side in (0, 1):
+                found[side][index] = rows.columns[start + 2 * n + side]
+        return found
+
+    # ── showing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _cells(self) -> list[list[str]]:
+        """Each column as text, with its margin."""
+        margins = self.margin()
+        found = []
+        for index, values in enumerate(self.data.columns):
+            if not self._exact(index):
+                found.append([_with_margin(v, m) for v, m in zip(values, margins.data.columns[index], strict=True)])
+            else:
+                found.append([number_text(v) for v in values])
+        return found
+
+    def _remarks(self) -> list[str]:
+        sure = show(100 * self.confidence)
+        known = any(each is not None for each in self._ends(None, simultaneous=False)[0])
+        cost = "nothing: it was asked before" if self.cost == Loss.ZERO else str(self.cost)
+        lines = [f"± holds for each number with {sure} % confidence." if known else ""]
+        lines += [f"Cost: {cost}. Left: {self.left}.", *caps_said(self.draft), *self.heard.remarks]
+        return [line for line in lines if line]
+
+    def __repr__(self) -> str:
+        rows = list(zip(*self._cells(), strict=True))
+        cut = rows if len(rows) <= 60 else [*rows[:40], ["…"] * len(self.columns), *rows[-10:]]
+        right = [n for n, kind in zip(self.columns, self.kinds, strict=True) if kind in ("integer", "real")]
+        return "\n".join([table(self.columns, cut, right=",".join(right)), "", *self._remarks()])
+
+    def _repr_html_(self) -> str:
+        heads = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        cells = list(zip(*self._cells(), strict=True))
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in cells[:1000])
+        notes = "<br>".join(html.escape(line) for line in self._remarks())
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><p><small>{notes}</small></p>"
+
+    def plot(self) -> Figure:
+        """A matplotlib figure of the numbers with their margins; needs discreet[report]."""
+        from discreet.plan.picture import draw  # noqa: PLC0415
+
+        return draw(self)
+
+
+def _each(confidence: Fraction, cells: int) -> Fraction:
+    """The confidence that each of so many independent cells needs, so that all of them have this one."""
+    if cells <= 1:
+        return confidence
+    share = -math.expm1(math.log(float(confidence)) / cells)  # 1 - c^(1/cells)
+    return 1 - Fraction(share * (1 - 1e-9))
+
+
+def _columns(draft: Draft, plan: Plan, released: Released) -> list[Given]:
+    keys = [[key[n] for key in released.keys] for n in range(len(draft.keys))]
+    half = Fraction(1, 2)
+    numbers: dict[str, tuple[Any, list[Any]]] = {}
+    for n, reading in enumerate(draft.readings):
+        values: Values = reading.read(plan, released, half)
+        numbers[f"a{n}"] = (values.kind, values.values)
+    return _given(draft, keys, numbers)
+
+
+def _values(draft: Draft, plan: Plan, released: Released) -> Rows:
+    rows = carry(draft.view, _columns(draft, plan, released), [ROW])
+    size = len(draft.view.items)
+    return Rows(rows.names[:size], rows.kinds[:size], rows.columns[:size])
+
+
+def _with_margin(value: Any, margin: float | None) -> str:
+    if value is None:
+        return "–"
+    if margin is None or not isinstance(value, (int, float)):
+        return number_text(value)
+    if not math.isfinite(margin):
+        return f"{number_text(value)} ± ∞"
+    if isinstance(value, int):
+        return f"{value:,} ± {math.ceil(margin - 1e-9):,}"
+    places = max(0, 1 - math.floor(math.log10(margin))) if margin > 0 else 6
+    return f"{value:,.{min(places, 9)}f} ± {margin:,.{min(places, 9)}f}"
+
+
+def caps_said(draft: Draft) -> list[str]:
+    """What is counted of each person, where that is not everything."""
+    caps, said = draft.caps, []
+    if caps.unit is not None:
+        rows = f"at most {caps.rows} rows" if caps.rows and draft.measures else ""
+        groups = f"at most {caps.groups} groups" if draft.keys else ""
+        limits = " in ".join(each for each in (rows, groups) if each)
+        said.append(f"Of each {caps.unit}, {limits} count; what is beyond is left out." if limits else "")
+    return [each for each in said if each]

@@ -1,0 +1,107 @@
+"""Interval arithmetic on declared bounds: what an expression can be, from what its parts can be.
+
+Given    every column of an expression within its declared bounds.
+Promise  the exact value of the expression lies in the interval; None says nothing.
+Because  each rule encloses the range of its function over the box of its arguments; irrational ends are rounded
+         outwards. A value outside, from a column outside its bounds or from rounding, is clamped by the engine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+from discreet.core.exact import ball, ceiling, floor
+from discreet.plan.expression import Bounds
+
+__all__ = ["absolute", "difference", "exponential", "hull", "logarithm", "negative", "power", "product",
+           "quotient", "remainder", "root", "rounded", "total"]  # fmt: skip
+
+WIDEST = Fraction(1 << 200)
+
+
+def _kept(low: Fraction, high: Fraction) -> Bounds | None:
+    """An interval, or nothing where its ends are beyond reason."""
+    return (low, high) if -WIDEST <= low <= high <= WIDEST else None
+
+
+def total(a: Bounds, b: Bounds) -> Bounds | None:
+    return _kept(a[0] + b[0], a[1] + b[1])
+
+
+def negative(a: Bounds) -> Bounds:
+    return -a[1], -a[0]
+
+
+def difference(a: Bounds, b: Bounds) -> Bounds | None:
+    return total(a, negative(b))
+
+
+def product(a: Bounds, b: Bounds) -> Bounds | None:
+    corners = [x * y for x in a for y in b]
+    return _kept(min(corners), max(corners))
+
+
+def quotient(a: Bounds, b: Bounds) -> Bounds | None:
+    """Nothing where the divisor may be zero: the quotient can be anything near it."""
+    return None if b[0] <= 0 <= b[1] else product(a, (1 / b[1], 1 / b[0]))
+
+
+def remainder(a: Bounds, b: Bounds) -> Bounds | None:
+    """The sign of the dividend, and less than the divisor."""
+    most = max(abs(b[0]), abs(b[1]))
+    return _kept(max(a[0], -most) if a[0] < 0 else Fraction(0), min(a[1], most) if a[1] > 0 else Fraction(0))
+
+
+def absolute(a: Bounds) -> Bounds:
+    ends = sorted((abs(a[0]), abs(a[1])))
+    return (Fraction(0) if a[0] <= 0 <= a[1] else ends[0]), ends[1]
+
+
+def rounded(a: Bounds, step: Fraction = Fraction(1)) -> Bounds:
+    """Floor, ceiling and rounding to a step all stay within the multiples around it."""
+    return math.floor(a[0] / step) * step, math.ceil(a[1] / step) * step
+
+
+def root(a: Bounds) -> Bounds | None:
+    if a[1] < 0:
+        return None
+    low, high = max(a[0], Fraction(0)), a[1]
+    return (Fraction(0) if low == 0 else floor(lambda: ball(low).sqrt())), (
+        Fraction(0) if high == 0 else ceiling(lambda: ball(high).sqrt())
+    )
+
+
+def logarithm(a: Bounds) -> Bounds | None:
+    """Nothing where the argument may be near zero."""
+    return None if a[0] <= 0 else (_log(a[0])[0], _log(a[1])[1])
+
+
+def _log(x: Fraction) -> Bounds:
+    zero = Fraction(0)
+    return (zero, zero) if x == 1 else (floor(lambda: ball(x).log()), ceiling(lambda: ball(x).log()))
+
+
+def exponential(a: Bounds) -> Bounds | None:
+    if a[1] > 100 or a[0] < -100:
+        return None
+    return floor(lambda: ball(a[0]).exp()), ceiling(lambda: ball(a[1]).exp())
+
+
+def power(a: Bounds, exponent: Fraction) -> Bounds | None:
+    """Whole, small powers only."""
+    if exponent.denominator != 1 or not 0 <= exponent <= 16:
+        return None
+    n = int(exponent)
+    corners = [a[0] ** n, a[1] ** n] + ([Fraction(0)] if a[0] <= 0 <= a[1] and n > 0 else [])
+    return _kept(min(corners), max(corners))
+
+
+def hull(parts: Iterable[Bounds | None]) -> Bounds | None:
+    """The smallest interval around several."""
+    each = list(parts)
+    known = [part for part in each if part is not None]
+    if not known or len(known) < len(each):
+        return None
+    return min(part[0] for part in known), max(part[1] for part in known)

@@ -1,0 +1,73 @@
+"""Expressions below the aggregation: typed, bounded, total, and in a form that can be on record.
+
+A `Tree` is what an engine computes for every row: columns, constants, and functions of the allow-list. `Typed` is what
+is known of its value without looking: its kind, an interval that holds it when its columns are within their declared
+bounds, and, where they are few, all values it can take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.core.record import recorded
+from discreet.plan.schema import Kind
+
+__all__ = ["Apply", "Bounds", "Domain", "Field", "Literal", "Tree", "Typed", "Value", "fields"]
+
+Value = bool | int | Fraction | str | None
+Bounds = tuple[Fraction, Fraction]
+Domain = tuple[bool | int | str, ...]
+
+
+@recorded("field/1")
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """A column of the table, as values of its kind."""
+
+    name: str
+    kind: Kind
+
+
+@recorded("value/1")
+@dataclass(frozen=True, kw_only=True)
+class Literal:
+    """A constant of the question."""
+
+    value: Value
+
+
+@recorded("apply/1")
+@dataclass(frozen=True, kw_only=True)
+class Apply:
+    """A function of the allow-list, applied; `kind` is that of its value."""
+
+    function: str
+    arguments: tuple[Tree, ...]
+    kind: Kind
+
+
+Tree = Field | Literal | Apply
+
+
+@dataclass(frozen=True, kw_only=True)
+class Typed:
+    """A tree with what is known of its value; the kind of a bare NULL is None."""
+
+    tree: Tree
+    kind: Kind | None
+    bounds: Bounds | None = None
+    domain: Domain | None = None
+    half: tuple[Fraction | None, Fraction | None] = (None, None)  # where only one side is bounded
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it can be computed with."""
+        return self.kind in ("integer", "real", None)
+
+
+def fields(tree: Tree | None) -> set[str]:
+    """The columns that a tree reads."""
+    if isinstance(tree, Field):
+        return {tree.name}
+    return {name for part in tree.arguments for name in fields(part)} if isinstance(tree, Apply) else set()

@@ -1,0 +1,365 @@
+"""From names to types: each expression of a question gets its kind, its bounds and its domain, or is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan import bounds as box
+from discreet.plan.expression import Apply, Bounds, Domain, Field, Literal, Typed
+from discreet.plan.schema import PROMISE, Column, Kind, Table
+from discreet.sql import query as q
+
+__all__ = ["MOST_KEYS", "typed"]
+
+MOST_KEYS = 100_000  # values that a group key can have, when it is a whole number within bounds
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+WORDS = {"integer": "a whole number", "real": "a number", "text": "text", "boolean": "true or false", None: "NULL"}
+
+
+def typed(what: q.Expression, table: Table, alias: str) -> Typed:
+    """What an expression over the rows of a table is, can be, and reads."""
+    if isinstance(what, q.Constant):
+        return _constant(what)
+    if isinstance(what, q.Name):
+        return _field(what, table, alias)
+    if isinstance(what, q.Call):
+        arguments = [typed(each, table, alias) for each in what.arguments]
+        return RULES[what.function](what, arguments)
+    if isinstance(what, q.Star):
+        raise NotAllowed(
+            "all columns of a person cannot be asked for.", instead="ask for counts and sums", place=what.place
+        )
+    inside = "an aggregate" if isinstance(what, q.Aggregate) else "a window"
+    raise NotUnderstood(
+        f"{inside} stands beside the columns of the answer, not inside a filter, a key or another aggregate.",
+        instead="filter answers with HAVING",
+        place=what.place,
+    )
+
+
+def _constant(what: q.Constant) -> Typed:
+    value = what.value
+    tree = Literal(value=value)
+    if value is None:
+        return Typed(tree=tree, kind=None)
+    if isinstance(value, str):
+        return Typed(tree=tree, kind="text", domain=(value,))
+    if isinstance(value, bool):
+        return Typed(tree=tree, kind="boolean", domain=(value,))
+    number = Fraction(value)
+    if isinstance(value, int):
+        return Typed(tree=tree, kind="integer", bounds=(number, number), domain=(value,))
+    return Typed(tree=tree, kind="real", bounds=(number, number))
+
+
+def _field(what: q.Name, table: Table, alias: str) -> Typed:
+    if what.table is not None and what.table.lower() != alias.lower():
+        raise NotUnderstood(
+            f"there is no table `{what.table}` in this question.",
+            instead=f"write {alias}.{what.name}",
+            place=what.place,
+        )
+    column = table.column(what.name)
+    if column is None or column.kind is None:
+        if table.unit is not None and what.name.lower() == table.unit.lower():
+            raise NotAllowed(
+                f"`{what.name}` names the people, and nothing else is declared about it.",
+                instead=f"count them: COUNT(DISTINCT {what.name})",
+                place=what.place,
+            )
+        names = ", ".join(each.name for each in table.columns[:12])
+        raise NotUnderstood(
+            f"`{what.name}` is not a declared column of {table.name}.",
+            instead=f"declared: {names}" if names else PROMISE.format(name=what.name),
+            place=what.place,
+        )
+    tree = Field(name=column.name, kind=column.kind)
+    return Typed(tree=tree, kind=column.kind, bounds=column.bounds, domain=_domain(column))
+
+
+def _domain(column: Column) -> Domain | None:
+    if column.values is not None:
+        return column.values
+    return _finite(column.kind, column.bounds)
+
+
+def _finite(kind: Kind | None, bounds: Bounds | None) -> Domain | None:
+    """All values of a kind within bounds, where they are few."""
+    if kind == "boolean":
+        return (False, True)
+    if kind != "integer" or bounds is None or bounds[1] - bounds[0] >= MOST_KEYS:
+        return None
+    return tuple(range(-int(-bounds[0] // 1), int(bounds[1] // 1) + 1))
+
+
+# ── rules: what each function makes of its arguments ─────────────────────────────────────────────────────────────
+
+Rule = Callable[[q.Call, list[Typed]], Typed]
+
+
+def _apply(what: q.Call, arguments: list[Typed], kind: Kind, bounds: Bounds | None = None) -> Typed:
+    tree = Apply(function=what.function, arguments=tuple(each.tree for each in arguments), kind=kind)
+    return Typed(tree=tree, kind=kind, bounds=bounds, domain=_finite(kind, bounds))
+
+
+def _need(what: q.Call, arguments: list[Typed], kinds: tuple[Kind | None, ...], said: str) -> None:
+    for written, each in zip(what.arguments, arguments, strict=True):
+        if each.kind is not None and each.kind not in kinds:
+            raise NotUnderstood(
+                f"`{what.function.upper()}` works on {said}, and this is {WORDS[each.kind]}.",
+                instead="compare texts in quotes and numbers without" if each.kind == "text" else "write CASE WHEN …",
+                place=written.place,
+            )
+
+
+def _numbers(what: q.Call, arguments: list[Typed]) -> None:
+    _need(what, arguments, ("integer", "real"), "numbers")
+
+
+def _known(arguments: list[Typed]) -> list[Bounds] | None:
+    found = [each.bounds for each in arguments]
+    return None if None in found else [each for each in found if each is not None]
+
+
+def _same(arguments: list[Typed]) -> Kind:
+    return "integer" if all(each.kind in ("integer", None) for each in arguments) else "real"
+
+
+def _arithmetic(rule: Callable[..., Bounds | None], kind: Kind | None = None) -> Rule:
+    def apply(what: q.Call, arguments: list[Typed]) -> Typed:
+        _numbers(what, arguments)
+        known = _known(arguments)
+        return _apply(what, arguments, kind or _same(arguments), None if known is None else rule(*known))
+
+    return apply
+
+
+def _round(what: q.Call, arguments: list[Typed]) -> Typed:
+    _numbers(what, arguments)
+    digits = _whole(what, arguments, 1, "digits", -15, 15) if len(arguments) > 1 else 0
+    step = Fraction(10) ** -digits
+    bounds = arguments[0].bounds and box.rounded(arguments[0].bounds, step)
+    kind: Kind = "integer" if digits <= 0 or arguments[0].kind == "integer" else "real"
+    return _apply(what, arguments, kind, bounds)
+
+
+def _whole(what: q.Call, arguments: list[Typed], index: int, said: str, low: int, high: int) -> int:
+    """A constant whole number among the arguments."""
+    tree = arguments[index].tree
+    sign, inner = 1, tree
+    if isinstance(tree, Apply) and tree.function == "negative":
+        sign, inner = -1, tree.arguments[0]
+    value = inner.value if isinstance(inner, Literal) else None
+    if type(value) is not int or not low <= sign * value <= high:
+        raise NotUnderstood(
+            f"the {said} of `{what.function.upper()}` are a constant from {low} to {high}.",
+            instead="write the number itself",
+            place=what.arguments[index].place,
+        )
+    return sign * value
+
+
+def _power(what: q.Call, arguments: list[Typed]) -> Typed:
+    _numbers(what, arguments)
+    base, exponent = arguments
+    constant = exponent.bounds is not None and exponent.bounds[0] == exponent.bounds[1]
+    bounds = box.power(base.bounds, exponent.bounds[0]) if constant and base.bounds and exponent.bounds else None
+    whole = bounds is not None and _same(arguments) == "integer"
+    return _apply(what, arguments, "integer" if whole else "real", bounds)
+
+
+def _compare(what: q.Call, arguments: list[Typed]) -> Typed:
+    kinds = {"number" if each.numeric else each.kind for each in arguments if each.kind is not None}
+    if len(kinds) > 1:
+        at = next(i for i, each in enumerate(what.arguments) if isinstance(each, q.Constant) or i == len(arguments) - 1)
+        other = arguments[1 - at if len(arguments) == 2 else 0]
+        raise NotUnderstood(
+            f"{WORDS[other.kind]} is compared with {WORDS[arguments[at].kind]}.",
+            instead="write texts in quotes and numbers without",
+            place=what.arguments[at].place,
+        )
+    return _apply(what, arguments, "boolean")
+
+
+def _between(what: q.Call, arguments: list[Typed]) -> Typed:
+    _compare(what, arguments)
+    value, low, high = arguments
+    both = [
+        Apply(function=sign, arguments=(value.tree, end.tree), kind="boolean")
+        for sign, end in ((">=", low), ("<=", high))
+    ]
+    return Typed(
+        tree=Apply(function="and", arguments=tuple(both), kind="boolean"), kind="boolean", domain=(False, True)
+    )
+
+
+def _in(what: q.Call, arguments: list[Typed]) -> Typed:
+    if len(arguments) > 2001 or not all(isinstance(each, q.Constant) or _signed(each) for each in what.arguments[1:]):
+        raise NotUnderstood(
+            "IN takes at most 2,000 constants.", instead="write IN ('a', 'b')", place=what.arguments[-1].place
+        )
+    return _compare(what, arguments)
+
+
+def _signed(each: q.Expression) -> bool:
+    return isinstance(each, q.Call) and each.function == "negative" and isinstance(each.arguments[0], q.Constant)
+
+
+def _is(what: q.Call, arguments: list[Typed]) -> Typed:
+    right = what.arguments[1]
+    if not isinstance(right, q.Constant) or not (right.value is None or isinstance(right.value, bool)):
+        raise NotUnderstood("IS takes NULL, TRUE or FALSE.", instead="write IS NULL, or =", place=right.place)
+    if right.value is not None:
+        _need(what, arguments, ("boolean",), "true or false")
+    return _apply(what, arguments, "boolean")
+
+
+def _logic(what: q.Call, arguments: list[Typed]) -> Typed:
+    _need(what, arguments, ("boolean",), "conditions")
+    return _apply(what, arguments, "boolean")
+
+
+def _like(what: q.Call, arguments: list[Typed]) -> Typed:
+    _need(what, arguments, ("text",), "text")
+    if not isinstance(what.arguments[1], q.Constant):
+        raise NotUnderstood("LIKE takes a constant pattern.", instead="write LIKE 'a%'", place=what.arguments[1].place)
+    return _apply(what, arguments, "boolean")
+
+
+def _text(what: q.Call, arguments: list[Typed]) -> Typed:
+    _need(what, arguments, ("text",), "text")
+    return _apply(what, arguments, "integer" if what.function == "length" else "text")
+
+
+def _substring(what: q.Call, arguments: list[Typed]) -> Typed:
+    _text(q.Call(function="substring", arguments=what.arguments[:1], place=what.place), arguments[:1])
+    for index in range(1, len(arguments)):
+        _whole(what, arguments, index, "places", 0, 10_000)
+    return _apply(what, arguments, "text")
+
+
+def _unified(
+    what: q.Call, values: list[Typed], places: list[q.Expression]
+) -> tuple[Kind, Bounds | None, Domain | None]:
+    """The kind that several branches share, an interval around them all, and all their values."""
+    real = [each for each in values if each.kind is not None]
+    kinds = {each.kind for each in real}
+    if kinds <= {"integer", "real"}:
+        kind: Kind = "real" if "real" in kinds else "integer"
+    elif len(kinds) == 1:
+        kind = next(each for each in kinds if each is not None)
+    else:
+        raise NotUnderstood(
+            f"`{what.function.upper()}` mixes {' and '.join(sorted(WORDS[each] for each in kinds))}.",
+            instead="let all branches be of one kind",
+            place=places[-1].place,
+        )
+    domain: Domain | None = None
+    if real and kind != "real" and all(each.domain is not None for each in real):
+        domain = tuple(dict.fromkeys(value for each in real for value in each.domain or ()))
+    return kind, box.hull(each.bounds for each in real), domain
+
+
+def _branches(what: q.Call, arguments: list[Typed], values: list[int]) -> Typed:
+    kind, bounds, domain = _unified(what, [arguments[i] for i in values], [what.arguments[i] for i in values])
+    found = _apply(what, arguments, kind, bounds)
+    return Typed(tree=found.tree, kind=kind, bounds=bounds, domain=domain or found.domain)
+
+
+def _case(what: q.Call, arguments: list[Typed]) -> Typed:
+    if len(arguments) < 2:
+        raise NotUnderstood("this CASE has no branch.", instead="CASE WHEN … THEN … ELSE … END", place=what.place)
+    last = len(arguments) - 1
+    conditions = [i for i in range(0, len(arguments), 2) if not (i == last and len(arguments) % 2)]
+    for i in conditions:
+        if arguments[i].kind not in ("boolean", None):
+            raise NotUnderstood(
+                "WHEN takes a condition.", instead="for example WHEN age > 65", place=what.arguments[i].place
+            )
+    return _branches(what, arguments, [i for i in range(len(arguments)) if i not in conditions])
+
+
+def _coalesce(what: q.Call, arguments: list[Typed]) -> Typed:
+    return _branches(what, arguments, list(range(len(arguments))))
+
+
+def _nullif(what: q.Call, arguments: list[Typed]) -> Typed:
+    _compare(what, arguments)
+    first = arguments[0]
+    found = _apply(what, arguments, first.kind or "integer", first.bounds)
+    return Typed(tree=found.tree, kind=found.kind, bounds=first.bounds, domain=first.domain)
+
+
+def _extreme(what: q.Call, arguments: list[Typed]) -> Typed:
+    """LEAST and GREATEST pass over NULLs, so any argument may be the only one; a constant never is NULL."""
+    _numbers(what, arguments)
+    kind, bounds = _same(arguments), box.hull(each.bounds for each in arguments if each.kind is not None)
+    if bounds is not None:
+        return _apply(what, arguments, kind, bounds)
+    least = what.function == "least"
+    ends = [each.bounds[0] for each in arguments if isinstance(each.tree, Literal) and each.bounds]
+    if not ends:
+        return _apply(what, arguments, kind)
+    end = min(ends) if least else max(ends)
+    others = [each for each in arguments if not isinstance(each.tree, Literal)]
+    far = [each.half[0 if least else 1] if each.bounds is None else each.bounds[0 if least else 1] for each in others]
+    known = [each for each in far if each is not None]
+    if len(known) == len(others):
+        reach = min(*known, end) if least else max(*known, end)
+        return _apply(what, arguments, kind, (reach, end) if least else (end, reach))
+    found = _apply(what, arguments, kind)
+    return Typed(tree=found.tree, kind=kind, half=(None, end) if least else (end, None))
+
+
+def _cast(what: q.Call, arguments: list[Typed]) -> Typed:
+    inner, target = arguments[0], what.arguments[1]
+    kind = target.value if isinstance(target, q.Constant) else None
+    bounds = inner.bounds if kind in ("integer", "real") else None
+    if kind == "integer" and bounds is not None:
+        bounds = box.rounded(bounds)
+    if inner.kind == "boolean" and kind in ("integer", "real"):
+        bounds = (Fraction(0), Fraction(1))
+    return _apply(what, arguments[:1], kind, bounds)  # type: ignore[arg-type]
+
+
+RULES: dict[str, Rule] = {
+    "+": _arithmetic(box.total),
+    "-": _arithmetic(box.difference),
+    "*": _arithmetic(box.product),
+    "/": _arithmetic(box.quotient, "real"),
+    "%": _arithmetic(box.remainder),
+    "negative": _arithmetic(box.negative),
+    "abs": _arithmetic(box.absolute),
+    "sign": _arithmetic(lambda a: (Fraction(-1), Fraction(1)), "integer"),
+    "floor": _arithmetic(box.rounded, "integer"),
+    "ceil": _arithmetic(box.rounded, "integer"),
+    "round": _round,
+    "sqrt": _arithmetic(box.root, "real"),
+    "ln": _arithmetic(box.logarithm, "real"),
+    "exp": _arithmetic(box.exponential, "real"),
+    "power": _power,
+    "least": _extreme,
+    "greatest": _extreme,
+    **dict.fromkeys(COMPARISONS, _compare),
+    "and": _logic,
+    "or": _logic,
+    "not": _logic,
+    "is": _is,
+    "in": _in,
+    "between": _between,
+    "like": _like,
+    "ilike": _like,
+    "case": _case,
+    "coalesce": _coalesce,
+    "nullif": _nullif,
+    "lower": _text,
+    "upper": _text,
+    "trim": _text,
+    "length": _text,
+    "concat": _text,
+    "||": _text,
+    "substring": _substring,
+    "cast": _cast,
+}

@@ -1,0 +1,43 @@
+"""Margins that depend on the data: whether an answer is exact enough, and what a better one would cost."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from discreet.plan.answer import Answer
+from discreet.plan.price import Want
+
+__all__ = ["enough", "next_cost"]
+
+ROOM = Fraction(21, 20)  # a little more than it seems to take, so that once is mostly enough
+MOST, LEAST = 16, Fraction(3, 2)  # how much more the next answer costs
+
+
+def enough(answer: Answer, wanted: Want) -> bool:
+    """Whether every number is within the margin asked for."""
+    return _worst(answer, wanted) <= 1
+
+
+def next_cost(answer: Answer, cost: Fraction, wanted: Want) -> Fraction:
+    """What a better answer should cost: margins shrink in proportion to ε. To three digits, upwards."""
+    worst = _worst(answer, wanted)
+    factor = Fraction(MOST) if not math.isfinite(worst) else min(Fraction(MOST), max(LEAST, ROOM * Fraction(worst)))
+    cost = cost * factor
+    digits = 3 - len(str(int(cost))) if cost >= 1 else 2 - math.floor(math.log10(cost))
+    return Fraction(math.ceil(cost * Fraction(10) ** digits)) / Fraction(10) ** digits
+
+
+def _worst(answer: Answer, wanted: Want) -> float:
+    """The largest margin, in terms of the one asked for."""
+    assert wanted.within is not None
+    margins, worst = answer.margin(wanted.confidence), 0.0
+    for index, kind in enumerate(answer.kinds):
+        if kind not in ("integer", "real") or margins.data.columns[index] == answer.data.columns[index]:
+            continue
+        for value, margin in zip(answer.data.columns[index], margins.data.columns[index], strict=True):
+            if value is None or margin is None:
+                return math.inf
+            allowed = float(wanted.within) * (abs(value) if wanted.relative else 1)
+            worst = max(worst, margin / allowed if allowed else math.inf)
+    return worst

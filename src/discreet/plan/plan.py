@@ -1,0 +1,183 @@
+"""A plan: everything that will be computed from people for one question, as a mechanism on databases.
+
+Its record is what the ledger keeps and what the engine runs: which table, which rows, whose contribution is cut off
+where, which groups, which sums, which noise. The reach of every sum is derived from these fields, never stored beside
+them, so the price cannot drift from the goods.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from discreet.core.coins import SYSTEM, Coins
+from discreet.core.law import Integers, Law
+from discreet.core.loss import Loss
+from discreet.core.mechanism import Mechanism
+from discreet.core.once import once
+from discreet.core.reach import Neighbours, neighbourhood
+from discreet.core.record import recorded, write
+from discreet.errors import NotUnderstood
+from discreet.mechanisms.noise import Noise
+from discreet.mechanisms.threshold import GaussianThreshold, Threshold
+from discreet.plan.expression import Tree, Value
+from discreet.plan.measure import Caps, Measure
+from discreet.plan.schema import Kind
+
+__all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Released"]
+
+MOST_CELLS = 1_000_000  # groups of declared keys
+
+
+class Exact(NamedTuple):
+    """What an engine returns: for private keys, which there are and how many units share each; and all sums."""
+
+    keys: tuple[tuple[Value, ...], ...]
+    units: Integers
+    sums: tuple[Integers, ...]  # for each measure its parts, by group
+
+
+class Released(NamedTuple):
+    """What is published: the keys, and for each measure its noisy parts, by group."""
+
+    keys: tuple[tuple[Value, ...], ...]
+    sums: tuple[Integers, ...]
+
+
+@recorded("key/1")
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """What rows are grouped by. Its values are declared (listed, or whole numbers of a span), or private."""
+
+    tree: Tree
+    kind: Kind
+    values: tuple[Value, ...] | None = None
+    span: tuple[int, int] | None = None
+
+    @property
+    def declared(self) -> bool:
+        """Whether all its values are known without looking."""
+        return self.values is not None or self.span is not None
+
+    @once
+    def domain(self) -> tuple[Value, ...]:
+        """All its values, in order."""
+        return (
+            self.values
+            if self.values is not None
+            else tuple(range(self.span[0], self.span[1] + 1) if self.span else ())
+        )
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return self.span[1] - self.span[0] + 1 if self.span else len(self.values or ())
+
+
+@dataclass(frozen=True)
+class PlanError:
+    """How wrong the sums of a plan can be."""
+
+    plan: Plan
+
+    def __getitem__(self, index: int) -> Any:
+        return self.plan.noises[index].error
+
+    def __len__(self) -> int:
+        return len(self.plan.noises)
+
+    def describe(self) -> str:
+        parts = [piece.error.describe() for piece in self.plan.pieces]
+        return " ".join(dict.fromkeys(parts))
+
+
+@recorded("plan/1")
+@dataclass(frozen=True, kw_only=True)
+class Plan(Mechanism):
+    """Sums over groups of people, with noise."""
+
+    table: str
+    caps: Caps
+    where: Tree | None
+    keys: tuple[Key, ...]
+    measures: tuple[Measure, ...]
+    laws: tuple[Law, ...]  # of the noise on each measure
+    naming: Threshold | GaussianThreshold | None  # which private keys may be told
+    neighbours: Neighbours = "add-remove"
+    unit: str = "person"
+
+    def __post_init__(self) -> None:
+        neighbourhood(self.neighbours)
+        private = any(not key.declared for key in self.keys)
+        fits = self.naming is None or (
+            self.naming.keys == self.caps.most_groups and self.naming.neighbours == self.neighbours
+        )
+        if (
+            len(self.laws) != len(self.measures)
+            or not (self.measures or self.naming)
+            or private != (self.naming is not None)
+            or not fits
+            or self.cells > MOST_CELLS
+        ):
+            raise NotUnderstood("this is not a plan.", instead="ask in SQL")
+
+    @property
+    def cells(self) -> int:
+        """How many groups are released, where that is known."""
+        return 1 if self.naming is not None else math.prod(key.size for key in self.keys)
+
+    @once
+    def groups(self) -> tuple[tuple[Value, ...], ...]:
+        """The declared groups: all of them, in a fixed order; one, for a question without groups."""
+        return tuple(product(*(key.domain for key in self.keys)))
+
+    @once
+    def noises(self) -> tuple[Noise, ...]:
+        """The noise on each measure, with the reach that its caps and bounds give it."""
+        grouped = bool(self.keys)
+        return tuple(
+            Noise(law=law, reach=measure.reach(self.caps, self.neighbours, self.unit, grouped=grouped))
+            for measure, law in zip(self.measures, self.laws, strict=True)
+        )
+
+    def release(self, exact: Exact, coins: Coins = SYSTEM) -> Released:
+        """Name the groups that may be named, and add noise to their sums.
+
+        Private keys are released in an order of their own, which depends on the named keys only.
+        """
+        keys, sums = self.groups, exact.sums
+        if self.naming is not None:
+            named = np.flatnonzero(self.naming.release(exact.units, coins))
+            ranked = sorted(named.tolist(), key=lambda index: _rank(exact.keys[index]))
+            keys, sums = tuple(exact.keys[index] for index in ranked), tuple(each[:, ranked] for each in exact.sums)
+        noisy = tuple(noise.release(each, coins) for noise, each in zip(self.noises, sums, strict=True))
+        return Released(keys=keys, sums=noisy)
+
+    @once
+    def loss(self) -> Loss:
+        """Because  all parts read the same people: losses add. Sums of private groups are released after the keys."""
+        return sum((piece.loss for piece in self.pieces), start=Loss.ZERO)
+
+    @property
+    def error(self) -> PlanError:
+        return PlanError(self)
+
+    @property
+    def pieces(self) -> Sequence[Mechanism]:
+        return (*self.noises, *(() if self.naming is None else (self.naming,)))
+
+    @once
+    def key(self) -> str:
+        """The name of the question: equal for equal plans."""
+        return "plan " + hashlib.sha256(write(self).encode()).hexdigest()
+
+
+def _rank(key: tuple[Value, ...]) -> list[tuple[int, Any]]:
+    """Numbers by size, then texts by letters, NULL last."""
+    return [(2, 0) if part is None else (1, part) if isinstance(part, str) else (0, part) for part in key]

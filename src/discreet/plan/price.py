@@ -1,0 +1,203 @@
+"""From a draft to a plan: which noise, how much on each measure, at what cost.
+
+A question is bought for an ε, or for a margin. An ε buys Laplace noise of that ε in all, or Gaussian noise of the ρ that
+the ε buys under the budget's δ; whichever predicts less error is taken. Both are decided by the question and the
+catalogue alone, so the same question always makes the same plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from discreet.core.conversion import zcdp_of
+from discreet.core.exact import Number, number, price, probability, show
+from discreet.core.gaussian import DiscreteGaussian
+from discreet.core.laplace import DiscreteLaplace
+from discreet.core.law import Law
+from discreet.core.loss import Budget
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.mechanisms.threshold import GaussianThreshold, Threshold
+from discreet.plan.compile import Draft
+from discreet.plan.plan import Plan
+
+__all__ = ["Want", "least_cost", "plan_for", "want"]
+
+DIGITS = 3  # of an ε that was looked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Want:
+    """What an answer may cost, or how exact it must be: one of ε and a margin, which may be relative."""
+
+    epsilon: Fraction | None
+    within: Fraction | None
+    relative: bool
+    confidence: Fraction
+    delta: Fraction | None
+
+
+def want(
+    *, epsilon: Number | None, within: Number | None, confidence: Number, delta: Number | None, default: Fraction | None
+) -> Want:
+    """What a user asked for, read and checked."""
+    sure = probability(confidence, "confidence")
+    keys = None if delta is None else probability(delta, "delta")
+    if within is None:
+        if epsilon is None and default is None:
+            raise NotUnderstood(
+                "say what the answer may cost, or how exact it must be.",
+                instead='epsilon="0.1", or within=25 for ±25 at 95 %, or within="2%"',
+            )
+        cost = price(default if epsilon is None else epsilon, "epsilon")
+        return Want(epsilon=cost, within=None, relative=False, confidence=sure, delta=keys)
+    relative = isinstance(within, str) and within.strip().endswith("%")
+    margin = number(within.strip().removesuffix("%") if isinstance(within, str) else within, "within")
+    if margin <= 0:
+        raise NotUnderstood("a margin is greater than zero.", instead='within=25, or within="2%"')
+    most = None if epsilon is None else price(epsilon, "epsilon")
+    return Want(
+        epsilon=most, within=margin / 100 if relative else margin, relative=relative, confidence=sure, delta=keys
+    )
+
+
+# ── an ε ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@lru_cache(maxsize=512)
+def plan_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> Plan:
+    """The plan of least predicted error that this ε buys."""
+    plans = [_laplace(draft, epsilon, delta)]
+    if (rho := _rho(draft.catalogue.budget, epsilon)) > 0:
+        plans.append(_gaussian(draft, epsilon, rho, delta))
+    return min(plans, key=lambda plan: _error(plan, draft))
+
+
+def _rho(budget: Budget, epsilon: Fraction) -> Fraction:
+    """What an ε buys of zCDP under the budget's δ; all of the budget's for all of its ε."""
+    if budget.delta is None or budget.events is None or budget.delta == budget.events:
+        return Fraction(0)
+    return budget.rho if epsilon == budget.epsilon else zcdp_of(epsilon, budget.delta - budget.events)
+
+
+def _error(plan: Plan, draft: Draft) -> float:
+    """The predicted error: squared, in people, added up over the aggregates; of keys alone, how many must share one."""
+    if not plan.measures:
+        assert plan.naming is not None
+        return float(plan.naming.error.halfway)
+    served = _served(draft)
+    people = [noise.error.variance / float(noise.reach.l1) ** 2 for noise in plan.noises]
+    return sum(n * each for n, each in zip(served, people, strict=True))
+
+
+def _served(draft: Draft) -> list[int]:
+    """How many aggregates read each measure."""
+    return [sum(reading.measure == index for reading in draft.readings) for index in range(len(draft.measures))]
+
+
+def _shares(draft: Draft, power: float) -> list[Fraction]:
+    """How a cost is divided over the measures, and the keys where they are private, for the least error in all.
+
+    Because  n aggregates that read noise bought for a cost c err by n/c² (Laplace) or n/c (Gaussian) in squares; under a
+             fixed sum of costs the total is least when c is proportional to the cube root, or the square root, of n.
+    """
+    served = _served(draft) + ([1] if draft.private else [])
+    weights = [Fraction(n**power).limit_denominator(1000) for n in served]
+    return [each / sum(weights) for each in weights]
+
+
+def _laplace(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Plan:
+    shares = [epsilon * each for each in _shares(draft, 1 / 3)]
+    laws = [DiscreteLaplace(reach / share) for reach, share in zip(_reaches(draft, 1), shares, strict=False)]
+    naming = None
+    if draft.private:
+        naming = Threshold(
+            epsilon=shares[-1],
+            delta=_events(draft, epsilon, delta),
+            keys=draft.caps.most_groups,
+            neighbours=draft.catalogue.neighbours,
+        )
+    return _plan(draft, laws, naming)
+
+
+def _gaussian(draft: Draft, epsilon: Fraction, rho: Fraction, delta: Fraction | None) -> Plan:
+    shares = [rho * each for each in _shares(draft, 1 / 2)]
+    laws = [DiscreteGaussian(reach / (2 * share)) for reach, share in zip(_reaches(draft, 2), shares, strict=False)]
+    naming = None
+    if draft.private:
+        naming = GaussianThreshold(
+            rho=shares[-1],
+            delta=_events(draft, epsilon, delta),
+            keys=draft.caps.most_groups,
+            neighbours=draft.catalogue.neighbours,
+        )
+    return _plan(draft, laws, naming)
+
+
+def _reaches(draft: Draft, norm: int) -> list[Fraction]:
+    neighbours, unit = draft.catalogue.neighbours, draft.catalogue.unit
+    found = [each.reach(draft.caps, neighbours, unit, grouped=bool(draft.keys)) for each in draft.measures]
+    return [each.l1 if norm == 1 else each.l2_squared for each in found]
+
+
+def _plan(draft: Draft, laws: list[Law] | list[DiscreteLaplace] | list[DiscreteGaussian], naming: object) -> Plan:
+    return Plan(
+        table=draft.table.name,
+        caps=draft.caps,
+        where=None if draft.where is None else draft.where.tree,
+        keys=draft.keys,
+        measures=draft.measures,
+        laws=tuple(laws),
+        naming=naming,  # type: ignore[arg-type]
+        neighbours=draft.catalogue.neighbours,
+        unit=draft.catalogue.unit,
+    )
+
+
+def _events(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Fraction:
+    """The δ that naming private keys may cost: as asked, or the same share of the budget's as of its ε."""
+    budget = draft.catalogue.budget
+    if not budget.events:
+        name = next(name for key, name in zip(draft.keys, draft.names, strict=True) if not key.declared)
+        raise NotAllowed(
+            f"the values of `{name}` are not declared, so naming them needs a δ, and this budget has none.",
+            instead=f'declare them: {name} = {{ values = ["a", "b"] }}, or give the budget a delta',
+            place=draft.view.place,
+        )
+    return delta or budget.events * min(epsilon / budget.epsilon, Fraction(1))
+
+
+# ── a margin ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def least_cost(draft: Draft, wanted: Want) -> Fraction:
+    """The least ε, to some digits, for which every number of the answer is within the margin."""
+    assert wanted.within is not None
+    margin = wanted.within
+
+    def enough(epsilon: Fraction) -> bool:
+        plan = plan_for(draft, epsilon, wanted.delta)
+        margins = [reading.margin(plan, wanted.confidence) for reading in draft.readings]
+        return all(each is not None and each <= margin for each in margins)
+
+    return search(enough, wanted.within)
+
+
+def search(enough: Callable[[Fraction], bool], margin: Fraction) -> Fraction:
+    """The least number with few digits for which a property holds, that holds for all larger ones."""
+    most, exponent = Fraction(10) ** 6, 0
+    if not enough(most):
+        raise NotAllowed(
+            f"no cost makes it as exact as ±{show(margin)}.", instead="ask for a wider margin, or by epsilon"
+        )
+    epsilon = most
+    while enough(epsilon / 10) and exponent > -30:
+        epsilon, exponent = epsilon / 10, exponent - 1
+    unit = epsilon / 10**DIGITS
+    low, high = 10 ** (DIGITS - 1) - 1, 10**DIGITS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(unit * middle) else (middle, high)
+    return unit * high

@@ -1,0 +1,1 @@
+"""Analysts' SQL, read into our own frozen tree. Sees no data."""

@@ -1,0 +1,399 @@
+"""From text to `Select`: sqlglot reads, an allow-list decides, and everything else is refused with its place.
+
+sqlglot (the field's SQL parser in Python) knows far more SQL than can be answered privately. Of its tree only the nodes
+below are taken over, each with exactly the parts named here; a part that is not named is refused, so that nothing a
+newer sqlglot learns to read slips through.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+
+from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
+from discreet.sql import query as q
+from discreet.sql.words import AGGREGATES, CALLS, FLAGS, TYPES, WINDOWS
+
+__all__ = ["LONGEST", "parse"]
+
+LONGEST = 20_000  # characters of a question
+DEEPEST = 60  # levels of nesting
+DIGITS = 60  # of a number
+EXAMPLE = "for example: SELECT COUNT(*) FROM visits"
+Sources = Mapping[str, q.Select]
+
+
+def parse(text: str) -> q.Select:
+    """The question in a text: one SELECT, of which every part is on the allow-list."""
+    if not isinstance(text, str) or not text.strip():
+        raise NotUnderstood("a question is one SELECT statement.", instead=EXAMPLE)
+    if len(text) > LONGEST:
+        raise NotUnderstood(f"a question has at most {LONGEST} characters.", instead="ask in several parts")
+    try:
+        statements = [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
+    except ParseError as problem:
+        raise NotUnderstood("this is not SQL that can be read.", instead=EXAMPLE, place=_spot(text, problem)) from None
+    except (SqlglotError, RecursionError, Exception):  # whatever a parser does on nonsense
+        raise NotUnderstood("this is not SQL that can be read.", instead=EXAMPLE) from None
+    if len(statements) != 1:
+        raise NotUnderstood("one statement for each question.", instead="leave out what follows the first `;`")
+    reader = _Reader(text)
+    tree = statements[0]
+    while isinstance(tree, exp.Subquery) and not tree.args.get("alias"):
+        reader.only(tree, "this")
+        tree = tree.this
+    return reader.select(tree, {}, None, 0)
+
+
+def _spot(text: str, problem: ParseError) -> Place | None:
+    for error in problem.errors:
+        line, column, word = error.get("line"), error.get("col"), error.get("highlight") or " "
+        if isinstance(line, int) and isinstance(column, int):
+            start = sum(len(each) + 1 for each in text.split("\n")[: line - 1]) + column - len(word)
+            if 0 <= start <= len(text):
+                return Place(text, start, start + len(word))
+    return None
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    # ── places and refusals ──────────────────────────────────────────────────────────────────────────────────
+
+    def place(self, node: Any) -> Place:
+        """From the first to the last character of a node, as far as its parts know theirs."""
+        known = [each.meta for each in node.walk() if "start" in each.meta] if isinstance(node, exp.Expression) else []
+        if not known:
+            return Place(self.text, 0, len(self.text))
+        start, end = min(meta["start"] for meta in known), max(meta["end"] for meta in known) + 1
+        if isinstance(node, exp.Func) and "start" not in node.meta:  # not every function knows where it begins
+            called = re.search(r"\w+\s*\(\s*(DISTINCT\s+)?$", self.text[:start], re.IGNORECASE)
+            start = called.start() if called else start
+        opened = self.text.count("(", start, end) - self.text.count(")", start, end)
+        while opened > 0 and (close := self.text.find(")", end)) >= 0 and not self.text[end:close].strip():
+            opened, end = opened - 1, close + 1
+        return Place(self.text, start, end)
+
+    def refuse(self, node: Any, reason: str, instead: str, kind: type[Refusal] = NotAllowed) -> Refusal:
+        return kind(reason, instead=instead, place=self.place(node))
+
+    def only(self, node: exp.Expression, *parts: str) -> None:
+        """A node with any other part than these means more than we know of."""
+        for name, part in node.args.items():
+            if name not in parts and name not in FLAGS and part not in (None, False, [], ()):
+                raise self.refuse(
+                    part if isinstance(part, exp.Expression) else node,
+                    f"`{name.strip('_').replace('_', ' ').upper()}` cannot be asked here.",
+                    "leave it out; the README lists the SQL that works",
+                )
+
+    # ── SELECT ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def select(self, node: Any, known: Sources, alias: str | None, depth: int) -> q.Select:
+        if not isinstance(node, exp.Select):
+            raise self.refuse(node, "a question is one SELECT statement.", EXAMPLE)
+        if depth > 8:
+            raise self.refuse(node, "this is nested too deeply.", "ask in fewer layers")
+        self.only(
+            node,
+            *("with_", "expressions", "distinct", "from_", "where", "group", "having"),
+            *("qualify", "order", "limit", "offset", "joins"),
+        )
+        known = self._with(node.args.get("with_"), known, depth)
+        if joins := node.args.get("joins"):
+            raise self.refuse(
+                joins[0], "a question is about one table.", "ask of one table; joins are not answered yet"
+            )
+        source = self._source(node, known, depth)
+        items = tuple(self._item(each) for each in node.expressions)
+        if not items:
+            raise self.refuse(node, "this SELECT asks for nothing.", EXAMPLE, NotUnderstood)
+        distinct = node.args.get("distinct")
+        if distinct:
+            self.only(distinct)
+        return q.Select(
+            items=items,
+            source=source,
+            alias=alias,
+            where=self._clause(node, "where"),
+            keys=self._keys(node, items),
+            having=self._clause(node, "having"),
+            qualify=self._clause(node, "qualify"),
+            order=self._order(node.args.get("order")),
+            limit=self._count(node, "limit"),
+            offset=self._count(node, "offset"),
+            distinct=bool(distinct),
+            place=self.place(node),
+        )
+
+    def _with(self, node: Any, known: Sources, depth: int) -> Sources:
+        """What the names after WITH stand for: each sees those before it, and, under its own name, the table."""
+        if node is None:
+            return known
+        self.only(node, "expressions")
+        named = dict(known)
+        for each in node.expressions:
+            self.only(each, "this", "alias")
+            self.only(each.args["alias"], "this")
+            name = each.alias
+            named[name.lower()] = self.select(each.this, dict(named), name, depth + 1)
+        return named
+
+    def _source(self, node: exp.Select, known: Sources, depth: int) -> q.Source | q.Select:
+        if node.args.get("from_") is None:
+            raise self.refuse(node, "a question is about a table.", EXAMPLE)
+        origin = node.args["from_"].this
+        alias = origin.args.get("alias")
+        if alias is not None:
+            self.only(alias, "this")
+        if isinstance(origin, exp.Subquery):
+            self.only(origin, "this", "alias")
+            return self.select(origin.this, known, origin.alias or None, depth + 1)
+        if not isinstance(origin, exp.Table) or not isinstance(origin.this, exp.Identifier):
+            raise self.refuse(origin, "a question is about a table of the catalogue.", EXAMPLE)
+        self.only(origin, "this", "alias")
+        if origin.name.lower() in known:
+            found = known[origin.name.lower()]
+            return q.Select(**{**vars(found), "alias": origin.alias or origin.name})
+        return q.Source(name=origin.name, alias=origin.alias or origin.name, place=self.place(origin.this))
+
+    def _item(self, node: Any) -> q.Item:
+        name = ""
+        whole = node
+        if isinstance(node, exp.Alias):
+            self.only(node, "this", "alias")
+            name, node = node.alias, node.this
+        what = self.expression(node)
+        if not name:
+            name = what.name if isinstance(what, q.Name) else node.sql("duckdb")
+        if not name.isprintable():
+            raise self.refuse(whole, "a name is made of letters that can be printed.", "write AS n", NotUnderstood)
+        if len(name) > 200:
+            name = name[:199] + "…"
+        return q.Item(what=what, name=name, place=self.place(whole))
+
+    def _clause(self, node: exp.Select, name: str) -> q.Expression | None:
+        clause = node.args.get(name)
+        return None if clause is None else self.expression(clause.this)
+
+    def _keys(self, node: exp.Select, items: tuple[q.Item, ...]) -> tuple[q.Expression, ...]:
+        group = node.args.get("group")
+        if group is None:
+            return ()
+        self.only(group, "expressions", "all")
+        if group.args.get("all"):
+            return tuple(item.what for item in items if not _aggregates(item.what))
+        return tuple(self._by(each, items) for each in group.expressions)
+
+    def _by(self, node: Any, items: tuple[q.Item, ...]) -> q.Expression:
+        """An expression, or the column of the answer that a number stands for."""
+        if isinstance(node, exp.Literal) and not node.is_string:
+            position = int(node.this) if node.this.isdecimal() and len(node.this) < 5 else 0
+            if not 1 <= position <= len(items):
+                raise self.refuse(node, f"there are {len(items)} columns.", "write a column's name", NotUnderstood)
+            return items[position - 1].what
+        return self.expression(node)
+
+    def _order(self, node: Any) -> tuple[q.Order, ...]:
+        if node is None:
+            return ()
+        self.only(node, "expressions")
+        found = []
+        for each in node.expressions:
+            if not isinstance(each, exp.Ordered):
+                raise self.refuse(each, "this order cannot be read.", "write ORDER BY a column", NotUnderstood)
+            self.only(each, "this", "desc", "nulls_first")
+            found.append(
+                q.Order(
+                    by=self.expression(each.this),
+                    descending=bool(each.args.get("desc")),
+                    nulls_first=bool(each.args.get("nulls_first")),
+                )
+            )
+        return tuple(found)
+
+    def _count(self, node: exp.Select, name: str) -> int | None:
+        clause = node.args.get(name)
+        if clause is None:
+            return None
+        count = clause.args.get("expression")
+        self.only(clause, "expression")
+        if not isinstance(count, exp.Literal) or count.is_string or not count.this.isdecimal() or len(count.this) > 9:
+            raise self.refuse(
+                clause, f"{name.upper()} takes a whole number.", f"write {name.upper()} 10", NotUnderstood
+            )
+        return int(count.this)
+
+    # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def expression(self, node: Any, depth: int = 0) -> q.Expression:
+        if depth > DEEPEST:
+            raise self.refuse(node, "this is nested too deeply.", "write it in fewer parentheses")
+        kind, deeper = type(node), depth + 1
+        if kind is exp.Paren:
+            self.only(node, "this")
+            return self.expression(node.this, deeper)
+        if kind is exp.Column or kind is exp.Star:
+            return self._name(node)
+        if kind in (exp.Literal, exp.Boolean, exp.Null):
+            return self._constant(node)
+        if kind is exp.Case:
+            return self._case(node, deeper)
+        if kind in (exp.Cast, exp.TryCast):
+            return self._cast(node, deeper)
+        if kind is exp.Window:
+            return self._window(node, deeper)
+        if kind in AGGREGATES:
+            return self._aggregate(node, deeper)
+        if kind in CALLS:
+            name, slots = CALLS[kind]
+            return q.Call(function=name, arguments=self._arguments(node, slots, deeper), place=self.place(node))
+        raise self._unknown(node)
+
+    def _unknown(self, node: Any) -> Refusal:
+        if isinstance(node, (exp.Select, exp.Subquery, exp.Exists)):
+            return self.refuse(
+                node, "a SELECT inside an expression cannot be asked.", "ask it as a question of its own"
+            )
+        if isinstance(node, exp.Placeholder):
+            return self.refuse(node, "a parameter has no value here.", "write the value itself", NotUnderstood)
+        if isinstance(node, exp.Filter):
+            return self.refuse(node, "FILTER is not answered yet.", "write SUM(CASE WHEN … THEN 1 ELSE 0 END)")
+        if isinstance(node, exp.Func):
+            name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+            return self.refuse(
+                node, f"`{name.upper()[:40]}` is not among the functions that can be private.",
+                "the README lists those that are",
+            )  # fmt: skip
+        return self.refuse(node, "this expression is not among those that can be private.", "the README lists those")
+
+    def _arguments(self, node: exp.Expression, slots: tuple[str, ...], depth: int) -> tuple[q.Expression, ...]:
+        self.only(node, *slots)
+        found: list[q.Expression] = []
+        for slot in slots:
+            part = node.args.get(slot)
+            for each in part if isinstance(part, list) else [] if part is None else [part]:
+                found.append(self.expression(each, depth))
+        return tuple(found)
+
+    def _name(self, node: Any) -> q.Name | q.Star:
+        if isinstance(node, exp.Column):
+            self.only(node, "this", "table")
+            if isinstance(node.this, exp.Star):
+                self.only(node.this)
+                return q.Star(place=self.place(node))
+            return q.Name(name=node.name, table=node.table or None, place=self.place(node))
+        self.only(node)
+        return q.Star(place=self.place(node))
+
+    def _constant(self, node: Any) -> q.Constant:
+        where = self.place(node)
+        if isinstance(node, exp.Null):
+            return q.Constant(value=None, place=where)
+        if isinstance(node, exp.Boolean):
+            return q.Constant(value=bool(node.this), place=where)
+        text = node.this
+        if node.is_string:
+            return q.Constant(value=str(text), place=where)
+        try:
+            number = Fraction(text) if len(text) <= DIGITS else None
+        except (ValueError, ZeroDivisionError):
+            number = None
+        if number is None or not -(10**40) < number < 10**40:
+            raise self.refuse(node, "this number is beyond reason.", "write it with fewer digits", NotUnderstood)
+        return q.Constant(value=int(number) if text.isdecimal() else number, place=where)
+
+    def _case(self, node: Any, depth: int) -> q.Call:
+        self.only(node, "this", "ifs", "default")
+        subject = None if node.this is None else self.expression(node.this, depth)
+        found: list[q.Expression] = []
+        for branch in node.args["ifs"]:
+            self.only(branch, "this", "true")
+            when = self.expression(branch.this, depth)
+            if subject is not None:
+                when = q.Call(function="=", arguments=(subject, when), place=when.place)
+            found += [when, self.expression(branch.args["true"], depth)]
+        if node.args.get("default") is not None:
+            found.append(self.expression(node.args["default"], depth))
+        return q.Call(function="case", arguments=tuple(found), place=self.place(node))
+
+    def _cast(self, node: Any, depth: int) -> q.Call:
+        self.only(node, "this", "to")
+        target = node.args["to"]
+        kind = TYPES.get(target.this.name if hasattr(target.this, "name") else "")
+        if kind is None or target.expressions:
+            raise self.refuse(node, "this type is not among those that can be cast to.", "cast to INT, DOUBLE or TEXT")
+        to = q.Constant(value=kind, place=self.place(node))
+        return q.Call(function="cast", arguments=(self.expression(node.this, depth), to), place=self.place(node))
+
+    def _aggregate(self, node: Any, depth: int) -> q.Aggregate:
+        name, inner = AGGREGATES[type(node)], node.this
+        self.only(node, "this")
+        where = self.place(node)
+        if isinstance(inner, exp.Distinct):
+            self.only(inner, "expressions")
+            if len(inner.expressions) != 1:
+                raise self.refuse(node, "DISTINCT takes one column.", "COUNT(DISTINCT …) of the unit")
+            return q.Aggregate(
+                function=name, argument=self.expression(inner.expressions[0], depth), distinct=True, place=where
+            )
+        if name == "count" and (inner is None or isinstance(inner, exp.Star)):
+            if inner is not None:
+                self.only(inner)
+            return q.Aggregate(function=name, place=where)
+        if inner is None:
+            raise self.refuse(node, f"{name.upper()} of what?", f"write {name.upper()}(column)", NotUnderstood)
+        return q.Aggregate(function=name, argument=self.expression(inner, depth), place=where)
+
+    def _window(self, node: Any, depth: int) -> q.Window:
+        self.only(node, "this", "partition_by", "order", "spec")
+        inner = node.this
+        if type(inner) in AGGREGATES:
+            over = self._aggregate(inner, depth)
+            name, arguments = over.function, () if over.argument is None else (over.argument,)
+            if over.distinct:
+                raise self.refuse(inner, "DISTINCT over a window cannot be asked.", "leave DISTINCT out")
+        elif type(inner) in WINDOWS:
+            name, slots = WINDOWS[type(inner)]
+            arguments = self._arguments(inner, slots, depth)
+        else:
+            raise self._unknown(inner)
+        return q.Window(
+            function=name,
+            arguments=arguments,
+            partition=tuple(self.expression(each, depth) for each in node.args.get("partition_by") or ()),
+            order=self._order(node.args.get("order")),
+            frame=self._frame(node.args.get("spec")),
+            place=self.place(node),
+        )
+
+    def _frame(self, spec: Any) -> tuple[str, ...]:
+        if spec is None:
+            return ()
+        self.only(spec, "kind", "start", "start_side", "end", "end_side")
+        edges = [self._edge(spec, each) for each in ("start", "end") if spec.args.get(each) is not None]
+        if str(spec.args.get("kind")).upper() != "ROWS" or not edges or None in edges:
+            raise self.refuse(spec, "this frame cannot be asked.", "write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW")
+        return ("rows", *(edge or "" for edge in edges))
+
+    def _edge(self, spec: Any, name: str) -> str | None:
+        edge, side = spec.args[name], str(spec.args.get(f"{name}_side") or "").lower()
+        if isinstance(edge, str):
+            said = f"{edge.lower()} {side}".strip()
+            return said if said in ("current row", "unbounded preceding", "unbounded following") else None
+        plain = isinstance(edge, exp.Literal) and not edge.is_string and edge.this.isdecimal() and len(edge.this) < 7
+        return f"{int(edge.this)} {side}" if plain and side in ("preceding", "following") else None
+
+
+def _aggregates(what: q.Expression) -> bool:
+    """Whether an expression has an aggregate or a window in it."""
+    if isinstance(what, (q.Aggregate, q.Window)):
+        return True
+    return isinstance(what, q.Call) and any(_aggregates(each) for each in what.arguments)

@@ -1,0 +1,114 @@
+"""A question as a frozen tree of our own: what `parse` makes of a text, and all that later stages ever see of it.
+
+Nothing in it is a text of the analyst's but names, words in quotes and numbers. Every expression remembers its place in
+the question, for refusals; places take no part in comparisons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from discreet.errors import Place
+
+__all__ = ["Aggregate", "Call", "Constant", "Expression", "Item", "Name", "Order", "Select", "Source", "Star", "Window"]
+
+Value = bool | int | Fraction | str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Node:
+    place: Place = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Name(_Node):
+    """A column, perhaps of a named table."""
+
+    name: str
+    table: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constant(_Node):
+    """A value written in the question."""
+
+    value: Value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(_Node):
+    """An operator or function of the allow-list, by our own name for it."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregate(_Node):
+    """COUNT, SUM, … of many rows; without an argument, COUNT(*)."""
+
+    function: str
+    argument: Expression | None = None
+    distinct: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window(_Node):
+    """A function over the rows of an answer."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    partition: tuple[Expression, ...]
+    order: tuple[Order, ...]
+    frame: tuple[str, ...] = ()  # "rows", where it starts, where it ends
+
+
+@dataclass(frozen=True, kw_only=True)
+class Star(_Node):
+    """Every column."""
+
+
+Expression = Name | Constant | Call | Aggregate | Window | Star
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """One key of an ORDER BY."""
+
+    by: Expression
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item(_Node):
+    """One column of an answer: what it is, and its name."""
+
+    what: Expression
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(_Node):
+    """A table of the catalogue."""
+
+    name: str
+    alias: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Select(_Node):
+    """One SELECT: over a table of the catalogue, or over another SELECT."""
+
+    items: tuple[Item, ...]
+    source: Source | Select
+    alias: str | None = None  # the name under which the SELECT around it knows it
+    where: Expression | None = None
+    keys: tuple[Expression, ...] = ()
+    having: Expression | None = None
+    qualify: Expression | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int | None = None
+    distinct: bool = False

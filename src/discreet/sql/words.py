@@ -1,0 +1,98 @@
+"""The allow-list: every operator, function and type that a question may use, and our own name for it.
+
+What is not here is refused. Each has one meaning that can fail on no data; an engine spells it out in its own SQL.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+__all__ = ["AGGREGATES", "CALLS", "FLAGS", "TYPES", "WINDOWS"]
+
+UNARY, BINARY, MANY = ("this",), ("this", "expression"), ("this", "expressions")
+
+CALLS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # sqlglot's node: our name, and its arguments
+    exp.Add: ("+", BINARY),
+    exp.Sub: ("-", BINARY),
+    exp.Mul: ("*", BINARY),
+    exp.Div: ("/", BINARY),
+    exp.Mod: ("%", BINARY),
+    exp.Neg: ("negative", UNARY),
+    exp.EQ: ("=", BINARY),
+    exp.NEQ: ("<>", BINARY),
+    exp.LT: ("<", BINARY),
+    exp.LTE: ("<=", BINARY),
+    exp.GT: (">", BINARY),
+    exp.GTE: (">=", BINARY),
+    exp.And: ("and", BINARY),
+    exp.Or: ("or", BINARY),
+    exp.Not: ("not", UNARY),
+    exp.Is: ("is", BINARY),
+    exp.In: ("in", MANY),
+    exp.Between: ("between", ("this", "low", "high")),
+    exp.Like: ("like", BINARY),
+    exp.ILike: ("ilike", BINARY),
+    exp.If: ("case", ("this", "true", "false")),
+    exp.Abs: ("abs", UNARY),
+    exp.Sign: ("sign", UNARY),
+    exp.Floor: ("floor", UNARY),
+    exp.Ceil: ("ceil", UNARY),
+    exp.Round: ("round", ("this", "decimals")),
+    exp.Sqrt: ("sqrt", UNARY),
+    exp.Ln: ("ln", UNARY),
+    exp.Exp: ("exp", UNARY),
+    exp.Pow: ("power", BINARY),
+    exp.Coalesce: ("coalesce", MANY),
+    exp.Nullif: ("nullif", BINARY),
+    exp.Least: ("least", MANY),
+    exp.Greatest: ("greatest", MANY),
+    exp.Lower: ("lower", UNARY),
+    exp.Upper: ("upper", UNARY),
+    exp.Length: ("length", UNARY),
+    exp.Trim: ("trim", UNARY),
+    exp.Substring: ("substring", ("this", "start", "length")),
+    exp.Concat: ("concat", ("expressions",)),
+    exp.DPipe: ("||", BINARY),
+}
+
+FLAGS = {
+    "big_int",
+    "coalesce",
+    "ignore_nulls",
+    "safe",
+    "typed",
+    "over",
+}  # sqlglot's remarks on dialects: no meaning here
+
+AGGREGATES: dict[type[exp.Expression], str] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+}
+
+WINDOWS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # only over the rows of an answer
+    exp.RowNumber: ("row_number", ()),
+    exp.Rank: ("rank", ()),
+    exp.DenseRank: ("dense_rank", ()),
+    exp.PercentRank: ("percent_rank", ()),
+    exp.CumeDist: ("cume_dist", ()),
+    exp.Ntile: ("ntile", UNARY),
+    exp.Lag: ("lag", ("this", "offset", "default")),
+    exp.Lead: ("lead", ("this", "offset", "default")),
+    exp.FirstValue: ("first_value", UNARY),
+    exp.LastValue: ("last_value", UNARY),
+}
+
+TYPES: dict[str, str] = {  # what CAST may make; what cannot be read so becomes NULL
+    "BOOLEAN": "boolean",
+    "TINYINT": "integer",
+    "SMALLINT": "integer",
+    "INT": "integer",
+    "BIGINT": "integer",
+    "FLOAT": "real",
+    "DOUBLE": "real",
+    "TEXT": "text",
+    "VARCHAR": "text",
+}
