@@ -178,10 +178,10 @@ def _grouped(keys: list[str]) -> str:
 def _by_unit(plan: Plan, rows: str, keys: list[str]) -> str:
     """No more groups and rows of a unit than count; then one row for each unit and group; then the groups.
 
-    Which groups of a unit count is decided by a hash h of the unit and the key under a fresh secret salt: by that unit's
-    rows and the salt alone. Two keys of a unit that share a hash are one group, the first of them, so there are never
-    more groups than the cap. Rows count group by group, in the same order, until their cap; where a group is cut short,
-    its values count in proportion.
+    Which groups of a unit count is decided by a hash h of the unit and the key under a fresh secret salt, so by that
+    unit's rows and the salt alone. Two keys of a unit that share a hash are one group, the first of them, so there are
+    never more groups than the cap. Rows count group by group, in the same order, until their cap; where a group is cut
+    short, its values count in proportion.
     """
     cap, groups = plan.caps.most_rows, plan.caps.most_groups
     needs_rows = any(each.parts != ("units",) for each in plan.measures)
@@ -189,7 +189,8 @@ def _by_unit(plan: Plan, rows: str, keys: list[str]) -> str:
     if keys:
         before = ", rank() OVER o - 1 AS b" if needs_rows else ""
         hashed = f"SELECT *, hash(hash($salt, u, {names})) AS h\n  FROM (\n  {rows}\n  )"
-        ranked = f"SELECT *, dense_rank() OVER o AS g{before}\n  FROM (\n  {hashed}\n  )\n  WINDOW o AS (PARTITION BY u ORDER BY h)"
+        window = "WINDOW o AS (PARTITION BY u ORDER BY h)"
+        ranked = f"SELECT *, dense_rank() OVER o AS g{before}\n  FROM (\n  {hashed}\n  )\n  {window}"
         rows = f"SELECT * FROM (\n  {ranked}\n  ) WHERE g <= {groups}" + (f" AND b < {cap}" if needs_rows else "")
     room = f"({cap} - b)" if keys else str(cap)
     people = [

@@ -1,8 +1,8 @@
 """Expressions in DuckDB's SQL, in forms that fail on no row.
 
 Numbers are computed as DOUBLE: arithmetic on doubles never raises, it gives NaN or infinities, and these have a fate of
-their own (NaN reads as NULL; an infinity is clamped like any other number). Whatever is not defined somewhere is guarded
-and NULL there. Columns are stored in any way; how is known from the schema, and a cast that can fail is a TRY_CAST.
+their own (NaN reads as NULL; an infinity is clamped like any other number). Whatever is not defined somewhere is NULL
+there. Columns are stored in any way; how is known from the schema, and a cast that can fail is a TRY_CAST.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _kind(tree: Tree) -> str | None:
 def _number(tree: Tree, stored: Stored) -> str:
     """As DOUBLE, whatever it is stored as."""
     if isinstance(tree, Literal):
-        return "NULL::DOUBLE" if tree.value is None else f"{float(Fraction(tree.value))!r}::DOUBLE"  # type: ignore[arg-type]
+        return "NULL::DOUBLE" if tree.value is None else f"{float(Fraction(tree.value))!r}::DOUBLE"
     text = spell(tree, stored)
     return f"CAST({text} AS DOUBLE)" if isinstance(tree, Field) and tree.kind == "integer" else text
 

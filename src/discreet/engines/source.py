@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -30,7 +31,7 @@ KINDS = {
     "VARCHAR": "text",
     "BOOLEAN": "boolean",
 }
-SETTINGS = {
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
@@ -88,7 +89,7 @@ class Source:
         return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB that reads this data and can do nothing else: no other file, no network, no extension, no setting."""
+        """A DuckDB that reads this data and nothing else: no other file, no network, no extension, no new setting."""
         connection = duckdb.connect(":memory:", config=SETTINGS)
         if self._attach is not None:
             try:
@@ -189,7 +190,7 @@ def _csv(path: Path, progress: Progress | None) -> pyarrow.Table:
 
     size, done = path.stat().st_size, 0
     with path.open("rb") as file:
-        names = _fields(next(file, b"").removeprefix(b"\xef\xbb\xbf")) or []
+        names = [name or "" for name in _fields(next(file, b"").removeprefix(b"\xef\xbb\xbf")) or []]
         if not names or len({name.lower() for name in names}) < len(names) or not all(name.strip() for name in names):
             raise NotUnderstood(
                 f"the first line of {path.name} must name every column once.", instead="write: age,sex,cost"
@@ -205,7 +206,7 @@ def _csv(path: Path, progress: Progress | None) -> pyarrow.Table:
     return pa.concat_tables(chunks) if chunks else pa.table([pa.array([], pa.string())] * len(names), names=names)
 
 
-def _fields(line: bytes) -> list[str | None] | list[str] | None:
+def _fields(line: bytes) -> list[str | None] | None:
     """The fields of one line; an empty one is NULL; None where it is not a record."""
     text = line.rstrip(b"\r\n").decode("utf-8", "replace")
     if '"' not in text:
@@ -253,7 +254,11 @@ def _pandas(frame: Any) -> pyarrow.Table:
 
 
 def _missing(value: Any) -> bool:
-    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+    return (
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, float) and math.isnan(value))
+    )
 
 
 def _fingerprint(table: pyarrow.Table) -> str:

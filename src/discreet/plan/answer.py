@@ -140,7 +140,7 @@ class Answer(Frame):
             signed = measure.parts == ("sum",)
             least = None if signed and measure.low < 0 else 0
             most = 0 if signed and measure.high <= 0 else None
-            sums.append(each if least is None and most is None else each.clip(least, most))
+            sums.append(each if least is None and most is None else np.clip(each, least, most))
         shown = Released(keys=self.released.keys, sums=tuple(sums))
         return replace(self, data=_values(self.draft, self.plan, shown), shown=shown)
 
@@ -148,12 +148,12 @@ class Answer(Frame):
         """A table of the same shape: keys as they are, and something else for each number, or None where unknown."""
         columns, kinds = [], []
         for index, (values, kind) in enumerate(zip(self.data.columns, self.kinds, strict=True)):
-            exact = self._exact(index)
+            exact = self.exact(index)
             columns.append(values if exact else found[index] or [None] * len(values))
             kinds.append(kind if exact else "real")
         return Frame(Rows(self.columns, tuple(kinds), tuple(columns)))
 
-    def _exact(self, index: int) -> bool:
+    def exact(self, index: int) -> bool:
         """Whether a column says nothing about people: keys and constants."""
         flat = flatten(self.draft.view, self.draft.view.items[index].what)
         return flat is not None and not released_names(flat)
@@ -203,8 +203,8 @@ class Answer(Frame):
         found: tuple[list[Any], list[Any]] = ([None] * len(self.columns), [None] * len(self.columns))
         start = len(self.columns) + 1
         for n, index in enumerate(boxes):
-            for side in (0, 1):
-                found[side][index] = rows.columns[start + 2 * n + side]
+            for end in (0, 1):
+                found[end][index] = rows.columns[start + 2 * n + end]
         return found
 
     # ── showing ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -214,7 +214,7 @@ class Answer(Frame):
         margins = self.margin()
         found = []
         for index, values in enumerate(self.data.columns):
-            if not self._exact(index):
+            if not self.exact(index):
                 found.append([_with_margin(v, m) for v, m in zip(values, margins.data.columns[index], strict=True)])
             else:
                 found.append([number_text(v) for v in values])

@@ -27,18 +27,22 @@ def _kept(low: Fraction, high: Fraction) -> Bounds | None:
 
 
 def total(a: Bounds, b: Bounds) -> Bounds | None:
+    """a + b."""
     return _kept(a[0] + b[0], a[1] + b[1])
 
 
 def negative(a: Bounds) -> Bounds:
+    """-a."""
     return -a[1], -a[0]
 
 
 def difference(a: Bounds, b: Bounds) -> Bounds | None:
+    """a - b."""
     return total(a, negative(b))
 
 
 def product(a: Bounds, b: Bounds) -> Bounds | None:
+    """a · b."""
     corners = [x * y for x in a for y in b]
     return _kept(min(corners), max(corners))
 
@@ -55,6 +59,7 @@ def remainder(a: Bounds, b: Bounds) -> Bounds | None:
 
 
 def absolute(a: Bounds) -> Bounds:
+    """|a|."""
     ends = sorted((abs(a[0]), abs(a[1])))
     return (Fraction(0) if a[0] <= 0 <= a[1] else ends[0]), ends[1]
 
@@ -65,6 +70,7 @@ def rounded(a: Bounds, step: Fraction = Fraction(1)) -> Bounds:
 
 
 def root(a: Bounds) -> Bounds | None:
+    """√a, where a is not negative."""
     if a[1] < 0:
         return None
     low, high = max(a[0], Fraction(0)), a[1]
@@ -84,6 +90,7 @@ def _log(x: Fraction) -> Bounds:
 
 
 def exponential(a: Bounds) -> Bounds | None:
+    """e^a, where that is not beyond reason."""
     if a[1] > 100 or a[0] < -100:
         return None
     return floor(lambda: ball(a[0]).exp()), ceiling(lambda: ball(a[1]).exp())

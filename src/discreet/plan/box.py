@@ -1,4 +1,4 @@
-"""Intervals of whole columns: what an expression over released numbers can be, given an interval around each of them."""
+"""Intervals of whole columns: what an expression over released numbers can be, given an interval around each."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,6 @@ def number_text(value: Any, digits: int = 6) -> str:
         return str(value)
     if isinstance(value, int):
         return f"{value:,}"
-    if value in (float("inf"), float("-inf")) or value != value:
+    if not math.isfinite(value):
         return "∞" if value > 0 else "-∞" if value < 0 else "–"
     return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"

@@ -138,14 +138,14 @@ def _arithmetic(rule: Callable[..., Bounds | None], kind: Kind | None = None) ->
 
 def _round(what: q.Call, arguments: list[Typed]) -> Typed:
     _numbers(what, arguments)
-    digits = _whole(what, arguments, 1, "digits", -15, 15) if len(arguments) > 1 else 0
+    digits = _whole(what, arguments, 1, "digits", low=-15, high=15) if len(arguments) > 1 else 0
     step = Fraction(10) ** -digits
     bounds = arguments[0].bounds and box.rounded(arguments[0].bounds, step)
     kind: Kind = "integer" if digits <= 0 or arguments[0].kind == "integer" else "real"
     return _apply(what, arguments, kind, bounds)
 
 
-def _whole(what: q.Call, arguments: list[Typed], index: int, said: str, low: int, high: int) -> int:
+def _whole(what: q.Call, arguments: list[Typed], index: int, said: str, *, low: int, high: int) -> int:
     """A constant whole number among the arguments."""
     tree = arguments[index].tree
     sign, inner = 1, tree
@@ -236,7 +236,7 @@ def _text(what: q.Call, arguments: list[Typed]) -> Typed:
 def _substring(what: q.Call, arguments: list[Typed]) -> Typed:
     _text(q.Call(function="substring", arguments=what.arguments[:1], place=what.place), arguments[:1])
     for index in range(1, len(arguments)):
-        _whole(what, arguments, index, "places", 0, 10_000)
+        _whole(what, arguments, index, "places", low=0, high=10_000)
     return _apply(what, arguments, "text")
 
 

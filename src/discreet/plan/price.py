@@ -1,7 +1,7 @@
 """From a draft to a plan: which noise, how much on each measure, at what cost.
 
-A question is bought for an ε, or for a margin. An ε buys Laplace noise of that ε in all, or Gaussian noise of the ρ that
-the ε buys under the budget's δ; whichever predicts less error is taken. Both are decided by the question and the
+A question is bought for an ε, or for a margin. An ε buys Laplace noise of that ε in all, or Gaussian noise of the ρ
+that the ε buys under the budget's δ; whichever predicts less error is taken. Both are decided by the question and the
 catalogue alone, so the same question always makes the same plan.
 """
 
@@ -100,8 +100,8 @@ def _served(draft: Draft) -> list[int]:
 def _shares(draft: Draft, power: float) -> list[Fraction]:
     """How a cost is divided over the measures, and the keys where they are private, for the least error in all.
 
-    Because  n aggregates that read noise bought for a cost c err by n/c² (Laplace) or n/c (Gaussian) in squares; under a
-             fixed sum of costs the total is least when c is proportional to the cube root, or the square root, of n.
+    Because  n aggregates that read noise bought for a cost c err by n/c² (Laplace) or n/c (Gaussian) in squares; under
+             a fixed sum of costs the total is least when c is proportional to the cube root, or the square root, of n.
     """
     served = _served(draft) + ([1] if draft.private else [])
     weights = [Fraction(n**power).limit_denominator(1000) for n in served]
@@ -187,7 +187,7 @@ def least_cost(draft: Draft, wanted: Want) -> Fraction:
 
 def search(enough: Callable[[Fraction], bool], margin: Fraction) -> Fraction:
     """The least number with few digits for which a property holds, that holds for all larger ones."""
-    most, exponent = Fraction(10) ** 6, 0
+    most, exponent = Fraction(10**6), 0
     if not enough(most):
         raise NotAllowed(
             f"no cost makes it as exact as ±{show(margin)}.", instead="ask for a wider margin, or by epsilon"

@@ -107,8 +107,8 @@ def _average(measure: Measure, law: Law, sums: Integers, confidence: Fraction) -
     Promise  the interval holds the mean with this confidence, also where the number of rows is small.
     Because  at the true mean θ of t the difference (1 - θ)·B - θ·A is zero but for the noise (1 - θ)·N_B - θ·N_A, whose
              quantile r(θ) is known; so the θ with |(1 - θ)·B̂ - θ·Â| <= r(θ) are a confidence set (Fieller 1954). It is
-             found with r on a grid: r is convex, so the chords between grid points are above it. Where too few rows are left
-             to say anything, it is the whole range.
+             found with r on a grid: r is convex, so the chords between grid points are above it. Where too few rows
+             are left to say anything, it is the whole range.
     """
     low, high = (np.array([float(x) for x in part], np.float64) for part in sums[:2])
     whole = measure.whole

@@ -357,7 +357,8 @@ class _Reader:
         inner = node.this
         if type(inner) in AGGREGATES:
             over = self._aggregate(inner, depth)
-            name, arguments = over.function, () if over.argument is None else (over.argument,)
+            name = over.function
+            arguments: tuple[q.Expression, ...] = () if over.argument is None else (over.argument,)
             if over.distinct:
                 raise self.refuse(inner, "DISTINCT over a window cannot be asked.", "leave DISTINCT out")
         elif type(inner) in WINDOWS:
