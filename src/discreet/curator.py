@@ -23,7 +23,7 @@ from discreet.core.loss import Budget, Loss
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.engines.duck import DuckDB
 from discreet.engines.source import Source, open_frame, open_path
-from discreet.errors import NotUnderstood
+from discreet.errors import BudgetExceeded, NotUnderstood
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.state import Left
 from discreet.plan import catalogue as catalogues
@@ -40,6 +40,7 @@ from discreet.sql.parse import parse
 __all__ = ["Curator", "open"]
 
 Progress = Callable[[int, int], None]
+REMEMBERED = 200  # questions whose meaning is remembered
 
 
 class Curator:
@@ -50,6 +51,7 @@ class Curator:
         self.ledger, self._coins = ledger, coins
         tables = tuple(each.stored(source.stored[each.name]) for each in catalogue.tables)
         self.catalogue = replace(catalogue, tables=tables)
+        self._drafts: dict[str, Draft] = {}
 
     @classmethod
     def load(
@@ -58,12 +60,16 @@ class Curator:
         *,
         marks: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
+        reading: Progress | None = None,
     ) -> Curator:
-        """The curator of a catalogue file: its tables, its budget, its analysts, its ledger."""
+        """The curator of a catalogue file: its tables, its budget, its analysts, its ledger.
+
+        `progress` is told how many entries of the ledger are read, `reading` how many bytes of a CSV file.
+        """
         catalogue = catalogues.read(Path(path))
         if catalogue.source is None:
             raise NotUnderstood("the catalogue names no source.", instead='[dataset] source = "clinic.duckdb"')
-        source = open_path(Path(catalogue.source), [each.name for each in catalogue.tables])
+        source = open_path(Path(catalogue.source), [each.name for each in catalogue.tables], reading)
         return cls(catalogue, source, _ledger(catalogue, marks=marks, progress=progress))
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -85,8 +91,7 @@ class Curator:
         as of its ε.
         """
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=None)
-        draft = compile(parse(sql), self.catalogue)
-        rehearse(draft)
+        draft = self._draft(sql)
         if wanted.within is None or not _depends(draft, wanted):
             return self._answer(draft, self._plan(draft, wanted), wanted, analyst)
         return self._closer(draft, wanted, analyst)
@@ -106,8 +111,7 @@ class Curator:
         """
         tenth = self.catalogue.budget.epsilon / 10
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=tenth)
-        draft = compile(parse(sql), self.catalogue)
-        rehearse(draft)
+        draft = self._draft(sql)
         remarks: tuple[str, ...] = ()
         if wanted.within is not None and _depends(draft, wanted):
             remarks = (
@@ -120,6 +124,16 @@ class Curator:
         return Explanation(
             draft, plan, wanted.confidence, str(left), self.engine.sql(plan), _fits(plan.loss, left), remarks
         )
+
+    def _draft(self, sql: str) -> Draft:
+        """What a text asks; the last few are remembered."""
+        if not isinstance(sql, str) or sql not in self._drafts:
+            draft = compile(parse(sql), self.catalogue)
+            rehearse(draft)
+            if len(self._drafts) >= REMEMBERED:
+                self._drafts.clear()
+            self._drafts[sql] = draft
+        return self._drafts[sql]
 
     def _plan(self, draft: Draft, wanted: Want) -> Plan:
         if wanted.within is not None:
@@ -143,7 +157,8 @@ class Curator:
             return kept(paid.release(exact, self._coins))
 
         released = read(self.ledger.answer(receipt, look))
-        heard = Heard(receipt.cost, str(self.ledger.left), receipt.entry)
+        remarks = () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
+        heard = Heard(receipt.cost, str(self.ledger.left), receipt.entry, remarks)
         return Answer.of(draft, plan, released, wanted.confidence, heard)
 
     def _closer(self, draft: Draft, wanted: Want, analyst: str) -> Answer:
@@ -151,20 +166,24 @@ class Curator:
 
         Because  each cost is computed from released numbers, so choosing it is free; what was spent on the way counts.
         """
-        cost, spent = self._first(wanted), Loss.ZERO
-        while True:
-            answer = self._answer(draft, plan_for(draft, cost, wanted.delta), wanted, analyst)
+        cost = self._first(wanted)
+        answer = self._answer(draft, plan_for(draft, cost, wanted.delta), wanted, analyst)
+        spent, remark = answer.cost, ""
+        while not enough(answer, wanted):
+            cost = next_cost(answer, cost, wanted)
+            if wanted.epsilon is not None and cost > wanted.epsilon:
+                remark = "The margin is not reached: that would cost more than was allowed."
+                break
+            try:
+                answer = self._answer(draft, plan_for(draft, cost, wanted.delta), wanted, analyst)
+            except BudgetExceeded:
+                remark = "The margin is not reached: that would cost more than is left."
+                break
             spent = spent + answer.cost
-            remark = "" if enough(answer, wanted) else "The margin is not reached: "
-            if remark:
-                cost = next_cost(answer, cost, wanted)
-                if wanted.epsilon is not None and cost > wanted.epsilon:
-                    remark += "that would cost more than was allowed."
-                elif not _fits(plan_for(draft, cost, wanted.delta).loss, self.ledger.left):
-                    remark += "that would cost more than is left."
-                else:
-                    continue
-            return replace(answer, heard=replace(answer.heard, cost=spent, remarks=(remark,) if remark else ()))
+        heard = answer.heard
+        return replace(
+            answer, heard=replace(heard, cost=spent, remarks=(*heard.remarks, *([remark] if remark else [])))
+        )
 
     def _first(self, wanted: Want) -> Fraction:
         """The cost of a first, rough answer, where the data decide how much it takes."""
@@ -231,7 +250,7 @@ def open(
     `unit` is the column that says whose row it is; without it every row is a person. `columns` declares what may be
     asked about: (0, 120) are bounds, ["F", "M"] all values, str anything. At most `rows_per_unit` rows in
     `groups_per_unit` groups count for one unit. The ledger is a file beside the source, or the one named; a frame
-    without a name has its ledger in memory only.
+    without a name has its ledger in memory only, and every answer says so.
     """
     if not isinstance(budget, Budget):
         raise NotUnderstood("a budget is a Budget.", instead='budget=dp.Budget(epsilon=3, delta="1e-6")')
@@ -254,7 +273,8 @@ def open(
         rows_per_unit=schema.cap(rows_per_unit, "rows_per_unit"),
         groups_per_unit=schema.cap(groups_per_unit, "groups_per_unit"),
     )
-    place = os.fspath(ledger) if ledger is not None else None if path is None else f"{path}.ledger"
+    beside = f"{path}.ledger" if path is not None else None if name is None else f"{name}.ledger"
+    place = beside if ledger is None else os.fspath(ledger)
     catalogue = Catalogue(
         name=name or (path.stem if path else "data"),
         budget=budget,

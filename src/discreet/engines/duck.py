@@ -34,15 +34,15 @@ class DuckDB:
 
     def __init__(self, source: Source, dataset: str) -> None:
         self.source, self.dataset = source, dataset
-        self._connection = source.connect()
 
     def stored(self, table: str) -> dict[str, str]:
         """How each column of a table is stored."""
         return self.source.stored[table]
 
     def version(self) -> str:
-        """The state of the data, in a few letters."""
-        return self.source.version()
+        """The state of the data, in a few letters; data that have changed are opened once more."""
+        self.source = self.source.current()
+        return self.source.seen
 
     def sql(self, plan: Plan) -> str:
         """The SQL that a plan runs."""
@@ -55,7 +55,7 @@ class DuckDB:
         """
         plan = receipt.use(plan, dataset=self.dataset, version=version)
         salt = str(int.from_bytes(coins.flip(16).tobytes(), "little"))
-        cursor = self._connection.cursor()
+        cursor = self.source.cursor()
         clock = threading.Timer(SECONDS, cursor.interrupt)
         clock.daemon = True
         clock.start()
@@ -72,7 +72,7 @@ class DuckDB:
 
     def close(self) -> None:
         """Let go of the data."""
-        self._connection.close()
+        self.source.connection.close()
 
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,7 @@ from discreet.plan.expression import Apply, Field, Literal, Tree, Value
 
 __all__ = ["Stored", "constant", "keyed", "quoted", "spell", "stepped"]
 
-Stored = Mapping[str, str]  # of each column: integer, real, text, boolean or other
+Stored = Mapping[str, str]  # of each column: integer, wide (beyond 64 bits), real, text, boolean or other
 BIG = 1 << 62
 
 
@@ -59,7 +59,7 @@ def _field(tree: Field, stored: Stored) -> str:
     if tree.kind == "boolean":
         return name if kept == "boolean" else f"TRY_CAST({name} AS BOOLEAN)"
     if tree.kind == "integer":
-        if kept == "integer":
+        if kept in ("integer", "wide"):
             return name
         return f"CAST({name} AS TINYINT)" if kept == "boolean" else f"TRY_CAST({name} AS BIGINT)"
     return _safe(_bare(tree, stored)) if kept in ("text", "real") else _bare(tree, stored)
@@ -188,32 +188,23 @@ NUMERIC = {"+", "-", "*", "/", "%", "negative", "abs", "sign", "floor", "ceil", 
 def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> str:
     """A number as whole steps, clamped: the value that is summed. NULL where there is none, and for NaN.
 
-    Because  low and high have at most 48 bits, so for a value between the bounds the product and the sum below err by
-             less than a tenth of a step: its floor lies between the bounds, too. NaN is greater than every number.
+    Because  the bounds have at most 48 bits, so a number of steps between them, plus a half, is exact to less than a
+             half: its floor lies between them, too. NaN is greater than every number, infinity included.
     """
     kind = "" if isinstance(tree, Literal) else tree.kind
-    small = (
-        "SMALLINT"
-        if low >= -(1 << 15) and high < 1 << 15
-        else "INTEGER"
-        if low >= -(1 << 31) and high < 1 << 31
-        else "BIGINT"
-    )
+    most = max(abs(low), abs(high) + 1)
+    small = "SMALLINT" if most < 1 << 15 else "INTEGER" if most < 1 << 31 else "BIGINT"
     if kind == "boolean" or (isinstance(tree, Field) and kind == "integer" and step == 1):
         value = spell(tree, stored) if kind == "integer" else f"CAST({spell(tree, stored)} AS TINYINT)"
-        return (
-            f"CAST(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END AS {small})"
-        )
+        clamped = f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"
+        return f"CAST({clamped} AS {small})"
     value = _stored_number(tree, stored)
-    scaled = (
-        f"{value} * {float(1 / step)!r}::DOUBLE"
-        if (1 / step).denominator == 1
-        else f"{value} / {float(step)!r}::DOUBLE"
-    )
-    first, last = (f"{float(each * step)!r}::DOUBLE" for each in (low, high))
+    whole = (1 / step).denominator == 1
+    steps = f"({value} * {float(1 / step)!r}::DOUBLE)" if whole else f"({value} / {float(step)!r}::DOUBLE)"
     return (
-        f"CASE WHEN {value} BETWEEN {first} AND {last} THEN CAST(floor({scaled} + 0.5::DOUBLE) AS {small})"
-        f" WHEN {value} < {first} THEN {low} WHEN {value} <= 'inf'::DOUBLE THEN {high} END"
+        f"CASE WHEN {steps} BETWEEN {float(low)!r}::DOUBLE AND {float(high)!r}::DOUBLE"
+        f" THEN CAST(floor({steps} + 0.5::DOUBLE) AS {small})"
+        f" WHEN {steps} < {float(low)!r}::DOUBLE THEN {low} WHEN {steps} <= 'inf'::DOUBLE THEN {high} END"
     )
 
 
@@ -229,6 +220,6 @@ def keyed(tree: Tree, kind: str, stored: Stored) -> str:
     text = spell(tree, stored)
     if kind == "integer" and not isinstance(tree, Field):
         return f"CASE WHEN abs({text}) < 1e15 THEN CAST({text} AS BIGINT) END"
-    if kind == "integer":
+    if isinstance(tree, Field) and kind == "integer" and stored[tree.name] == "wide":
         return f"TRY_CAST({text} AS BIGINT)"
     return text

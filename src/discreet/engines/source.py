@@ -25,8 +25,8 @@ CHUNK = 1 << 24  # bytes of a CSV file at a time
 Progress = Callable[[int, int], None]
 DATABASES = (".duckdb", ".db", ".ddb")
 KINDS = {
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), "integer"),
-    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"), "integer"),
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "integer"),
+    **dict.fromkeys(("UBIGINT", "HUGEINT", "UHUGEINT"), "wide"),
     **dict.fromkeys(("FLOAT", "DOUBLE"), "real"),
     "VARCHAR": "text",
     "BOOLEAN": "boolean",
@@ -57,15 +57,16 @@ class Source:
         self._places, self._paths, self._attach = dict(places), [path.resolve() for path in paths], attach
         self._frames = dict(frames or {})
         self._content = [f"{name} {_fingerprint(frame)}" for name, frame in self._frames.items()]
-        connection = self.connect()
+        self.again: Callable[[], Source] | None = None  # opens the same place once more
+        self.connection, self._process = self._connect(), os.getpid()
         try:
-            self.stored = {table: _described(connection, place) for table, place in self._places.items()}
+            self.stored = {table: _described(self.connection, place) for table, place in self._places.items()}
         except duckdb.Error:
+            self.connection.close()
             raise NotUnderstood(
                 "this data cannot be read.", instead="give a Parquet, CSV or DuckDB file that DuckDB can open"
             ) from None
-        finally:
-            connection.close()
+        self.seen = self.version()
 
     @property
     def tables(self) -> list[str]:
@@ -88,7 +89,23 @@ class Source:
                     pass
         return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
 
-    def connect(self) -> duckdb.DuckDBPyConnection:
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A connection for one question. A forked process opens its own."""
+        if self._process != os.getpid():
+            self.connection, self._process = self._connect(), os.getpid()
+        return self.connection.cursor()
+
+    def current(self) -> Source:
+        """Itself, or the same place opened once more when the data have changed since."""
+        if self.again is None or self.version() == self.seen:
+            return self
+        fresh = self.again()
+        if fresh.stored != self.stored:
+            raise NotUnderstood("the columns of the data have changed.", instead="open the data again")
+        self.connection.close()
+        return fresh
+
+    def _connect(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB that reads this data and nothing else: no other file, no network, no extension, no new setting."""
         connection = duckdb.connect(":memory:", config=SETTINGS)
         if self._attach is not None:
@@ -131,6 +148,12 @@ def _text(value: str) -> str:
 def open_path(path: Path, tables: Iterable[str] | None, progress: Progress | None = None) -> Source:
     """A file, a database, or a folder with one file for each table."""
     names = None if tables is None else list(tables)
+    source = _open(path, names, progress)
+    source.again = lambda: open_path(path, names)
+    return source
+
+
+def _open(path: Path, names: list[str] | None, progress: Progress | None) -> Source:
     if not path.exists():
         raise NotUnderstood(f"there is no {path}.", instead="name a .parquet, .csv or .duckdb file")
     if path.is_dir():
@@ -161,7 +184,7 @@ def _files(files: Mapping[str, Path], progress: Progress | None) -> Source:
 
 
 def _database(path: Path, names: list[str] | None) -> Source:
-    found = Source(places={}, paths=[path], attach=path).connect()
+    found = Source(places={}, paths=[path], attach=path).connection
     try:
         there = [row[0] for row in found.execute(
             "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'data' AND table_schema = 'main'"

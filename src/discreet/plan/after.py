@@ -6,6 +6,7 @@ from our own tree, like that for the data.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,12 +49,28 @@ class Given:
 
 def carry(view: q.Select, given: Sequence[Given], hidden: Sequence[str]) -> Rows:
     """The view of a released table; `hidden` columns come along, after the others, where rows keep their identity."""
+    if _plain(view):
+        there = {each.name: each for each in given}
+        found = [there[item.what.name] for item in view.items if isinstance(item.what, q.Name)]
+        found += [there[name] for name in hidden]
+        names = (*(item.name for item in view.items), *hidden)
+        return Rows(names, tuple(each.kind for each in found), tuple(each.values for each in found))
     text = _select(view, [] if _mixes(view) else list(hidden))
     return _run(text, given)
 
 
+def _plain(view: q.Select) -> bool:
+    """Whether a view is the released table itself, perhaps under other names: nothing to compute."""
+    more = view.where or view.keys or view.having or view.qualify or view.order or view.distinct
+    cut = view.limit is not None or view.offset is not None
+    names = all(isinstance(item.what, q.Name) for item in view.items)
+    return isinstance(view.source, q.Source) and names and not more and not cut
+
+
 def check(view: q.Select, given: Sequence[Given]) -> tuple[Kind, ...]:
     """The kinds of a view's columns, or a refusal where its parts do not fit together; needs no released table."""
+    if _plain(view):
+        return carry(view, given, []).kinds
     return _run(_select(view, []), given).kinds[: len(view.items)]
 
 
@@ -67,7 +84,7 @@ def keeps_rows(view: q.Select) -> bool:
 
 def _connection() -> duckdb.DuckDBPyConnection:
     """An empty DuckDB of this thread's own. One thread computes, so that sums do not depend on luck."""
-    if not hasattr(_own, "duck"):
+    if getattr(_own, "process", None) != os.getpid():  # a forked process opens its own
         import duckdb  # noqa: PLC0415
 
         duck = duckdb.connect(":memory:")
@@ -81,7 +98,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
             "lock_configuration = true",
         ):
             duck.execute(f"SET {setting}")
-        _own.duck = duck
+        _own.duck, _own.process = duck, os.getpid()
     return _own.duck  # type: ignore[no-any-return]
 
 
@@ -102,11 +119,11 @@ def _run(select: str, given: Sequence[Given]) -> Rows:
     names = tuple(str(each[0]) for each in heads)
     kinds: tuple[Any, ...] = tuple(KINDS.get(str(each[1]), "real") for each in heads)
     columns_out = list(zip(*found, strict=True)) if found else [()] * len(names)
-    values = tuple([_plain(each, kind) for each in column] for column, kind in zip(columns_out, kinds, strict=True))
+    values = tuple([_number(each, kind) for each in column] for column, kind in zip(columns_out, kinds, strict=True))
     return Rows(names, kinds, values)
 
 
-def _plain(value: Any, kind: Kind) -> Any:
+def _number(value: Any, kind: Kind) -> Any:
     return None if value is None else float(value) if kind == "real" else value
 
 

@@ -21,7 +21,6 @@ from discreet.plan.box import Box, enclose, flatten, released_names
 from discreet.plan.compile import Draft
 from discreet.plan.frame import Frame, number_text
 from discreet.plan.plan import Plan, Released
-from discreet.plan.reading import Values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,14 +59,14 @@ def rehearse(draft: Draft) -> None:
     check(draft.view, _given(draft, [], {}))
 
 
-def _given(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, tuple[Any, list[Any]]]) -> list[Given]:
+def _given(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any]]) -> list[Given]:
     """The released table: one column for each key and each aggregate, and the number of the row."""
-    size = len(keys[0]) if keys else len(next(iter(numbers.values()))[1]) if numbers else 0
+    size = len(keys[0]) if keys else len(next(iter(numbers.values()))) if numbers else 0
     columns = [Given(ROW, "integer", list(range(size)))]
     columns += [Given(f"k{n}", key.kind, keys[n] if keys else []) for n, key in enumerate(draft.keys)]
     for n, reading in enumerate(draft.readings):
-        kind, values = numbers.get(f"a{n}", (reading.kind(draft.measures[reading.measure]), []))
-        columns.append(Given(f"a{n}", kind, values))
+        kind = reading.kind(draft.measures[reading.measure])
+        columns.append(Given(f"a{n}", kind, numbers.get(f"a{n}", [])))
     return columns
 
 
@@ -181,8 +180,7 @@ class Answer(Frame):
         return self._carried(boxes)
 
     def _box(self, number: int, confidence: Fraction) -> Box:
-        values = self.draft.readings[number].read(self.plan, self.released, confidence)
-        return values.low, values.high
+        return self.draft.readings[number].ends(self.plan, self.released, confidence)
 
     def _keys(self) -> dict[str, Box]:
         found = {}
@@ -258,11 +256,7 @@ def _each(confidence: Fraction, cells: int) -> Fraction:
 
 def _columns(draft: Draft, plan: Plan, released: Released) -> list[Given]:
     keys = [[key[n] for key in released.keys] for n in range(len(draft.keys))]
-    half = Fraction(1, 2)
-    numbers: dict[str, tuple[Any, list[Any]]] = {}
-    for n, reading in enumerate(draft.readings):
-        values: Values = reading.read(plan, released, half)
-        numbers[f"a{n}"] = (values.kind, values.values)
+    numbers = {f"a{n}": reading.values(plan, released) for n, reading in enumerate(draft.readings)}
     return _given(draft, keys, numbers)
 
 

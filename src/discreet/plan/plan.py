@@ -33,6 +33,7 @@ from discreet.plan.schema import Kind
 __all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Released"]
 
 MOST_CELLS = 1_000_000  # groups of declared keys
+MOST_NAMED = 500_000  # private keys in one answer: the first of those that may be named
 
 
 class Exact(NamedTuple):
@@ -154,7 +155,7 @@ class Plan(Mechanism):
         keys, sums = self.groups, exact.sums
         if self.naming is not None:
             named = np.flatnonzero(self.naming.release(exact.units, coins))
-            ranked = sorted(named.tolist(), key=lambda index: _rank(exact.keys[index]))
+            ranked = sorted(named.tolist(), key=lambda index: _rank(exact.keys[index]))[:MOST_NAMED]
             keys, sums = tuple(exact.keys[index] for index in ranked), tuple(each[:, ranked] for each in exact.sums)
         noisy = tuple(noise.release(each, coins) for noise, each in zip(self.noises, sums, strict=True))
         return Released(keys=keys, sums=noisy)

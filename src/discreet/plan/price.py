@@ -176,6 +176,12 @@ def least_cost(draft: Draft, wanted: Want) -> Fraction:
     """The least ε, to some digits, for which every number of the answer is within the margin."""
     assert wanted.within is not None
     margin = wanted.within
+    if not draft.readings:
+        raise NotUnderstood(
+            "a margin is for numbers, and this asks for keys only.",
+            instead='epsilon="0.1", or add COUNT(*)',
+            place=draft.view.place,
+        )
 
     def enough(epsilon: Fraction) -> bool:
         plan = plan_for(draft, epsilon, wanted.delta)
@@ -195,7 +201,7 @@ def search(enough: Callable[[Fraction], bool], margin: Fraction) -> Fraction:
     epsilon = most
     while enough(epsilon / 10) and exponent > -30:
         epsilon, exponent = epsilon / 10, exponent - 1
-    unit = epsilon / 10**DIGITS
+    unit: Fraction = epsilon / 10**DIGITS
     low, high = 10 ** (DIGITS - 1) - 1, 10**DIGITS
     while high - low > 1:
         middle = (low + high) // 2

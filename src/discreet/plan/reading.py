@@ -17,20 +17,10 @@ from discreet.plan.plan import Plan, Released
 from discreet.plan.schema import Kind
 from discreet.plan.spread import radii, radius
 
-__all__ = ["Reading", "Values", "average_margin"]
+__all__ = ["Reading", "average_margin"]
 
 LARGEST = (1 << 63) - 1
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Values:
-    """One column of numbers with an interval around each."""
-
-    kind: Kind
-    values: list[Any]
-    low: Floats
-    high: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,24 +65,32 @@ class Reading:
         rounding = Fraction(0) if step is None or all((w / step).denominator == 1 for w in weights) else step / 2
         return radius(law, weights, confidence) + rounding
 
-    def read(self, plan: Plan, released: Released, confidence: Fraction) -> Values:
-        """The values, and intervals that each hold with this confidence."""
+    def values(self, plan: Plan, released: Released) -> list[Any]:
+        """The numbers, group by group."""
         measure, sums = plan.measures[self.measure], released.sums[self.measure]
         if self.function == "avg":
-            return _average(measure, plan.laws[self.measure], sums, confidence)
-        weights, step = self.weights(measure), self.step(measure)
+            low, high = _pair(sums)
+            return _means(measure, low, high).tolist()
+        weights = self.weights(measure)
+        whole = math.lcm(*(each.denominator for each in weights))
+        total = sum(int(w * whole) * part.astype(object) for w, part in zip(weights, sums, strict=True))
+        if self.step(measure) is None:
+            return [_float(each, whole) for each in total]
+        return [max(-LARGEST, min(LARGEST, (2 * each + whole) // (2 * whole))) for each in total]
+
+    def ends(self, plan: Plan, released: Released, confidence: Fraction) -> tuple[Floats, Floats]:
+        """The ends of an interval around each number that holds it with this confidence."""
+        measure, sums = plan.measures[self.measure], released.sums[self.measure]
+        middle = np.array(self.values(plan, released), np.float64)
+        if self.function == "avg":
+            return _around(measure, plan.laws[self.measure], sums, middle, confidence)
         margin = float(self.margin(plan, confidence) or 0)
-        exact = [sum(w * int(x) for w, x in zip(weights, column, strict=True)) for column in sums.T]
-        if step is None:
-            values: list[Any] = [_float(each) for each in exact]
-        else:
-            values = [max(-LARGEST, min(LARGEST, math.floor(each + Fraction(1, 2)))) for each in exact]
-        middle = np.array([float(each) for each in values], np.float64)
-        return Values(self.kind(measure), values, middle - margin, middle + margin)
+        return middle - margin, middle + margin
 
 
-def _float(value: Fraction | int) -> float:
-    return float(max(Fraction(-(10**300)), min(Fraction(10**300), Fraction(value))))
+def _float(total: int, whole: int) -> float:
+    """A quotient of whole numbers as the nearest float."""
+    return total / whole if abs(total) < 10**300 else math.copysign(1e300, total)
 
 
 # ── averages ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -100,8 +98,20 @@ def _float(value: Fraction | int) -> float:
 TURNS = 256
 
 
-def _average(measure: Measure, law: Law, sums: Integers, confidence: Fraction) -> Values:
-    """The mean, and Fieller's interval around it.
+def _pair(sums: Integers) -> tuple[Floats, Floats]:
+    return sums[0].astype(np.float64), sums[1].astype(np.float64)
+
+
+def _means(measure: Measure, low: Floats, high: Floats) -> Floats:
+    """The mean of each group; the middle of the range where hardly a row is left."""
+    count = low + high
+    enough = count >= measure.whole
+    share = np.where(enough, high / np.where(enough, count, 1.0), 0.5)
+    return float(measure.low * measure.step) + float(measure.whole * measure.step) * share
+
+
+def _around(measure: Measure, law: Law, sums: Integers, means: Floats, confidence: Fraction) -> tuple[Floats, Floats]:
+    """Fieller's interval around each mean.
 
     Given    A = Σ(1 - t) and B = Σt, each with noise.
     Promise  the interval holds the mean with this confidence, also where the number of rows is small.
@@ -110,16 +120,10 @@ def _average(measure: Measure, law: Law, sums: Integers, confidence: Fraction) -
              found with r on a grid: r is convex, so the chords between grid points are above it. Where too few rows
              are left to say anything, it is the whole range.
     """
-    low, high = (np.array([float(x) for x in part], np.float64) for part in sums[:2])
-    whole = measure.whole
-    count = low + high
-    enough = count >= whole
-    share = np.where(enough, high / np.where(enough, count, 1.0), 0.5)
+    low, high = _pair(sums)
     first, last = _fieller(low, high, _quantiles(law, confidence))
-    left, width = float(measure.low * measure.step), float(whole * measure.step)
-    values = left + width * share
-    low_end, high_end = left + width * first, left + width * last
-    return Values("real", values.tolist(), np.minimum(low_end, values), np.maximum(high_end, values))
+    left, width = float(measure.low * measure.step), float(measure.whole * measure.step)
+    return np.minimum(left + width * first, means), np.maximum(left + width * last, means)
 
 
 def average_margin(measure: Measure, law: Law, rows: int, confidence: Fraction) -> float:

@@ -85,7 +85,9 @@ def _kind(column: Column, stored: str) -> Kind:
             )
         low, high = column.bounds
         round_bounds = low.denominator == high.denominator == 1 and (column.step or Fraction(1)).denominator == 1
-        return "integer" if stored in ("integer", "boolean") and round_bounds else "real"
+        return "integer" if stored in ("integer", "wide", "boolean") and round_bounds else "real"
+    if stored == "wide":
+        return "integer"
     if stored in ("integer", "real", "boolean"):
         return stored  # type: ignore[return-value]
     return "text"
