@@ -9,16 +9,25 @@ Because  each rule encloses the range of its function over the box of its argume
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from discreet.core.exact import ball, ceiling, floor
 from discreet.plan.expression import Bounds
 
-__all__ = ["absolute", "difference", "exponential", "hull", "logarithm", "negative", "power", "product",
-           "quotient", "remainder", "root", "rounded", "total"]  # fmt: skip
+__all__ = ["WHOLE", "absolute", "difference", "exponential", "hull", "logarithm", "nearest", "negative", "power",
+           "product", "quotient", "remainder", "root", "rounded", "total"]  # fmt: skip
 
 WIDEST = Fraction(1 << 200)
+WHOLE: dict[str, Callable[..., int | None]] = {  # functions of whole numbers that are whole numbers, or NULL
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "%": lambda a, b: None if b == 0 else (abs(a) % abs(b)) * (1 if a >= 0 else -1),
+    "negative": operator.neg,
+    "abs": abs,
+}
 
 
 def _kept(low: Fraction, high: Fraction) -> Bounds | None:
@@ -52,9 +61,9 @@ def quotient(a: Bounds, b: Bounds) -> Bounds | None:
     return None if b[0] <= 0 <= b[1] else product(a, (1 / b[1], 1 / b[0]))
 
 
-def remainder(a: Bounds, b: Bounds) -> Bounds | None:
-    """The sign of the dividend, and less than the divisor."""
-    most = max(abs(b[0]), abs(b[1]))
+def remainder(a: Bounds, b: Bounds, step: Fraction) -> Bounds | None:
+    """The sign of the dividend, and less than the divisor: by a whole step where both are multiples of it."""
+    most = max(max(abs(b[0]), abs(b[1])) - step, Fraction(0))
     return _kept(max(a[0], -most) if a[0] < 0 else Fraction(0), min(a[1], most) if a[1] > 0 else Fraction(0))
 
 
@@ -64,9 +73,14 @@ def absolute(a: Bounds) -> Bounds:
     return (Fraction(0) if a[0] <= 0 <= a[1] else ends[0]), ends[1]
 
 
-def rounded(a: Bounds, step: Fraction = Fraction(1)) -> Bounds:
-    """Floor, ceiling and rounding to a step all stay within the multiples around it."""
-    return math.floor(a[0] / step) * step, math.ceil(a[1] / step) * step
+def rounded(a: Bounds, to: Callable[[Fraction], int], step: Fraction = Fraction(1)) -> Bounds:
+    """Rounding never changes the order, so it takes ends to ends."""
+    return to(a[0] / step) * step, to(a[1] / step) * step
+
+
+def nearest(x: Fraction) -> int:
+    """The nearest whole number, halves away from zero."""
+    return math.floor(x + Fraction(1, 2)) if x >= 0 else math.ceil(x - Fraction(1, 2))
 
 
 def root(a: Bounds) -> Bounds | None:

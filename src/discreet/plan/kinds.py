@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan import bounds as box
@@ -14,6 +17,7 @@ from discreet.sql import query as q
 __all__ = ["MOST_KEYS", "typed"]
 
 MOST_KEYS = 100_000  # values that a group key can have, when it is a whole number within bounds
+MOST_TRIED = 20_000  # arguments for which a function of whole numbers is tried out
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 WORDS = {"integer": "a whole number", "real": "a number", "text": "text", "boolean": "true or false", None: "NULL"}
 
@@ -131,34 +135,58 @@ def _arithmetic(rule: Callable[..., Bounds | None], kind: Kind | None = None) ->
     def apply(what: q.Call, arguments: list[Typed]) -> Typed:
         _numbers(what, arguments)
         known = _known(arguments)
-        return _apply(what, arguments, kind or _same(arguments), None if known is None else rule(*known))
+        found = _apply(what, arguments, kind or _same(arguments), None if known is None else rule(*known))
+        return replace(found, domain=_image(what.function, arguments) or found.domain)
 
     return apply
+
+
+def _image(function: str, arguments: list[Typed]) -> Domain | None:
+    """All values of a function of whole numbers, where its arguments have few."""
+    if function not in box.WHOLE or any(each.kind != "integer" or each.domain is None for each in arguments):
+        return None
+    domains = [each.domain or () for each in arguments]
+    if math.prod(len(each) for each in domains) > MOST_TRIED:
+        return None
+    found = {box.WHOLE[function](*map(int, each)) for each in product(*domains)}
+    return tuple(sorted(value for value in found if value is not None))
+
+
+def _remainder(what: q.Call, arguments: list[Typed]) -> Typed:
+    step = Fraction(1) if _same(arguments) == "integer" else Fraction(0)
+    return _arithmetic(lambda a, b: box.remainder(a, b, step))(what, arguments)
 
 
 def _round(what: q.Call, arguments: list[Typed]) -> Typed:
     _numbers(what, arguments)
     digits = _whole(what, arguments, 1, "digits", low=-15, high=15) if len(arguments) > 1 else 0
-    step = Fraction(10) ** -digits
-    bounds = arguments[0].bounds and box.rounded(arguments[0].bounds, step)
+    step, known = Fraction(10) ** -digits, arguments[0].bounds
     kind: Kind = "integer" if digits <= 0 or arguments[0].kind == "integer" else "real"
-    return _apply(what, arguments, kind, bounds)
+    said = [Typed(tree=Literal(value=digits), kind="integer")] if len(arguments) > 1 else []
+    found = _apply(what, arguments[:1] + said, kind, known and box.rounded(known, box.nearest, step))
+    coarse = None if found.domain is None or digits >= 0 else found.domain[:: 10**-digits]
+    return replace(found, domain=coarse or found.domain)
 
 
 def _whole(what: q.Call, arguments: list[Typed], index: int, said: str, *, low: int, high: int) -> int:
     """A constant whole number among the arguments."""
-    tree = arguments[index].tree
-    sign, inner = 1, tree
-    if isinstance(tree, Apply) and tree.function == "negative":
-        sign, inner = -1, tree.arguments[0]
-    value = inner.value if isinstance(inner, Literal) else None
-    if type(value) is not int or not low <= sign * value <= high:
+    value = _fixed(arguments[index])
+    if value is None or arguments[index].kind != "integer" or not low <= value <= high:
         raise NotUnderstood(
             f"the {said} of `{what.function.upper()}` are a constant from {low} to {high}.",
             instead="write the number itself",
             place=what.arguments[index].place,
         )
-    return sign * value
+    return int(value)
+
+
+def _fixed(each: Typed) -> Fraction | None:
+    """The value of a constant number, which may have a sign."""
+    tree, sign = each.tree, 1
+    if isinstance(tree, Apply) and tree.function == "negative":
+        tree, sign = tree.arguments[0], -1
+    value = tree.value if isinstance(tree, Literal) else None
+    return None if value is None or isinstance(value, (bool, str)) else sign * Fraction(value)
 
 
 def _power(what: q.Call, arguments: list[Typed]) -> Typed:
@@ -171,12 +199,14 @@ def _power(what: q.Call, arguments: list[Typed]) -> Typed:
 
 
 def _compare(what: q.Call, arguments: list[Typed]) -> Typed:
-    kinds = {"number" if each.numeric else each.kind for each in arguments if each.kind is not None}
-    if len(kinds) > 1:
-        at = next(i for i, each in enumerate(what.arguments) if isinstance(each, q.Constant) or i == len(arguments) - 1)
-        other = arguments[1 - at if len(arguments) == 2 else 0]
+    kinds = {i: "number" if each.numeric else each.kind for i, each in enumerate(arguments) if each.kind is not None}
+    if len(set(kinds.values())) > 1:
+        first = min(kinds)
+        at = next(i for i, kind in kinds.items() if kind != kinds[first])
+        if len(arguments) == 2 and isinstance(what.arguments[0], q.Constant):
+            first, at = at, first
         raise NotUnderstood(
-            f"{WORDS[other.kind]} is compared with {WORDS[arguments[at].kind]}.",
+            f"{WORDS[arguments[first].kind]} is compared with {WORDS[arguments[at].kind]}.",
             instead="write texts in quotes and numbers without",
             place=what.arguments[at].place,
         )
@@ -235,6 +265,8 @@ def _text(what: q.Call, arguments: list[Typed]) -> Typed:
 
 def _substring(what: q.Call, arguments: list[Typed]) -> Typed:
     _text(q.Call(function="substring", arguments=what.arguments[:1], place=what.place), arguments[:1])
+    if len(arguments) < 2:
+        raise NotUnderstood("`SUBSTRING` from where?", instead="write SUBSTRING(zip, 1, 2)", place=what.place)
     for index in range(1, len(arguments)):
         _whole(what, arguments, index, "places", low=0, high=10_000)
     return _apply(what, arguments, "text")
@@ -295,22 +327,20 @@ def _nullif(what: q.Call, arguments: list[Typed]) -> Typed:
 def _extreme(what: q.Call, arguments: list[Typed]) -> Typed:
     """LEAST and GREATEST pass over NULLs, so any argument may be the only one; a constant never is NULL."""
     _numbers(what, arguments)
-    kind, bounds = _same(arguments), box.hull(each.bounds for each in arguments if each.kind is not None)
-    if bounds is not None:
-        return _apply(what, arguments, kind, bounds)
-    least = what.function == "least"
-    ends = [each.bounds[0] for each in arguments if isinstance(each.tree, Literal) and each.bounds]
-    if not ends:
-        return _apply(what, arguments, kind)
-    end = min(ends) if least else max(ends)
-    others = [each for each in arguments if not isinstance(each.tree, Literal)]
-    far = [each.half[0 if least else 1] if each.bounds is None else each.bounds[0 if least else 1] for each in others]
-    known = [each for each in far if each is not None]
-    if len(known) == len(others):
-        reach = min(*known, end) if least else max(*known, end)
-        return _apply(what, arguments, kind, (reach, end) if least else (end, reach))
-    found = _apply(what, arguments, kind)
-    return Typed(tree=found.tree, kind=kind, half=(None, end) if least else (end, None))
+    real = [each for each in arguments if each.kind is not None]
+    ends = [each.bounds or each.half for each in real]
+    fixed = [value for each in real if (value := _fixed(each)) is not None]
+    low, high = _most(min, [end[0] for end in ends]), _most(max, [end[1] for end in ends])
+    if fixed:
+        low, high = (low, min(fixed)) if what.function == "least" else (max(fixed), high)
+    bounds = None if low is None or high is None else (low, high)
+    return replace(_apply(what, arguments, _same(arguments), bounds), half=(low, high))
+
+
+def _most(which: Callable[[list[Fraction]], Fraction], ends: list[Fraction | None]) -> Fraction | None:
+    """The outermost of several ends, where all are known."""
+    known = [end for end in ends if end is not None]
+    return which(known) if known and len(known) == len(ends) else None
 
 
 def _cast(what: q.Call, arguments: list[Typed]) -> Typed:
@@ -318,7 +348,7 @@ def _cast(what: q.Call, arguments: list[Typed]) -> Typed:
     kind = target.value if isinstance(target, q.Constant) else None
     bounds = inner.bounds if kind in ("integer", "real") else None
     if kind == "integer" and bounds is not None:
-        bounds = box.rounded(bounds)
+        bounds = box.rounded(bounds, box.nearest)
     if inner.kind == "boolean" and kind in ("integer", "real"):
         bounds = (Fraction(0), Fraction(1))
     return _apply(what, arguments[:1], kind, bounds)  # type: ignore[arg-type]
@@ -329,12 +359,12 @@ RULES: dict[str, Rule] = {
     "-": _arithmetic(box.difference),
     "*": _arithmetic(box.product),
     "/": _arithmetic(box.quotient, "real"),
-    "%": _arithmetic(box.remainder),
+    "%": _remainder,
     "negative": _arithmetic(box.negative),
     "abs": _arithmetic(box.absolute),
     "sign": _arithmetic(lambda a: (Fraction(-1), Fraction(1)), "integer"),
-    "floor": _arithmetic(box.rounded, "integer"),
-    "ceil": _arithmetic(box.rounded, "integer"),
+    "floor": _arithmetic(lambda a: box.rounded(a, math.floor), "integer"),
+    "ceil": _arithmetic(lambda a: box.rounded(a, math.ceil), "integer"),
     "round": _round,
     "sqrt": _arithmetic(box.root, "real"),
     "ln": _arithmetic(box.logarithm, "real"),

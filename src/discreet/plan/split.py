@@ -145,6 +145,12 @@ class _Cut:
             meant = self.aliases.get(what.name.lower()) if what.table is None else None
             if meant is not None and what.name.lower() not in within:
                 return self.above(meant, (*within, what.name.lower()))
+            if what.table is not None and what.table.lower() != self.alias.lower():
+                raise NotUnderstood(
+                    f"there is no table `{what.table}` in this question.",
+                    instead=f"write {self.alias}.{what.name}",
+                    place=what.place,
+                )
             raise NotAllowed(
                 f"`{what.name}` is neither grouped by nor aggregated.",
                 instead=f"write GROUP BY {what.name}, or AVG({what.name})",
@@ -167,7 +173,7 @@ class _Cut:
 def _numbered(by: q.Constant, select: q.Select) -> q.Expression:
     position = by.value if isinstance(by.value, int) else 0
     if not 1 <= position <= len(select.items):
-        raise NotUnderstood(f"there are {len(select.items)} columns.", instead="write a column's name", place=by.place)
+        raise NotUnderstood(f"columns are numbered 1 to {len(select.items)}.", instead="write its name", place=by.place)
     return select.items[position - 1].what
 
 

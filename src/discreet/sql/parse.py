@@ -14,17 +14,19 @@ from typing import Any
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.errors import ParseError
 
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.sql import query as q
-from discreet.sql.words import AGGREGATES, CALLS, FLAGS, TYPES, WINDOWS
+from discreet.sql.places import place, spot
+from discreet.sql.words import AGGREGATES, CALLS, FLAGS, PARTS, TYPES, WINDOWS
 
 __all__ = ["LONGEST", "parse"]
 
 LONGEST = 20_000  # characters of a question
 DEEPEST = 60  # levels of nesting
 DIGITS = 60  # of a number
+UNHEARD = re.compile("[\0\ud800-\udfff]")  # NUL and halves of letters, which no engine can hold
 EXAMPLE = "for example: SELECT COUNT(*) FROM visits"
 Sources = Mapping[str, q.Select]
 
@@ -35,30 +37,23 @@ def parse(text: str) -> q.Select:
         raise NotUnderstood("a question is one SELECT statement.", instead=EXAMPLE)
     if len(text) > LONGEST:
         raise NotUnderstood(f"a question has at most {LONGEST} characters.", instead="ask in several parts")
+    if UNHEARD.search(text):
+        raise NotUnderstood("this text has letters that do not exist.", instead="write it in Unicode, without NUL")
     try:
-        statements = [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
+        return _Reader(text).question(_statements(text))
+    except RecursionError:
+        raise NotAllowed("this is nested too deeply.", instead="write it in fewer parentheses") from None
+
+
+def _statements(text: str) -> list[Any]:
+    try:
+        return [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
     except ParseError as problem:
-        raise NotUnderstood("this is not SQL that can be read.", instead=EXAMPLE, place=_spot(text, problem)) from None
-    except (SqlglotError, RecursionError, Exception):  # whatever a parser does on nonsense
+        raise NotUnderstood("this is not SQL that can be read.", instead=EXAMPLE, place=spot(text, problem)) from None
+    except RecursionError:
+        raise
+    except Exception:  # whatever a parser does on nonsense
         raise NotUnderstood("this is not SQL that can be read.", instead=EXAMPLE) from None
-    if len(statements) != 1:
-        raise NotUnderstood("one statement for each question.", instead="leave out what follows the first `;`")
-    reader = _Reader(text)
-    tree = statements[0]
-    while isinstance(tree, exp.Subquery) and not tree.args.get("alias"):
-        reader.only(tree, "this")
-        tree = tree.this
-    return reader.select(tree, {}, None, 0)
-
-
-def _spot(text: str, problem: ParseError) -> Place | None:
-    for error in problem.errors:
-        line, column, word = error.get("line"), error.get("col"), error.get("highlight") or " "
-        if isinstance(line, int) and isinstance(column, int):
-            start = sum(len(each) + 1 for each in text.split("\n")[: line - 1]) + column - len(word)
-            if 0 <= start <= len(text):
-                return Place(text, start, start + len(word))
-    return None
 
 
 class _Reader:
@@ -68,18 +63,7 @@ class _Reader:
     # ── places and refusals ──────────────────────────────────────────────────────────────────────────────────
 
     def place(self, node: Any) -> Place:
-        """From the first to the last character of a node, as far as its parts know theirs."""
-        known = [each.meta for each in node.walk() if "start" in each.meta] if isinstance(node, exp.Expression) else []
-        if not known:
-            return Place(self.text, 0, len(self.text))
-        start, end = min(meta["start"] for meta in known), max(meta["end"] for meta in known) + 1
-        if isinstance(node, exp.Func) and "start" not in node.meta:  # not every function knows where it begins
-            called = re.search(r"\w+\s*\(\s*(DISTINCT\s+)?$", self.text[:start], re.IGNORECASE)
-            start = called.start() if called else start
-        opened = self.text.count("(", start, end) - self.text.count(")", start, end)
-        while opened > 0 and (close := self.text.find(")", end)) >= 0 and not self.text[end:close].strip():
-            opened, end = opened - 1, close + 1
-        return Place(self.text, start, end)
+        return place(self.text, node)
 
     def refuse(self, node: Any, reason: str, instead: str, kind: type[Refusal] = NotAllowed) -> Refusal:
         return kind(reason, instead=instead, place=self.place(node))
@@ -88,13 +72,23 @@ class _Reader:
         """A node with any other part than these means more than we know of."""
         for name, part in node.args.items():
             if name not in parts and name not in FLAGS and part not in (None, False, [], ()):
+                said = PARTS.get(name) or f"`{name.strip('_').replace('_', ' ').upper()}`"
+                at = part if isinstance(part, exp.Expression) else node
                 raise self.refuse(
-                    part if isinstance(part, exp.Expression) else node,
-                    f"`{name.strip('_').replace('_', ' ').upper()}` cannot be asked here.",
-                    "leave it out; the README lists the SQL that works",
+                    at, f"{said} cannot be asked here.", "leave it out; the README lists the SQL that works"
                 )
 
     # ── SELECT ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def question(self, statements: list[Any]) -> q.Select:
+        if len(statements) != 1:
+            instead = "leave out what follows the first `;`" if statements else EXAMPLE
+            raise NotUnderstood("a question is one SELECT statement.", instead=instead)
+        tree = statements[0]
+        while isinstance(tree, exp.Subquery) and not tree.args.get("alias"):
+            self.only(tree, "this")
+            tree = tree.this
+        return self.select(tree, {}, None, 0)
 
     def select(self, node: Any, known: Sources, alias: str | None, depth: int) -> q.Select:
         if not isinstance(node, exp.Select):
@@ -172,7 +166,7 @@ class _Reader:
             name, node = node.alias, node.this
         what = self.expression(node)
         if not name:
-            name = what.name if isinstance(what, q.Name) else node.sql("duckdb")
+            name = what.name if isinstance(what, q.Name) else node.sql("duckdb", comments=False)
         if not name.isprintable():
             raise self.refuse(whole, "a name is made of letters that can be printed.", "write AS n", NotUnderstood)
         if len(name) > 200:
@@ -197,7 +191,7 @@ class _Reader:
         if isinstance(node, exp.Literal) and not node.is_string:
             position = int(node.this) if node.this.isdecimal() and len(node.this) < 5 else 0
             if not 1 <= position <= len(items):
-                raise self.refuse(node, f"there are {len(items)} columns.", "write a column's name", NotUnderstood)
+                raise self.refuse(node, f"columns are numbered 1 to {len(items)}.", "write its name", NotUnderstood)
             return items[position - 1].what
         return self.expression(node)
 
@@ -254,7 +248,11 @@ class _Reader:
             return self._aggregate(node, deeper)
         if kind in CALLS:
             name, slots = CALLS[kind]
-            return q.Call(function=name, arguments=self._arguments(node, slots, deeper), place=self.place(node))
+            negated = ("negate",) if node.args.get("negate") else ()  # NOT LIKE is one node
+            call = q.Call(
+                function=name, arguments=self._arguments(node, slots, deeper, negated), place=self.place(node)
+            )
+            return q.Call(function="not", arguments=(call,), place=call.place) if negated else call
         raise self._unknown(node)
 
     def _unknown(self, node: Any) -> Refusal:
@@ -266,16 +264,17 @@ class _Reader:
             return self.refuse(node, "a parameter has no value here.", "write the value itself", NotUnderstood)
         if isinstance(node, exp.Filter):
             return self.refuse(node, "FILTER is not answered yet.", "write SUM(CASE WHEN … THEN 1 ELSE 0 END)")
-        if isinstance(node, exp.Func):
-            name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-            return self.refuse(
-                node, f"`{name.upper()[:40]}` is not among the functions that can be private.",
-                "the README lists those that are",
-            )  # fmt: skip
+        at = self.place(node)
+        called = re.match(r"(\w{1,40})\s*\(", at.text[at.start : at.end])
+        if called and isinstance(node, (exp.Func, exp.IgnoreNulls)):
+            said = f"`{called[1].upper()}` is not among the functions that can be private."
+            return self.refuse(node, said, "the README lists those that are")
         return self.refuse(node, "this expression is not among those that can be private.", "the README lists those")
 
-    def _arguments(self, node: exp.Expression, slots: tuple[str, ...], depth: int) -> tuple[q.Expression, ...]:
-        self.only(node, *slots)
+    def _arguments(
+        self, node: exp.Expression, slots: tuple[str, ...], depth: int, known: tuple[str, ...] = ()
+    ) -> tuple[q.Expression, ...]:
+        self.only(node, *slots, *known)
         found: list[q.Expression] = []
         for slot in slots:
             part = node.args.get(slot)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-__all__ = ["AGGREGATES", "CALLS", "FLAGS", "TYPES", "WINDOWS"]
+__all__ = ["AGGREGATES", "CALLS", "FLAGS", "PARTS", "TYPES", "WINDOWS"]
 
 UNARY, BINARY, MANY = ("this",), ("this", "expression"), ("this", "expressions")
 
@@ -63,6 +63,24 @@ FLAGS = {
     "typed",
     "over",
 }  # sqlglot's remarks on dialects: no meaning here
+
+PARTS: dict[str, str] = {  # what a question calls the parts that sqlglot has other names for
+    "catalog": "a name of a database",
+    "columns": "a list of names",
+    "db": "a name of a schema",
+    "decimals": "a number of digits",
+    "direction": "`FETCH`",
+    "expression": "a second argument",
+    "expressions": "a second argument",
+    "field": "`IN` without a list",
+    "limit_options": "a percentage",
+    "locks": "`FOR UPDATE`",
+    "nulls": "`NULLS`",
+    "position": "an end to trim",
+    "query": "a SELECT inside an expression",
+    "unnest": "`UNNEST`",
+    "windows": "`WINDOW`",
+}
 
 AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Count: "count",

@@ -1,0 +1,286 @@
+"""Questions in text files, each with the plan it must become or the refusal it must get.
+
+A block of `fixtures/*.txt` is a question, perhaps with lines that say how it is asked, then `----`, then what must come
+of it, then `====`:
+
+    # a remark
+    SELECT sex, COUNT(*) FROM visits GROUP BY sex
+    epsilon 0.5
+    neighbours replace
+    budget pure
+    ----
+    …
+    ====
+
+To add one, write the question, and an empty second half; DISCREET_WRITE_FIXTURES=1 pytest tests/test_fixtures.py fills
+it in. Then read what was written: it is from now on what must be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+import discreet as dp
+from discreet.core.exact import show
+from discreet.curator import Curator
+from discreet.engines.source import open_path
+from discreet.ledger.ledger import Ledger
+from discreet.mechanisms.threshold import GaussianThreshold
+from discreet.plan import catalogue
+from discreet.plan.compile import Draft
+from discreet.plan.explain import Explanation
+from discreet.plan.expression import Apply, Field, Literal
+from discreet.plan.measure import Measure
+from discreet.plan.plan import Key, Plan
+from discreet.sql import query as q
+
+FOLDER = Path(__file__).parent / "fixtures"
+SAID = re.compile(r"(epsilon|delta|within|confidence|neighbours|budget) (\S+)")
+SPLIT, END = "----", "===="
+
+
+# ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Block:
+    """One question and what must come of it."""
+
+    file: str
+    line: int
+    head: str  # as written, with its remarks
+    sql: str
+    said: dict[str, str]
+    expected: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.file}:{self.line}"
+
+    @property
+    def which(self) -> tuple[str, str]:
+        """Of which clinic it is asked: its neighbours and its budget."""
+        return self.said.get("neighbours", "add-remove"), self.said.get("budget", "both")
+
+    @property
+    def wanted(self) -> dict[str, str]:
+        """How it is asked."""
+        wanted = {key: value for key, value in self.said.items() if key not in ("neighbours", "budget")}
+        return wanted if "within" in wanted else {"epsilon": "1"} | wanted
+
+
+def blocks() -> list[Block]:
+    """All of them."""
+    return [each for path in sorted(FOLDER.glob("*.txt")) for each in _blocks(path)]
+
+
+def _blocks(path: Path) -> Iterator[Block]:
+    lines, line = path.read_text("utf-8").split("\n"), 1
+    while END in lines:
+        size = lines.index(END)
+        piece, lines = lines[:size], lines[size + 1 :]
+        cut = piece.index(SPLIT) if SPLIT in piece else size
+        head, expected = piece[:cut], piece[cut + 1 :]
+        start = next(i for i, each in enumerate(head) if each and not each.startswith("# "))
+        stop = len(head)
+        while SAID.fullmatch(head[stop - 1]):
+            stop -= 1
+        said = dict(SAID.fullmatch(each).groups() for each in head[stop:])
+        sql = "\n".join(head[start:stop])
+        yield Block(path.name, line + start, "\n".join(head), sql, said, "\n".join(expected))
+        line += size + 1
+
+
+def rewrite(found: dict[str, str]) -> None:
+    """Put what came of each question in place of what was expected."""
+    for path in sorted(FOLDER.glob("*.txt")):
+        text = "".join(
+            f"{each.head}\n{SPLIT}\n{found.get(each.title, each.expected)}\n{END}\n" for each in _blocks(path)
+        )
+        path.write_text(text, "utf-8")
+
+
+# ── the clinic ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def make(folder: Path) -> Path:
+    """Data for the catalogue, a few rows for each table; returns the folder they are in."""
+    data = folder / "data"
+    data.mkdir()
+    n = range(12)
+    tables = {
+        "people": {
+            "age": [i * 10 for i in n], "sex": ["FMX"[i % 3] for i in n], "smoker": [i % 2 == 0 for i in n],
+            "height": [1.5 + i / 50 for i in n], "weight": [60.5 + i for i in n], "income": [1000.0 * i for i in n],
+            "zip": [f"1{i % 2}" for i in n], "born": [1950 + i for i in n], "score": [i - 6 for i in n],
+            "größe": [1 + i % 5 for i in n],
+        },
+        "visits": {
+            "patient_id": [i // 3 for i in n], "age": [30 + i for i in n], "sex": ["FMX"[i % 3] for i in n],
+            "ward": [["W0", "W1", "O'Neill"][i % 3] for i in n], "storey": [[-1, 0, 2][i % 3] for i in n],
+            "night": [i % 2 == 0 for i in n], "urgent": [i % 5 == 0 for i in n], "cost": [12.5 * i for i in n],
+            "fever": [36.5 + i / 5 for i in n], "balance": [10 * i - 60 for i in n], "fee": [1.5 * i for i in n],
+            "nurse": [f"n{i % 2}" for i in n], "code": [i % 2 for i in n], "minutes": [5 + i for i in n],
+        },
+        "stays": {
+            "Person Nr": [i // 2 for i in n], "days": [3 * i for i in n], "kind": [["day", "night"][i % 2] for i in n],
+        },
+        "labs": {
+            "patient_id": [i // 2 for i in n], "level": [i / 8 - 0.75 for i in n], "test": ["ab"[i % 2] for i in n],
+        },
+        "wards": {"ward": ["W0", "W1"]},
+        "trips": {
+            "rider": [i // 4 for i in n], "line": [[1, 2, 3, 5][i % 4] for i in n], "place": [f"p{i % 3}" for i in n],
+        },
+    }  # fmt: skip
+    for name, columns in tables.items():
+        pyarrow.parquet.write_table(pa.table(columns), data / f"{name}.parquet")
+    return data
+
+
+def clinic(data: Path, neighbours: str = "add-remove", budget: str = "both") -> Curator:
+    """The curator of the clinic. A `pure` budget has no δ; an `open` one is larger than all questions together."""
+    said = catalogue.read(FOLDER / "catalogue.toml")
+    amounts = {
+        "both": said.budget,
+        "pure": dp.Budget(epsilon=said.budget.epsilon),
+        "open": dp.Budget(epsilon=10**6, delta="0.5"),
+    }
+    said = replace(said, neighbours=neighbours, budget=amounts[budget], ledger=None)
+    source = open_path(data, [each.name for each in said.tables])
+    ledger = Ledger(None, dataset=said.name, budget=said.budget, neighbours=neighbours, unit=said.unit)
+    return Curator(said, source, ledger)
+
+
+def outcome(curator: Curator, block: Block) -> str:
+    """What comes of a question, in words."""
+    try:
+        return plan_text(curator.explain(block.sql, **block.wanted))
+    except dp.Refusal as refusal:
+        return f"{type(refusal).__name__}\n{refusal}"
+
+
+# ── plans in words ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def plan_text(explained: Explanation) -> str:
+    """All of a plan: who counts how much, which rows, which groups, which sums with which noise, and what is shown."""
+    draft, plan = explained.draft, explained.plan
+    lines = [_unit(plan)]
+    lines += [] if plan.where is None else [f"where {words(plan.where)}"]
+    lines += [f"key {n} {_key(key)}" for n, key in enumerate(plan.keys)]
+    lines += [] if plan.naming is None else [f"naming {_naming(plan.naming)}"]
+    for n, (measure, noise) in enumerate(zip(plan.measures, plan.noises, strict=True)):
+        lines.append(f"measure {n} {_measure(measure)}")
+        reach = f"l1 {show(noise.reach.l1, 12)}, l2² {show(noise.reach.l2_squared, 12)}"
+        lines.append(f"  reach {reach}; {noise.law}")
+    lines += [f"cost {plan.loss}"]
+    return "\n".join([*lines, *_view(draft.view, draft)])
+
+
+def _unit(plan: Plan) -> str:
+    caps = plan.caps
+    most = "every row is a unit" if caps.unit is None else f"unit {caps.unit}, rows {caps.rows}, groups {caps.groups}"
+    return f"table {plan.table}, {most}"
+
+
+def _key(key: Key) -> str:
+    if key.span is not None:
+        return f"{words(key.tree)} from {key.span[0]} to {key.span[1]}"
+    if key.values is not None:
+        return f"{words(key.tree)} in {', '.join(_constant(each) for each in key.values)}"
+    return f"{words(key.tree)}, private {key.kind}"
+
+
+def _naming(rule: Any) -> str:
+    if isinstance(rule, GaussianThreshold):
+        return f"by Gaussian noise, ρ = {show(rule.rho)}, δ = {show(rule.delta)}, {rule.keys} keys of a unit"
+    return f"by the optimal rule, ε = {show(rule.epsilon)}, δ = {show(rule.delta)}, {rule.keys} keys of a unit"
+
+
+def _measure(measure: Measure) -> str:
+    said = ", ".join(measure.parts)
+    if measure.of is not None:
+        said += f" of {words(measure.of)}"
+    if measure.summed:
+        said += f" from {_number(measure.low * measure.step)} to {_number(measure.high * measure.step)}"
+        said += f" by {_number(measure.step)}"
+    return said
+
+
+def _view(view: q.Select, draft: Draft) -> list[str]:
+    """What is computed from the released numbers, SELECT by SELECT from the inside."""
+    lines = _view(view.source, draft) if isinstance(view.source, q.Select) else []
+    read = {f"k{n}": f"key {n}" for n in range(len(draft.keys))}
+    read |= {f"a{n}": f"{each.function} of {each.measure}" for n, each in enumerate(draft.readings)}
+    names = {} if isinstance(view.source, q.Select) else read
+    shown = "; ".join(f"{item.name} = {words(item.what, names)}" for item in view.items)
+    lines.append(f"answer {'distinct ' if view.distinct else ''}{shown}")
+    lines += [] if view.where is None else [f"  where {words(view.where, names)}"]
+    lines += [f"  group by {', '.join(words(each, names) for each in view.keys)}"] if view.keys else []
+    for name, clause in (("having", view.having), ("qualify", view.qualify)):
+        lines += [] if clause is None else [f"  {name} {words(clause, names)}"]
+    lines += [f"  order by {_order(view.order, names)}"] if view.order else []
+    lines += [] if view.limit is None else [f"  limit {view.limit}"]
+    return lines + ([] if view.offset is None else [f"  offset {view.offset}"])
+
+
+def _order(order: tuple[q.Order, ...], names: dict[str, str]) -> str:
+    said = [
+        words(each.by, names) + (" desc" if each.descending else "") + (" nulls first" if each.nulls_first else "")
+        for each in order
+    ]
+    return ", ".join(said)
+
+
+def words(what: Any, names: dict[str, str] | None = None) -> str:
+    """An expression, below or above the aggregation."""
+    if isinstance(what, (Field, q.Name)):
+        known = (names or {}).get(what.name)
+        return f"({known})" if known else what.name
+    if isinstance(what, (Literal, q.Constant)):
+        return _constant(what.value)
+    if isinstance(what, (Apply, q.Call)):
+        said = [words(each, names) for each in what.arguments]
+        if isinstance(what, Apply) and what.function == "cast":
+            said.append(what.kind)
+        return f"({said[0]} {what.function} {said[1]})" if len(said) == 2 and not what.function.isalpha() else (
+            f"{what.function}({', '.join(said)})"
+        )  # fmt: skip
+    if isinstance(what, q.Aggregate):
+        inner = "*" if what.argument is None else words(what.argument, names)
+        return f"{what.function}({'distinct ' if what.distinct else ''}{inner})"
+    if isinstance(what, q.Window):
+        over = [f"partition by {', '.join(words(each, names) for each in what.partition)}"] if what.partition else []
+        over += [f"order by {_order(what.order, names)}"] if what.order else []
+        over += [" to ".join(what.frame[1:])] if what.frame else []
+        inner = ", ".join(words(each, names) for each in what.arguments)
+        return f"{what.function}({inner}) over ({' '.join(over)})"
+    raise TypeError(what)
+
+
+def _constant(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).upper() if value is not None else "NULL"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return _number(Fraction(value))
+
+
+def _number(value: Fraction) -> str:
+    """Exact: a whole number, a decimal, or a fraction."""
+    value = Fraction(value)
+    places = next((n for n in range(25) if (value * 10**n).denominator == 1), None)
+    if places is None:
+        return str(value)
+    digits = str(abs(value.numerator * 10**places // value.denominator)).rjust(places + 1, "0")
+    sign = "-" if value < 0 else ""
+    return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
