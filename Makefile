@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test lint soak bench clean
 
 demo: $(VENV)/.test
-	@$(BIN)/python examples/admissions.py
+	@$(BIN)/discreet demo
 
 test: lint
 	$(BIN)/python -m pytest

@@ -127,25 +127,36 @@ def test_amending_is_on_record(spent: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[dataset", "not TOML"),
+        ("[dataset\n", "not TOML"),
         ("dataset = 5", "dataset is a section"),
-        ("[dataset]\nname = 5\n", "dataset.name"),
-        ('[dataset]\nname = "a"\n', "dataset.ledger"),
-        ('[dataset]\nname = "a"\nledger = "l"\n', "no budget for dataset"),
-        ('[dataset]\nname = "a"\nledger = "l"\nbudget = 3', "no budget for dataset"),
-        ('[dataset]\nname = "a"\nledger = "l"\nbudget = { epsilon = "-1" }', "epsilon"),
-        ('[dataset]\nname = "a"\nledger = "l"\nbudget = { epsilon = "1", rho = 2 }', "no budget for dataset"),
+        ("[dataset]\nname = 5\nbudget = { epsilon = 1 }", "a data set has a name"),
+        ('[dataset]\nname = "a"\n', "the data set has no budget"),
+        ('[dataset]\nname = "a"\nbudget = 3', "no budget for dataset"),
+        ('[dataset]\nname = "a"\nbudget = { epsilon = "-1" }', "epsilon"),
+        ('[dataset]\nname = "a"\nbudget = { epsilon = "1", rho = 2 }', "no budget for dataset"),
         ("analysts = 3\n" + CATALOGUE.partition("[analysts")[0], "analysts is a section"),
-        (CATALOGUE.partition("[analysts")[0] + "[analysts]\nbob = 3", "bob is a section"),
-        (CATALOGUE + "\n[families.f]\n", "no budget for families.f"),
-        (CATALOGUE.replace("clinic.ledger", "a\\u0000b"), "a ledger is a file"),
-        (CATALOGUE, "no ledger at"),
+        (CATALOGUE.partition("[analysts")[0] + "[analysts]\nbob = 3", "analysts.bob is a section"),
+        (CATALOGUE + "\n[families.f]\n", "no budget for f"),
+        (CATALOGUE + "\n[familys]\n", "`familys` is not a section"),
     ],
 )
 def test_a_catalogue_that_cannot_be_is_refused(catalogue: Path, text: str, words: str) -> None:
     catalogue.write_text(text)
     said = run("ledger", catalogue, status=2)
     assert said.startswith("refused: ")
+    assert words in said
+    line, arrow = said.splitlines()[1:]
+    assert line.strip() in text, "and shows the line"
+    assert "^" in arrow, "and points, and says what would work"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [(CATALOGUE.replace("clinic.ledger", "a\\u0000b"), "a ledger is a file"), (CATALOGUE, "no ledger at")],
+)
+def test_a_ledger_that_cannot_be_is_refused(catalogue: Path, text: str, words: str) -> None:
+    catalogue.write_text(text)
+    said = run("ledger", catalogue, status=2)
     assert words in said
     assert len(said.splitlines()) == 2, "and says what would work"
 
@@ -160,7 +171,7 @@ def test_three_mistakes_a_person_would_make(spent: Path, tmp_path: Path) -> None
     (tmp_path / "folder.toml").mkdir()
     assert "no catalogue" in run("ledger", tmp_path / "folder.toml", status=2)
     (tmp_path / "latin.toml").write_bytes(b"\xff\xfe")
-    assert "not TOML" in run("ledger", tmp_path / "latin.toml", status=2)
+    assert "not text in UTF-8" in run("ledger", tmp_path / "latin.toml", status=2)
 
 
 def test_a_damaged_ledger_is_broken_not_refused(spent: Path, tmp_path: Path) -> None:

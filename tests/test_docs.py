@@ -70,9 +70,13 @@ def test_the_readme_names_everything_public() -> None:
             assert thing.__doc__
         elif name not in ("Mechanism", "Noise", "Reach"):  # what the others are made of
             assert name in text, name
-    helped = said_by(sys.executable, "-m", "discreet.cli", "ledger", "--help")
-    for option in re.findall(r"--\w+", helped):
-        assert option in text or option == "--help", option
+    listed = re.findall(r"^    (\w+)  ", said_by(sys.executable, "-m", "discreet.cli", "--help"), re.M)
+    assert "ask" in listed
+    for command in listed:
+        helped = said_by(sys.executable, "-m", "discreet.cli", command, "--help")
+        assert f"discreet {command}" in text
+        for option in re.findall(r"--\w+", helped):
+            assert option in text or option == "--help", option
     for setting in re.findall(r'environ.get\("(DISCREET_\w+)"', (ROOT / "src/discreet/ledger/mark.py").read_text()):
         assert f"${setting}" in text
     for command in re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M):
@@ -81,10 +85,13 @@ def test_the_readme_names_everything_public() -> None:
 
 
 def test_the_demo_runs() -> None:
-    shown = said_by(sys.executable, ROOT / "examples" / "admissions.py")
-    assert "4,526 applicants" in shown
-    assert "2 charges recomputed" in shown
+    shown = said_by(sys.executable, "-m", "discreet.cli", "demo")
+    assert "6,366 married women" in shown
+    assert "545 in each year" in shown
+    assert "nothing: it was asked before" in shown
+    assert "grouping by `nr` would" in shown
     assert "has no room for it" in shown
+    assert "2 charges recomputed" in shown
 
 
 def test_nothing_speaks_of_machines() -> None:

@@ -1,54 +1,32 @@
-"""The command line. Exit status: 0 done, 2 a refusal, 1 something broken."""
+"""`discreet ledger`: what was spent, by whom, and what is left."""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
-import sys
-import time
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from discreet.cli.formats import loss_json, rows_csv
+from discreet.cli.progress import counting
 from discreet.core.exact import show
-from discreet.core.loss import Budget, Loss
-from discreet.errors import Broken, NotAllowed, NotUnderstood, Refusal
+from discreet.errors import NotAllowed, NotUnderstood
 from discreet.layout import table
 from discreet.ledger.entry import Entry
 from discreet.ledger.facts import Again, Charge
 from discreet.ledger.ledger import Balance, Ledger
 from discreet.ledger.state import title
+from discreet.plan.catalogue import read
+from discreet.plan.schema import Catalogue
 
-__all__ = ["main"]
+__all__ = ["add"]
 
 SHORT = 20  # charges that a table shows unless told otherwise
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command."""
-    options = _parser().parse_args(arguments)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no Greek
-    try:
-        options.run(options)
-    except Refusal as refusal:
-        print(refusal, file=sys.stderr)
-        return 2
-    except Broken as broken:
-        print(f"{type(broken).__name__}: {broken}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:  # whoever was reading has seen enough
-        sys.stderr.close()
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="discreet", description="Answers about people that depend on no one person.")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+def add(commands: Any) -> None:
+    """Add the command to the command line."""
     ledger = commands.add_parser("ledger", help="what was spent, by whom, and what is left")
     ledger.add_argument("place", metavar="CATALOGUE", help="a catalogue (.toml), a ledger file, or postgresql://…")
     ledger.add_argument("--format", choices=("table", "json", "csv"), default="table", help="default: table")
@@ -63,17 +41,16 @@ def _parser() -> argparse.ArgumentParser:
     ledger.add_argument("--amend", action="store_true", help="put the budgets of the catalogue on record")
     ledger.add_argument("--marks", metavar="FOLDER", help="where this machine keeps its high-water marks")
     ledger.set_defaults(run=_ledger)
-    return parser
 
 
 def _ledger(options: argparse.Namespace) -> None:
-    catalogue = _catalogue(Path(options.place)) if options.place.endswith(".toml") else None
+    catalogue = read(Path(options.place)) if options.place.endswith(".toml") else None
     if options.amend:
         _amend(options, catalogue)
-    place, progress = catalogue["ledger"] if catalogue else options.place, _progress("reading")
-    with Ledger(place, marks=options.marks, progress=progress) as ledger:
+    place = options.place if catalogue is None else catalogue.ledger
+    with Ledger(place, marks=options.marks, progress=counting("reading", "entries")) as ledger:
         if options.verify:
-            print(ledger.verify(_progress("verifying")))
+            print(ledger.verify(counting("verifying", "entries")))
         if options.plot:
             _plot(ledger, options.plot)
         if options.report:
@@ -82,66 +59,19 @@ def _ledger(options: argparse.Namespace) -> None:
             print(_said(ledger, options), end="")
 
 
-# ── the catalogue: where its ledger is, and the budgets it declares ──────────────────────────────────────────────
-
-
-def _catalogue(path: Path) -> Mapping[str, Any]:
-    try:
-        read = tomllib.loads(path.read_text("utf-8"))
-    except OSError:
-        raise NotUnderstood(f"there is no catalogue {path}.", instead="name an existing .toml file") from None
-    except ValueError as problem:
-        raise NotUnderstood(f"{path} is not TOML: {problem}.", instead="correct that line") from None
-    dataset = _section(read, "dataset", path)
-    for need, example in (("name", '"clinic"'), ("ledger", '"clinic.ledger"')):
-        if not isinstance(dataset.get(need), str):
-            raise NotUnderstood(f"{path} says nothing of dataset.{need}.", instead=f"[dataset] {need} = {example}")
-    place = dataset["ledger"]
-    return {
-        "name": dataset["name"],
-        "ledger": place if "://" in place else path.parent / place,
-        "neighbours": dataset.get("neighbours"),
-        "unit": dataset.get("unit"),
-        "budget": _budget(dataset, "dataset", path),
-        "analysts": _budgets(read, "analysts", path),
-        "families": _budgets(read, "families", path),
-    }
-
-
-def _section(within: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
-    found = within.get(name, {})
-    if not isinstance(found, dict):
-        raise NotUnderstood(f"{path}: {name} is a section.", instead=f"write [{name}] on a line of its own")
-    return found
-
-
-def _budgets(read: Mapping[str, Any], kind: str, path: Path) -> dict[str, Budget]:
-    section = _section(read, kind, path)
-    return {name: _budget(_section(section, name, path), f"{kind}.{name}", path) for name in section}
-
-
-def _budget(section: Mapping[str, Any], name: str, path: Path) -> Budget:
-    said = section.get("budget")
-    if not isinstance(said, dict) or not {"epsilon"} <= said.keys() <= {"epsilon", "delta", "events"}:
-        raise NotUnderstood(
-            f"{path} says no budget for {name}.", instead=f'[{name}] budget = {{ epsilon = "3", delta = "1e-6" }}'
-        )
-    return Budget(**said)
-
-
-def _amend(options: argparse.Namespace, catalogue: Mapping[str, Any] | None) -> None:
+def _amend(options: argparse.Namespace, catalogue: Catalogue | None) -> None:
     if catalogue is None:
         raise NotUnderstood("budgets are amended from a catalogue.", instead="discreet ledger CATALOGUE.toml --amend")
-    caps = {each: catalogue[each] for each in ("budget", "analysts", "families")}
-    named = {"dataset": catalogue["name"], "marks": options.marks}
-    named |= {each: catalogue[each] for each in ("neighbours", "unit")}
+    caps: dict[str, Any] = {each: getattr(catalogue, each) for each in ("budget", "analysts", "families")}
+    named: dict[str, Any] = {each: getattr(catalogue, each) for each in ("neighbours", "unit")}
+    named |= {"dataset": catalogue.name, "marks": options.marks}
     try:
-        ledger = Ledger(catalogue["ledger"], **named, **caps)
+        ledger = Ledger(catalogue.ledger, **named, **caps)
     except NotAllowed:
-        ledger = Ledger(catalogue["ledger"], **named)  # other budgets are on record
+        ledger = Ledger(catalogue.ledger, **named)  # other budgets are on record
     with ledger:
         ledger.amend(**caps)
-    print(f"The budgets of {catalogue['name']} on record are now those of the catalogue.")
+    print(f"The budgets of {catalogue.name} on record are now those of the catalogue.")
 
 
 # ── what is printed ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -223,23 +153,15 @@ def _balance(one: Balance) -> dict[str, Any]:
         "epsilon": None if budget is None else str(budget.epsilon),
         "delta": None if budget is None or budget.delta is None else str(budget.delta),
         "charges": one.charges,
-        **{f"spent_{name}": value for name, value in _numbers(one.spent).items()},
+        **{f"spent_{name}": value for name, value in loss_json(one.spent).items()},
         "left_pure": None if left is None or left.pure is None else str(left.pure),
         "left_rho": None if left is None else str(left.rho),
         "left_events": None if left is None else str(left.events),
     }
 
 
-def _numbers(loss: Loss) -> dict[str, str | None]:
-    return {"pure": None if loss.pure is None else str(loss.pure), "rho": str(loss.rho), "event": str(loss.event)}
-
-
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return rows_csv(list(rows[0]) if rows else [], (row.values() for row in rows))
 
 
 def _report(ledger: Ledger, options: argparse.Namespace) -> None:
@@ -263,18 +185,3 @@ def _plot(ledger: Ledger, path: str) -> None:
     except (ValueError, OSError) as problem:
         raise NotUnderstood(f"the picture cannot be written: {problem}.", instead="name a .png, .svg or .pdf") from None
     print(f"Spending over time is drawn in {path}.")
-
-
-def _progress(what: str) -> Any:
-    """Say how far it is, on a terminal, once it takes longer than a second."""
-    start = time.monotonic()
-
-    def show_progress(done: int, of: int) -> None:
-        if sys.stderr.isatty() and time.monotonic() - start > 1:
-            print(f"\r{what}: {done:,} of {of:,} entries", end="\n" if done == of else "", file=sys.stderr, flush=True)
-
-    return show_progress
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,151 @@
+"""`discreet ask` and `discreet explain`: a question, and what it would cost."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.cli.formats import answer_csv, answer_json, answer_stream, explanation_json
+from discreet.cli.progress import counting, ticking
+from discreet.errors import NotUnderstood
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator
+    from discreet.plan.answer import Answer
+
+__all__ = ["add", "load"]
+
+PICTURES = (".png", ".svg", ".pdf")
+LONGEST = 1 << 20  # characters taken from standard input; a question is far shorter
+FORMATS = """\
+formats:
+  table   for people: every number with its ± margin, the cost, and what is left
+  csv     the rows; after each noisy number NAME a column NAME_margin, empty where no margin is known
+  json    the same rows, with confidence, cost and left, in words and as exact fractions
+  arrow   the same rows as an Arrow stream, to a file or a pipe
+
+The same question again costs nothing and gets the same numbers.
+Exit status: 0 an answer, 2 a refusal (it costs nothing), 1 something broken.
+"""
+
+
+def add(commands: Any) -> None:
+    """Add both commands to the command line."""
+    ask = commands.add_parser(
+        "ask",
+        help="ask a question in SQL, for a cost or for a margin",
+        epilog=FORMATS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _question(ask)
+    ask.add_argument("--analyst", metavar="NAME", default="", help="who asks, where the catalogue names analysts")
+    ask.add_argument("--format", choices=("table", "csv", "json", "arrow"), default="table", help="default: table")
+    ask.add_argument("--simultaneous", action="store_true", help="margins that hold for all numbers together")
+    ask.add_argument("--plot", metavar="FILE", help="draw the answer into a .png, .svg or .pdf as well")
+    ask.set_defaults(run=_ask)
+    explain = commands.add_parser(
+        "explain", help="what a question would cost and how exact it would be; free, and sees no data"
+    )
+    _question(explain)
+    explain.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
+    explain.set_defaults(run=_explain)
+
+
+def _question(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("catalogue", metavar="CATALOGUE", help="a .toml file; discreet init writes one")
+    parser.add_argument("question", metavar="SELECT…", help="one SELECT statement; - reads it from standard input")
+    parser.add_argument("--epsilon", metavar="ε", help="what it may cost, for example 0.5; with --within, at most")
+    parser.add_argument("--within", metavar="MARGIN", help="how exact: 25 is ±25 for every number, 2%% is relative")
+    parser.add_argument("--confidence", metavar="C", default="0.95", help="of the margins; default: 0.95")
+    parser.add_argument(
+        "--delta", metavar="δ", help="what naming private keys may cost; default: its share, as ε is of the budget's"
+    )
+    parser.add_argument("--marks", metavar="FOLDER", help="where this machine keeps its high-water marks")
+
+
+def _ask(options: argparse.Namespace) -> None:
+    sql = _text(options.question)
+    if options.epsilon is None and options.within is None:
+        raise NotUnderstood(
+            "say what the answer may cost, or how exact it must be.",
+            instead="--epsilon 0.5, or --within 25 for ±25 at 95 %, or --within 2%",
+        )
+    if options.format == "arrow" and sys.stdout.isatty():
+        raise NotUnderstood("Arrow is not for reading on a terminal.", instead="send it on: … --format arrow > a.arrow")
+    if options.plot:
+        _drawable(options.plot)
+    with load(options.catalogue, options.marks) as curator:
+        with ticking("asking the data"):
+            answer = curator.ask(sql, **_wanted(options), analyst=options.analyst)
+        _print(answer, curator, options)
+    if options.plot:
+        _draw(answer, options.plot)
+
+
+def _explain(options: argparse.Namespace) -> None:
+    sql = _text(options.question)
+    with load(options.catalogue, options.marks) as curator, ticking("planning"):
+        found = curator.explain(sql, **_wanted(options))
+    print(explanation_json(found) if options.format == "json" else f"{found}\n", end="")
+
+
+def load(catalogue: str, marks: str | None) -> Curator:
+    """The curator of a catalogue; says how far it is."""
+    from discreet.curator import Curator  # noqa: PLC0415
+
+    return Curator.load(
+        catalogue,
+        marks=marks,
+        progress=counting("opening the ledger", "entries"),
+        reading=counting("reading the data", "MB", 1_000_000),
+    )
+
+
+def _wanted(options: argparse.Namespace) -> dict[str, Any]:
+    return {each: getattr(options, each) for each in ("epsilon", "within", "confidence", "delta")}
+
+
+def _text(said: str) -> str:
+    """The question, from the command line or from standard input."""
+    try:
+        text = sys.stdin.read(LONGEST) if said == "-" else said
+        text.encode()
+    except UnicodeError:
+        raise NotUnderstood("the question is not text in UTF-8.", instead="SELECT COUNT(*) FROM visits") from None
+    return text
+
+
+def _print(answer: Answer, curator: Curator, options: argparse.Namespace) -> None:
+    together = options.simultaneous
+    if options.format == "arrow":
+        sys.stdout.buffer.write(answer_stream(answer, simultaneous=together))
+    elif options.format == "json":
+        print(answer_json(answer, curator, simultaneous=together), end="")
+    elif options.format == "csv":
+        print(answer_csv(answer, simultaneous=together), end="")
+    else:
+        print(answer)
+        if together:
+            print(f"\nMargins that hold for all numbers together:\n{answer.margin(simultaneous=True)}")
+
+
+# ── pictures ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _drawable(path: str) -> None:
+    """Refuse a picture that cannot be, before anything is paid."""
+    if Path(path).suffix.lower() not in PICTURES or not Path(path).parent.is_dir():
+        raise NotUnderstood(f"the picture cannot be written to {path}.", instead="name a .png, .svg or .pdf")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise NotUnderstood("pictures need matplotlib.", instead='pip install "discreet[report]"')
+
+
+def _draw(answer: Answer, path: str) -> None:
+    figure = answer.plot()
+    try:
+        figure.savefig(path, dpi=150)
+    except (ValueError, OSError):
+        raise NotUnderstood(f"the picture cannot be written to {path}.", instead="name another file") from None

@@ -1,0 +1,229 @@
+"""`discreet init`: for the owner of data, a catalogue from their schema and a few questions."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from discreet.cli.look import LINES, Found, look
+from discreet.cli.template import WORDS, Declared, catalogue, named
+from discreet.core.exact import number
+from discreet.core.loss import Budget
+from discreet.errors import NotUnderstood, Refusal
+from discreet.plan import schema
+
+__all__ = ["add"]
+
+BUDGET = {"epsilon": "3", "delta": "1e-6"}
+COLUMNS = """
+  For each column, what anybody may know of it without having seen these data:
+    0 120     bounds, so that it can be summed and averaged; a third number is the finest step: 0 1000 0.01
+    F, M, X   all its values, so that it can be grouped by; with commas, in quotes if one has a comma
+    nothing   no promise: it can be filtered by, and grouped by where many people share a value
+    skip      it cannot be asked about
+"""
+PUBLIC = """
+Bounds and values will be public, and one person's value must not decide them. So none are suggested from the data:
+type what you know from elsewhere. Enter takes what stands in brackets; Ctrl-C stops, and nothing is written.
+"""
+
+
+def add(commands: Any) -> None:
+    """Add the command to the command line."""
+    init = commands.add_parser(
+        "init",
+        help="look at the schema of your data, ask for unit and bounds, write a catalogue",
+        description="For the owner of the data. Kinds of columns are looked up; bounds and values are yours to say.",
+    )
+    init.add_argument("data", metavar="DATA", help="a .parquet, .csv or .duckdb file, or a folder of such files")
+    init.add_argument("--output", metavar="FILE", help="the catalogue to write; default: DATA.toml, here")
+    init.add_argument("--yes", action="store_true", help="ask nothing: write a template to edit")
+    init.set_defaults(run=_init)
+
+
+def _init(options: argparse.Namespace) -> None:
+    if "://" in options.data:
+        raise NotUnderstood("only files can be looked at.", instead="discreet init visits.parquet")
+    data = Path(options.data)
+    output = Path(options.output or f"{data.resolve().stem}.toml")
+    if output.suffix != ".toml":
+        raise NotUnderstood(f"{output} is not named as a catalogue.", instead=f"--output {output.stem}.toml")
+    if output.exists():
+        raise NotUnderstood(f"{output} is there already.", instead="edit it, or write another: --output other.toml")
+    tables = look(data)
+    if data.is_file() and len(tables) == 1 and data.suffix.lower() in (".csv", ".parquet"):
+        tables = [replace(tables[0], name=_simple(tables[0].name))]  # a file goes by any name
+    asked = sys.stdin.isatty() and sys.stdout.isatty() and not options.yes
+    name, budget = _simple(data.resolve().stem), BUDGET
+    if asked:
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: F401, PLC0415  (lines can be edited)
+        try:
+            name, declared, budget = _ask_all(data, name, tables)
+        except (EOFError, KeyboardInterrupt):
+            print()
+            raise NotUnderstood("stopped; nothing was written.", instead="start again, or with --yes") from None
+    else:
+        declared = [Declared(found=each, columns={column: {} for column in each.columns}) for each in tables]
+    dataset = {"name": name, "source": os.path.relpath(data, output.parent), "ledger": f"{output.stem}.ledger"}
+    _write(output, catalogue(dataset, budget, declared, hints=not asked))
+    _next(output, declared, asked=asked)
+
+
+def _simple(name: str) -> str:
+    """A name that needs no quotes in SQL."""
+    return re.sub(r"\W+", "_", name).strip("_").lower() or "data"
+
+
+def _write(output: Path, text: str) -> None:
+    try:
+        data = text.encode()
+        with output.open("xb") as file:
+            file.write(data)
+    except (OSError, UnicodeError):
+        raise NotUnderstood(f"{output} cannot be written.", instead="name another place: --output FILE") from None
+
+
+def _next(output: Path, tables: list[Declared], *, asked: bool) -> None:
+    table = next((each for each in tables if not each.public), tables[0])
+    counted = "*" if table.unit is None else f"DISTINCT {_spelt(table.unit)}"
+    question = shlex.quote(f"SELECT COUNT({counted}) FROM {_spelt(table.found.name)}")
+    place = shlex.quote(str(output))
+    print(f"{output} is written. {'' if asked else 'Edit it first: every line says what it promises. '}Then:")
+    print(f"  discreet explain {place} {question} --epsilon 0.1")
+    print(f"  discreet ask     {place} {question} --epsilon 0.1")
+
+
+def _spelt(name: str) -> str:
+    """A name in SQL."""
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f'"{name}"'
+
+
+# ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ask_all(data: Path, name: str, tables: list[Found]) -> tuple[str, list[Declared], dict[str, str]]:
+    print(f"{data}: {', '.join(f'{each.name} ({len(each.columns)} columns)' for each in tables)}.")
+    if not all(each.typed for each in tables):
+        print(f"A CSV file does not say what its columns hold; kinds are guessed from its first {LINES:,} lines.")
+    print(PUBLIC)
+    name = _ask("The name of the data set", name, lambda said: schema.name(said, "a data set"))
+    declared = []
+    for found in tables:
+        word = "yes" if len(tables) == 1 else _ask(f"\nDeclare {found.name}? yes, no, or public", "yes", _choice)
+        if word != "no":
+            declared.append(_table(found) if word == "yes" else Declared(found=found, public=True, columns={}))
+    if not declared:
+        raise NotUnderstood("no table is declared; nothing was written.", instead="say yes to one")
+    print("\nThe budget is for all questions by everybody, for good. ε around 1 protects well, above 10 hardly.")
+    budget = {"epsilon": _ask("Budget ε", BUDGET["epsilon"], lambda said: _checked({"epsilon": said})["epsilon"])}
+    if (delta := _ask("Budget δ, or none", BUDGET["delta"], lambda said: _delta(budget, said))) is not None:
+        budget["delta"] = delta
+    return name, declared, budget
+
+
+def _table(found: Found) -> Declared:
+    print(f"\n{found.name}: {', '.join(found.columns)}")
+    unit = _ask(
+        "Which column says whose row it is? none: one row is one person", "none", lambda said: _unit(found, said)
+    )
+    rows = groups = None
+    if unit is not None:
+        rows = _ask(f"How many rows of one {unit} count at most", "10", lambda said: _cap(said, "rows_per_unit"))
+        groups = _ask("In how many groups of an answer at most", str(rows), lambda said: _cap(said, "groups_per_unit"))
+    print(COLUMNS)
+    columns = {}
+    for name, kind in found.columns.items():
+        if name == unit or not named(name):
+            continue
+        said = _ask(f"  {name} ({WORDS[kind]})", "nothing", partial(_column, found, name))
+        if said is not None:
+            columns[name] = said
+    return Declared(found=found, unit=unit, rows_per_unit=rows, groups_per_unit=groups, columns=columns)
+
+
+def _ask(question: str, default: str, read: Callable[[str], Any]) -> Any:
+    """Ask until the answer can be read."""
+    while True:
+        said = input(f"{question} [{default}]: ").strip() or default
+        try:
+            return read(said)
+        except Refusal as refusal:
+            print(f"    Not that: {refusal.reason}\n    {refusal.instead}")
+
+
+def _choice(said: str) -> str:
+    if said.lower() not in ("yes", "no", "public"):
+        raise NotUnderstood("that is none of the three.", instead="yes, no, or public: nobody is in it")
+    return said.lower()
+
+
+def _unit(found: Found, said: str) -> str | None:
+    there = {each.lower(): each for each in found.columns}
+    if said.lower() not in there and said != "none":
+        raise NotUnderstood(f"there is no column `{said}`.", instead=f"none, or one of: {', '.join(found.columns)}")
+    return schema.name(there[said.lower()], "a unit") if said.lower() in there else None
+
+
+def _cap(said: str, what: str) -> int:
+    most = schema.cap(int(said), what) if re.fullmatch(r"\d{1,9}", said) else None
+    if most is None:
+        raise NotUnderstood(f"{what} is a whole number.", instead="for example 10")
+    return most
+
+
+def _checked(budget: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same budget, if it is one."""
+    Budget(**budget)
+    return budget
+
+
+def _delta(budget: Mapping[str, str], said: str) -> str | None:
+    return None if said == "none" else str(_checked({**budget, "delta": said})["delta"])
+
+
+def _column(found: Found, name: str, said: str) -> dict[str, Any] | None:
+    """What was typed about a column: bounds, values, nothing, or None to leave it out."""
+    kind = found.columns[name]
+    if said in ("nothing", "skip"):
+        return {} if said == "nothing" else None
+    declared = _values(said, kind if found.typed else "text") if "," in said else _bounds(said, kind)
+    schema.column(name, declared)
+    return declared
+
+
+def _bounds(said: str, kind: str) -> dict[str, Any]:
+    parts = [each for each in re.split(r"\s*(?:\.\.|\bto\b|\s)\s*", said) if each]
+    if len(parts) not in (2, 3):
+        raise NotUnderstood(
+            "this is neither bounds nor values.",
+            instead="two numbers: 0 120; values with commas: F, M, X; nothing; or skip",
+        )
+    if kind == "other":
+        raise NotUnderstood("it does not hold numbers, so it has no bounds.", instead="nothing, or skip")
+    names = ("min", "max", "step")[: len(parts)]
+    whole = [number(each, "a bound").denominator == 1 for each in parts]
+    declared = {name: int(number(each, name)) if all(whole) else each for name, each in zip(names, parts, strict=True)}
+    return {**declared, "step": 1} if kind == "integer" and all(whole) and "step" not in declared else declared
+
+
+def _values(said: str, kind: str) -> dict[str, Any]:
+    """Values as the column holds them; a CSV file holds texts."""
+    texts = [each.strip() for each in next(csv.reader([said], skipinitialspace=True)) if each.strip()]
+    if kind in ("text", "other"):
+        return {"values": texts}
+    if kind == "integer" and all(re.fullmatch(r"[+-]?\d{1,18}", each) for each in texts):
+        return {"values": [int(each) for each in texts]}
+    if kind == "boolean" and all(each.lower() in ("true", "false") for each in texts):
+        return {"values": [each.lower() == "true" for each in texts]}
+    raise NotUnderstood(f"this column holds {WORDS[kind]}.", instead="list such values, or give bounds: 0 120")

@@ -1,0 +1,81 @@
+"""A first look at data, for their owner: which tables and columns there are, and what kind each column is of.
+
+Of values nothing is kept: bounds and lists of values are public, so they come from the owner and never from here.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from discreet.errors import NotUnderstood
+
+__all__ = ["LINES", "Found", "look"]
+
+LINES = 1000  # of a CSV file, from which kinds are guessed
+WHOLE = re.compile(r"[+-]?\d{1,18}")
+DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A table: its name, and the kind of each column: integer, real, text, boolean or other."""
+
+    name: str
+    columns: Mapping[str, str]
+    typed: bool  # False: every column is stored as text, and its kind is a guess
+
+
+def look(path: Path) -> list[Found]:
+    """The tables of a file, a database, or a folder with one file for each table."""
+    from discreet.engines.source import FILES, open_path  # noqa: PLC0415
+
+    if path.is_dir():
+        files = [each for each in sorted(path.iterdir()) if each.suffix.lower() in FILES]
+        found = [table for each in files for table in look(each)]
+    elif path.is_file() and path.suffix.lower() == ".csv":
+        found = [_csv(path)]
+    else:
+        source = open_path(path, None)
+        found = [Found(name, source.stored[name], True) for name in source.tables]
+    found = list({each.name: each for each in found}.values())  # of two files with one name, the last
+    if not found:
+        raise NotUnderstood(f"there is no table in {path}.", instead="name a .parquet, .csv or .duckdb file")
+    return found
+
+
+def _csv(path: Path) -> Found:
+    """The names in the first line, and for each a guess from the lines that follow."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            first, *lines = [line.rstrip("\r\n") for line in islice(file, LINES + 1)] or [""]
+    except OSError:
+        raise NotUnderstood(f"{path} cannot be read.", instead="name a file that you may read") from None
+    names = _fields(first)
+    if not names or len({each.lower() for each in names}) < len(names) or not all(each.strip() for each in names):
+        raise NotUnderstood(
+            f"the first line of {path.name} must name every column once.", instead="write: age,sex,cost"
+        )
+    rows = [row for line in lines if len(row := _fields(line)) == len(names)]
+    kinds = {name: _guess([row[n].strip() for row in rows]) for n, name in enumerate(names)}
+    return Found(path.stem, kinds, False)
+
+
+def _fields(line: str) -> list[str]:
+    """The fields of one line; none where it is not a record."""
+    try:
+        return next(csv.reader([line], strict=True), [])
+    except csv.Error:
+        return []
+
+
+def _guess(values: list[str]) -> str:
+    said = [each for each in values if each]
+    for kind, pattern in (("integer", WHOLE), ("real", DECIMAL)):
+        if said and all(pattern.fullmatch(each) for each in said):
+            return kind
+    return "text"

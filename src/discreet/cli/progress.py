@@ -1,0 +1,55 @@
+"""What a person sees of work that takes longer than a second: a line on standard error, if that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+__all__ = ["counting", "ticking"]
+
+PATIENCE = 1.0  # seconds before anything is said
+AGAIN = 0.1  # seconds between two lines
+CLEAR = "\r\x1b[K"
+
+
+def counting(what: str, of_what: str, size: int = 1) -> Callable[[int, int], None]:
+    """Takes how much is done of how much; says so in multiples of `size`."""
+    due, shown = time.monotonic() + PATIENCE, False
+
+    def tell(done: int, of: int) -> None:
+        nonlocal due, shown
+        if shown and done >= of:
+            print(CLEAR, end="", file=sys.stderr, flush=True)
+            shown = False
+        elif done < of and time.monotonic() > due and sys.stderr.isatty():
+            text = f"{what}: {done // size:,} of {of // size:,} {of_what}"
+            print(CLEAR + text, end="", file=sys.stderr, flush=True)
+            due, shown = time.monotonic() + AGAIN, True
+
+    return tell
+
+
+@contextmanager
+def ticking(what: str) -> Iterator[None]:
+    """Says how many seconds the work inside has taken."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done, start = threading.Event(), time.monotonic()
+
+    def tick() -> None:
+        while not done.wait(PATIENCE):
+            print(f"{CLEAR}{what}: {time.monotonic() - start:.0f} s", end="", file=sys.stderr, flush=True)
+
+    clock = threading.Thread(target=tick, daemon=True)
+    clock.start()
+    try:
+        yield
+    finally:
+        done.set()
+        clock.join()
+        if time.monotonic() - start >= PATIENCE:
+            print(CLEAR, end="", file=sys.stderr, flush=True)
