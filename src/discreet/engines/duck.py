@@ -45,8 +45,8 @@ class DuckDB:
         return self.source.seen
 
     def sql(self, plan: Plan) -> str:
-        """The SQL that a plan runs."""
-        return sql(plan, self.source.place(plan.table), self.source.stored[plan.table])
+        """The SQL that a plan runs, with the name of the table in place of where it is."""
+        return sql(plan, quoted(plan.table), self.source.stored[plan.table])
 
     def aggregate(self, plan: Plan, receipt: Receipt, version: str, coins: Coins = SYSTEM) -> tuple[Plan, Exact]:
         """The plan on record, and its exact sums. Nothing is read before the receipt has opened the data.
@@ -60,7 +60,7 @@ class DuckDB:
         clock.daemon = True
         clock.start()
         try:
-            text = self.sql(plan)
+            text = sql(plan, self.source.place(plan.table), self.source.stored[plan.table])
             cursor.execute(text, {"salt": salt} if "$salt" in text else None)
             rows = cursor.fetchall()
             return plan, _exact(plan, rows)

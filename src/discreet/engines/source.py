@@ -14,6 +14,7 @@ import duckdb
 
 from discreet.engines.render import quoted
 from discreet.errors import NotUnderstood
+from discreet.plan.after import abandon
 
 if TYPE_CHECKING:
     import pyarrow
@@ -92,6 +93,7 @@ class Source:
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection for one question. A forked process opens its own."""
         if self._process != os.getpid():
+            abandon(self.connection)
             self.connection, self._process = self._connect(), os.getpid()
         return self.connection.cursor()
 

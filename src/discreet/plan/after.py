@@ -6,6 +6,7 @@ from our own tree, like that for the data.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from discreet.sql import query as q
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Rows", "carry", "check", "spell"]
+__all__ = ["Given", "Rows", "abandon", "carry", "check", "keeps_rows", "spell"]
 
 STORED = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN"}
 KINDS = {"BIGINT": "integer", "HUGEINT": "integer", "INTEGER": "integer", "SMALLINT": "integer", "TINYINT": "integer",
@@ -98,8 +99,14 @@ def _connection() -> duckdb.DuckDBPyConnection:
             "lock_configuration = true",
         ):
             duck.execute(f"SET {setting}")
+        abandon(getattr(_own, "duck", None))
         _own.duck, _own.process = duck, os.getpid()
     return _own.duck  # type: ignore[no-any-return]
+
+
+def abandon(connection: object) -> None:
+    """Never close what a forked process inherited: DuckDB would wait for threads that stayed in the parent."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
 def _run(select: str, given: Sequence[Given]) -> Rows:

@@ -13,7 +13,8 @@ from discreet.plan.compile import Draft
 from discreet.plan.frame import number_text
 from discreet.plan.measure import Measure
 from discreet.plan.plan import Plan
-from discreet.plan.reading import average_margin
+from discreet.plan.reading import Reading, average_margin
+from discreet.plan.spread import law_scale
 
 __all__ = ["Explanation"]
 
@@ -94,7 +95,7 @@ class Explanation:
         each, together = self.margins(), self.margins(simultaneous=True)
         rows = []
         for title, reading in zip(self.draft.titles, self.draft.readings, strict=True):
-            measure, law = plan_parts(self.plan, reading.measure)
+            measure, law = self.plan.measures[reading.measure], _noise(self.plan, reading)
             alone, all_ = each[title], together[title]
             rows.append(
                 (
@@ -121,13 +122,12 @@ class Explanation:
         return lines
 
 
-def plan_parts(plan: Plan, index: int) -> tuple[Measure, str]:
-    """A measure, and its noise in words, in units of the answer."""
-    measure, noise = plan.measures[index], plan.noises[index]
-    law = str(noise.law)
-    if measure.summed and measure.step != 1:
-        law += f" steps of {show(measure.step)}"
-    return measure, law
+def _noise(plan: Plan, reading: Reading) -> str:
+    """The noise on a number in words, in the units of the number."""
+    measure, law = plan.measures[reading.measure], plan.laws[reading.measure]
+    unit = measure.step if reading.function in ("sum", "avg") else Fraction(1, measure.whole)
+    times = f"{len(measure.parts)} × " if len(measure.parts) > 1 else ""
+    return f"{times}{str(law).split(' noise')[0]}, scale {show(float(unit) * law_scale(law), 4)}"
 
 
 def _bounds(measure: Measure) -> str:

@@ -25,7 +25,6 @@ from discreet.plan.plan import Plan
 
 __all__ = ["Want", "least_cost", "plan_for", "want"]
 
-DIGITS = 3  # of an ε that was looked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,8 +200,8 @@ def search(enough: Callable[[Fraction], bool], margin: Fraction) -> Fraction:
     epsilon = most
     while enough(epsilon / 10) and exponent > -30:
         epsilon, exponent = epsilon / 10, exponent - 1
-    unit: Fraction = epsilon / 10**DIGITS
-    low, high = 10 ** (DIGITS - 1) - 1, 10**DIGITS
+    unit = epsilon / 1000
+    low, high = 99, 1000  # three digits
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(unit * middle) else (middle, high)

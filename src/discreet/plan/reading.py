@@ -70,10 +70,10 @@ class Reading:
         measure, sums = plan.measures[self.measure], released.sums[self.measure]
         if self.function == "avg":
             low, high = _pair(sums)
-            return _means(measure, low, high).tolist()
+            return list(_means(measure, low, high).tolist())
         weights = self.weights(measure)
         whole = math.lcm(*(each.denominator for each in weights))
-        total = sum(int(w * whole) * part.astype(object) for w, part in zip(weights, sums, strict=True))
+        total: Any = sum(int(w * whole) * part.astype(object) for w, part in zip(weights, sums, strict=True))
         if self.step(measure) is None:
             return [_float(each, whole) for each in total]
         return [max(-LARGEST, min(LARGEST, (2 * each + whole) // (2 * whole))) for each in total]

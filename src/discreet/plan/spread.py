@@ -14,7 +14,7 @@ from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Law
 
-__all__ = ["radii", "radius"]
+__all__ = ["law_scale", "radii", "radius"]
 
 
 @lru_cache(maxsize=4096)
@@ -39,7 +39,7 @@ def radii(law: Law, weights: NDArray[np.float64], confidence: Fraction) -> NDArr
              of the continuous one moved by a step), so the quantile of the continuous sum, found by bisection of its
              tail, plus Σwᵢ is enough.
     """
-    scales = weights * _scale(law)
+    scales = weights * law_scale(law)
     missed, tail = float(1 - confidence), _tails(law)
     low, high = np.zeros(len(scales)), scales.sum(axis=1)
     while (tail(scales, high) > missed).any():
@@ -51,7 +51,8 @@ def radii(law: Law, weights: NDArray[np.float64], confidence: Fraction) -> NDArr
     return np.asarray(high + weights.sum(axis=1))
 
 
-def _scale(law: Law) -> float:
+def law_scale(law: Law) -> float:
+    """The scale of a law as a float."""
     if isinstance(law, DiscreteLaplace):
         return float(law.scale)
     if isinstance(law, DiscreteGaussian):
