@@ -348,8 +348,7 @@ class Terminal(io.StringIO):
 def test_what_takes_long_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PATIENCE", 0.05)
     monkeypatch.setattr(progress, "AGAIN", 60)
-    with contextlib.redirect_stderr(Terminal()) as terminal:
-        tell = progress.counting("reading", "MB", 1_000_000)
+    with contextlib.redirect_stderr(Terminal()) as terminal, progress.counting("reading", "MB", 1_000_000) as tell:
         tell(1, 9)
         assert not terminal.getvalue(), "at first nothing"
         time.sleep(0.1)

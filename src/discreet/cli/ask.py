@@ -96,12 +96,8 @@ def load(catalogue: str, marks: str | None) -> Curator:
     """The curator of a catalogue; says how far it is."""
     from discreet.curator import Curator  # noqa: PLC0415
 
-    return Curator.load(
-        catalogue,
-        marks=marks,
-        progress=counting("opening the ledger", "entries"),
-        reading=counting("reading the data", "MB", 1_000_000),
-    )
+    with counting("reading the data", "MB", 1_000_000) as data, counting("opening the ledger", "entries") as entries:
+        return Curator.load(catalogue, marks=marks, progress=entries, reading=data)
 
 
 def _wanted(options: argparse.Namespace) -> dict[str, Any]:

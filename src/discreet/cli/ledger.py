@@ -48,9 +48,13 @@ def _ledger(options: argparse.Namespace) -> None:
     if options.amend:
         _amend(options, catalogue)
     place = options.place if catalogue is None else catalogue.ledger
-    with Ledger(place, marks=options.marks, progress=counting("reading", "entries")) as ledger:
+    with counting("reading", "entries") as entries:
+        opened = Ledger(place, marks=options.marks, progress=entries)
+    with opened as ledger:
         if options.verify:
-            print(ledger.verify(counting("verifying", "entries")))
+            with counting("verifying", "entries") as entries:
+                verified = ledger.verify(entries)
+            print(verified)
         if options.plot:
             _plot(ledger, options.plot)
         if options.report:

@@ -15,21 +15,23 @@ AGAIN = 0.1  # seconds between two lines
 CLEAR = "\r\x1b[K"
 
 
-def counting(what: str, of_what: str, size: int = 1) -> Callable[[int, int], None]:
-    """Takes how much is done of how much; says so in multiples of `size`."""
+@contextmanager
+def counting(what: str, of_what: str, size: int = 1) -> Iterator[Callable[[int, int], None]]:
+    """Gives something to be told how much is done of how much; it says so in multiples of `size`."""
     due, shown = time.monotonic() + PATIENCE, False
 
     def tell(done: int, of: int) -> None:
         nonlocal due, shown
-        if shown and done >= of:
-            print(CLEAR, end="", file=sys.stderr, flush=True)
-            shown = False
-        elif done < of and time.monotonic() > due and sys.stderr.isatty():
+        if time.monotonic() > due and sys.stderr.isatty():
             text = f"{what}: {done // size:,} of {of // size:,} {of_what}"
             print(CLEAR + text, end="", file=sys.stderr, flush=True)
             due, shown = time.monotonic() + AGAIN, True
 
-    return tell
+    try:
+        yield tell
+    finally:
+        if shown:
+            print(CLEAR, end="", file=sys.stderr, flush=True)
 
 
 @contextmanager
