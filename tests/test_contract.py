@@ -16,6 +16,9 @@ from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.selection import TopK
+from discreet.plan.expression import Field
+from discreet.plan.measure import Caps, Measure
+from discreet.plan.plan import Exact, Key, Plan
 
 
 def double(x: int) -> int:
@@ -84,6 +87,37 @@ def both(one: Any, two: Any) -> Any:
     return table
 
 
+def counted(people: int) -> Exact:
+    return Exact(keys=(), units=np.array([people]), sums=(np.array([[people]]),))
+
+
+def keyed(*people: int) -> Exact:
+    return Exact(keys=(("a",), ("b",)), units=np.array(people), sums=(np.array([people]),))
+
+
+def planned(law: Any, naming: Any = None) -> Any:
+    """What a plan that counts releases: for private keys those that are named, each with its noisy count."""
+    pmf = {k: law.pmf(k) for k in range(-40, 41)}
+
+    def table(secret: Exact) -> Table:
+        if naming is None:
+            start = int(secret.units[0])
+            return {(((),), (((start + k,),),)): p for k, p in pmf.items()}
+        found: Table = {}
+        chances = [naming.error.probability(int(n)) for n in secret.units]
+        for mask in itertools.product((False, True), repeat=2):
+            odds = float(np.prod([p if yes else 1 - p for p, yes in zip(chances, mask, strict=True)]))
+            which = [i for i in range(2) if mask[i]]
+            keys = tuple(secret.keys[i] for i in which)
+            for noise in itertools.product(pmf, repeat=len(which)):
+                counts = tuple(int(secret.units[i]) + k for i, k in zip(which, noise, strict=True))
+                p = odds * float(np.prod([pmf[k] for k in noise]))
+                found[(keys, ((counts,),))] = found.get((keys, ((counts,),)), 0.0) + p
+        return found
+
+    return table
+
+
 LAPLACE = dp.Laplace(epsilon=1, sensitivity=1)
 WIDE = dp.Laplace(epsilon="0.5", sensitivity=3)
 GRID = dp.Laplace(epsilon=1, sensitivity="0.5", step="0.25")
@@ -99,6 +133,11 @@ BELL_BY_RHO = dp.GaussianThreshold(rho="0.3", delta="1e-2", keys=2)
 MEDIAN = dp.Quantile(epsilon=1, q="0.5", bounds=(0, 10), step=1)
 MOVED = dp.Quantile(epsilon=1, q="0.25", bounds=(0, 10), step=1, neighbours="replace")
 TOP = FLIP.top(2)
+ROW = Caps(unit=None, rows=None, groups=None)
+ROWS = Measure(parts=("rows",))
+PLAN = Plan(table="t", caps=ROW, where=None, keys=(), measures=(ROWS,), laws=(LAPLACE.law,), naming=None)
+WARD = Key(tree=Field(name="ward", kind="text"), kind="text")
+BY_WARD = Plan(table="t", caps=ROW, where=None, keys=(WARD,), measures=(ROWS,), laws=(LAPLACE.law,), naming=THRESHOLD)
 
 CASES = [
     Case("Laplace", LAPLACE, 41, 42, noisy(LAPLACE.law)),
@@ -128,6 +167,8 @@ CASES = [
     Case(
         "Parallel", dp.parallel(LAPLACE, FLIP), [41, [3, 0, 5]], [42, [3, 0, 5]], both(noisy(LAPLACE.law), chosen(FLIP))
     ),
+    Case("Plan", PLAN, counted(41), counted(42), planned(LAPLACE.law)),
+    Case("Plan, private keys", BY_WARD, keyed(3, 1), keyed(3, 2), planned(LAPLACE.law, THRESHOLD)),
     Case("Then", LAPLACE.then(double), 41, 42, lambda x: {2 * k: p for k, p in noisy(LAPLACE.law)(x).items()}),
 ]
 for index, case in enumerate(CASES):
