@@ -25,6 +25,7 @@ from discreet.engines.duck import DuckDB
 from discreet.engines.source import Source, open_frame, open_path
 from discreet.errors import BudgetExceeded, NotUnderstood
 from discreet.ledger.ledger import Ledger
+from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import Left
 from discreet.plan import catalogue as catalogues
 from discreet.plan import schema
@@ -33,7 +34,7 @@ from discreet.plan.compile import Draft, compile
 from discreet.plan.explain import Explanation
 from discreet.plan.margin import enough, next_cost
 from discreet.plan.plan import Plan
-from discreet.plan.price import Want, least_cost, plan_for, want
+from discreet.plan.price import Want, least_cost, plans_for, want
 from discreet.plan.schema import Catalogue, Table
 from discreet.sql.parse import parse
 
@@ -66,10 +67,11 @@ class Curator:
 
         `progress` is told how many entries of the ledger are read, `reading` how many bytes of a CSV file.
         """
-        catalogue = catalogues.read(Path(path))
-        if catalogue.source is None:
-            raise NotUnderstood("the catalogue names no source.", instead='[dataset] source = "clinic.duckdb"')
-        source = open_path(Path(catalogue.source), [each.name for each in catalogue.tables], reading)
+        read = catalogues.Reader(Path(path))
+        catalogue = read.catalogue()
+        with read.at("dataset", "source"):
+            source = open_path(_path(catalogue), [each.name for each in catalogue.tables], reading)
+        catalogue = read.fitted(catalogue, source.stored)
         return cls(catalogue, source, _ledger(catalogue, marks=marks, progress=progress))
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -93,7 +95,7 @@ class Curator:
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=None)
         draft = self._draft(sql)
         if wanted.within is None or not _depends(draft, wanted):
-            return self._answer(draft, self._plan(draft, wanted), wanted, analyst)
+            return self._answer(draft, self._plans(draft, wanted), wanted, analyst)
         return self._closer(draft, wanted, analyst)
 
     def explain(
@@ -117,10 +119,11 @@ class Curator:
             remarks = (
                 "The margin depends on the data: asking starts with this cost, and spends more until it is reached.",
             )
-            plan = plan_for(draft, self._first(wanted), wanted.delta)
+            plans = plans_for(draft, self._first(wanted), wanted.delta)
         else:
-            plan = self._plan(draft, wanted)
+            plans = self._plans(draft, wanted)
         left = self.ledger.left
+        plan = next((each for each in plans if _fits(each.loss, left)), plans[0])
         return Explanation(
             draft, plan, wanted.confidence, str(left), self.engine.sql(plan), _fits(plan.loss, left), remarks
         )
@@ -135,7 +138,7 @@ class Curator:
             self._drafts[sql] = draft
         return self._drafts[sql]
 
-    def _plan(self, draft: Draft, wanted: Want) -> Plan:
+    def _plans(self, draft: Draft, wanted: Want) -> tuple[Plan, ...]:
         if wanted.within is not None:
             cost = least_cost(draft, wanted)
             if wanted.epsilon is not None and cost > wanted.epsilon:
@@ -143,14 +146,15 @@ class Curator:
                     f"that margin costs ε = {float(cost):g}, more than was allowed.",
                     instead="allow more, or a wider one",
                 )
-            return plan_for(draft, cost, wanted.delta)
+            return plans_for(draft, cost, wanted.delta)
         assert wanted.epsilon is not None
-        return plan_for(draft, wanted.epsilon, wanted.delta)
+        return plans_for(draft, wanted.epsilon, wanted.delta)
 
-    def _answer(self, draft: Draft, plan: Plan, wanted: Want, analyst: str) -> Answer:
-        """Spend, then look; what was released is kept before it is shown."""
+    def _answer(self, draft: Draft, plans: tuple[Plan, ...], wanted: Want, analyst: str) -> Answer:
+        """Spend, then look; what was released is kept before it is shown. The first plan that fits is run."""
+        self.engine.check(plans[0])
         version = self.engine.version()
-        receipt = self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version)
+        plan, receipt = self._spend(plans, version, analyst)
 
         def look() -> bytes:
             paid, exact = self.engine.aggregate(plan, receipt, version, self._coins)
@@ -158,8 +162,18 @@ class Curator:
 
         released = read(self.ledger.answer(receipt, look))
         remarks = () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
-        heard = Heard(receipt.cost, str(self.ledger.left), receipt.entry, remarks)
+        heard = Heard(receipt.cost, str(self.ledger.left_to(analyst)), receipt.entry, remarks)
         return Answer.of(draft, plan, released, wanted.confidence, heard)
+
+    def _spend(self, plans: tuple[Plan, ...], version: str, analyst: str) -> tuple[Plan, Receipt]:
+        refused: BudgetExceeded | None = None
+        for plan in plans:
+            try:
+                return plan, self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version)
+            except BudgetExceeded as refusal:
+                refused = refused or refusal
+        assert refused is not None
+        raise refused
 
     def _closer(self, draft: Draft, wanted: Want, analyst: str) -> Answer:
         """Ask ever more exactly until the margin is reached, each time for what the last answer says it takes.
@@ -167,7 +181,7 @@ class Curator:
         Because  each cost is computed from released numbers, so choosing it is free; what was spent on the way counts.
         """
         cost = self._first(wanted)
-        answer = self._answer(draft, plan_for(draft, cost, wanted.delta), wanted, analyst)
+        answer = self._answer(draft, plans_for(draft, cost, wanted.delta), wanted, analyst)
         spent, remark = answer.cost, ""
         while not enough(answer, wanted):
             cost = next_cost(answer, cost, wanted)
@@ -175,7 +189,7 @@ class Curator:
                 remark = "The margin is not reached: that would cost more than was allowed."
                 break
             try:
-                answer = self._answer(draft, plan_for(draft, cost, wanted.delta), wanted, analyst)
+                answer = self._answer(draft, plans_for(draft, cost, wanted.delta), wanted, analyst)
             except BudgetExceeded:
                 remark = "The margin is not reached: that would cost more than is left."
                 break
@@ -219,6 +233,19 @@ class Curator:
         tables = ", ".join(each.name for each in self.catalogue.tables)
         kept_in = self.ledger.where if self.ledger.durable else "memory only: it is gone with this process"
         return f"<{self.catalogue.name}: {tables}; budget {self.budget}; left {self.left}; ledger in {kept_in}>"
+
+
+def _path(catalogue: Catalogue) -> Path:
+    """Where a catalogue's data are."""
+    if catalogue.source is None:
+        raise NotUnderstood("the catalogue names no source.", instead='source = "clinic.duckdb"')
+    if "://" in catalogue.source:
+        raise NotUnderstood(
+            "data are read from files.", instead='source = "clinic.duckdb", or .parquet, .csv, a folder'
+        )
+    if not catalogue.tables:
+        raise NotUnderstood("the catalogue declares no table.", instead="[tables.visits]")
+    return Path(catalogue.source)
 
 
 def _depends(draft: Draft, wanted: Want) -> bool:

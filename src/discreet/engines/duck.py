@@ -12,7 +12,7 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.core.law import Integers, narrowest
 from discreet.engines.render import Stored, constant, keyed, quoted, spell, stepped
 from discreet.engines.source import Source
-from discreet.errors import Broken
+from discreet.errors import Broken, NotAllowed
 from discreet.plan.measure import Measure
 from discreet.plan.plan import Exact, Plan
 
@@ -34,6 +34,7 @@ class DuckDB:
 
     def __init__(self, source: Source, dataset: str) -> None:
         self.source, self.dataset = source, dataset
+        self._checked: set[str] = set()
 
     def stored(self, table: str) -> dict[str, str]:
         """How each column of a table is stored."""
@@ -47,6 +48,23 @@ class DuckDB:
     def sql(self, plan: Plan) -> str:
         """The SQL that a plan runs, with the name of the table in place of where it is."""
         return sql(plan, quoted(plan.table), self.source.stored[plan.table])
+
+    def check(self, plan: Plan) -> None:
+        """Let the engine read the SQL of a plan, without any row; what it cannot run is refused before it is paid."""
+        text = sql(plan, self.source.place(plan.table), self.source.stored[plan.table])
+        if text in self._checked:
+            return
+        cursor = self.source.cursor()
+        try:
+            cursor.execute(f"EXPLAIN {text}", {"salt": ""} if "$salt" in text else None)
+        except duckdb.Error:
+            raise NotAllowed(
+                "the engine cannot run this question.",
+                instead="write it another way; the README lists the SQL that works",
+            ) from None
+        finally:
+            cursor.close()
+        self._checked = {*list(self._checked)[-200:], text}
 
     def aggregate(self, plan: Plan, receipt: Receipt, version: str, coins: Coins = SYSTEM) -> tuple[Plan, Exact]:
         """The plan on record, and its exact sums. Nothing is read before the receipt has opened the data.
@@ -64,7 +82,7 @@ class DuckDB:
             cursor.execute(text, {"salt": salt} if "$salt" in text else None)
             rows = cursor.fetchall()
             return plan, _exact(plan, rows)
-        except (duckdb.Error, OSError, MemoryError, ArithmeticError, ValueError, RuntimeError):
+        except Exception:  # whatever it says, it may say it of somebody
             raise Broken(FAILED) from None
         finally:
             clock.cancel()
@@ -84,11 +102,13 @@ def _exact(plan: Plan, rows: list[tuple[Any, ...]]) -> Exact:
     keys = tuple(row[:width] for row in rows)
     if plan.naming is None:
         index = {key: place for place, key in enumerate(plan.groups)}
-        size, places = len(index), [index[key] for key in keys]
+        size, places = len(index), [index.get(key) for key in keys]
     else:
         size, places = len(rows), list(range(len(rows)))
     table = np.zeros((len(rows[0]) - width if rows else 2 + 2 * len(plan.measures), size), object)
     for place, row in zip(places, rows, strict=True):
+        if place is None:
+            continue
         table[:, place] = [0 if value is None else value for value in row[width:]]
     sums, at = [], 2
     for measure in plan.measures:

@@ -15,6 +15,7 @@ from discreet.plan.expression import Apply, Field, Literal, Tree, Value
 __all__ = ["Stored", "constant", "keyed", "quoted", "spell", "stepped"]
 
 Stored = Mapping[str, str]  # of each column: integer, wide (beyond 64 bits), real, text, boolean or other
+NUMBERS = ("integer", "wide", "real", "boolean")
 BIG = 1 << 62
 
 
@@ -61,13 +62,16 @@ def _field(tree: Field, stored: Stored) -> str:
     if tree.kind == "integer":
         if kept in ("integer", "wide"):
             return name
-        return f"CAST({name} AS TINYINT)" if kept == "boolean" else f"TRY_CAST({name} AS BIGINT)"
+        if kept == "boolean":
+            return f"CAST({name} AS TINYINT)"
+        number = _bare(tree, stored)
+        return f"CASE WHEN {number} = floor({number}) THEN TRY_CAST({number} AS BIGINT) END"
     return _safe(_bare(tree, stored)) if kept in ("text", "real") else _bare(tree, stored)
 
 
 def _bare(tree: Field, stored: Stored) -> str:
     name = quoted(tree.name)
-    return f"TRY_CAST({name} AS DOUBLE)" if stored[tree.name] == "text" else f"CAST({name} AS DOUBLE)"
+    return f"CAST({name} AS DOUBLE)" if stored[tree.name] in NUMBERS else f"TRY_CAST({name} AS DOUBLE)"
 
 
 def _kind(tree: Tree) -> str | None:

@@ -213,9 +213,10 @@ def _csv(path: Path, progress: Progress | None) -> pyarrow.Table:
     """
     import pyarrow as pa  # noqa: PLC0415
 
-    size, done = path.stat().st_size, 0
+    size = path.stat().st_size
     with path.open("rb") as file:
-        names = [name or "" for name in _fields(next(file, b"").removeprefix(b"\xef\xbb\xbf")) or []]
+        head = next(file, b"")
+        names, done = [name or "" for name in _fields(head.removeprefix(b"\xef\xbb\xbf")) or []], len(head)
         if not names or len({name.lower() for name in names}) < len(names) or not all(name.strip() for name in names):
             raise NotUnderstood(
                 f"the first line of {path.name} must name every column once.", instead="write: age,sex,cost"

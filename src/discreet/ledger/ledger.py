@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -192,17 +193,17 @@ class Ledger:
     @property
     def left(self) -> Left:
         """What remains of the data set's budget; of every family's, too: the least of each."""
+        return self.left_to()
+
+    def left_to(self, analyst: str = "") -> Left:
+        """The same for one analyst: with a budget of their own, no more than what remains of that."""
         dataset = self._dataset()
 
         def least(turn: Journal) -> Left:
-            families = [("family", name, "") for name in turn.state.families(dataset)]
-            each = [turn.state.left(account) for account in [("dataset", dataset, ""), *families]]
-            pure = [one.pure for one in each if one.pure is not None]
-            return Left(
-                pure=min(pure) if len(pure) == len(each) else None,
-                rho=min(one.rho for one in each),
-                events=min(one.events for one in each),
-            )
+            accounts = [("dataset", dataset, ""), *(("family", name, "") for name in turn.state.families(dataset))]
+            own = ("analyst", dataset, analyst)
+            accounts += [own] if own in turn.state.caps else []
+            return reduce(Left.__and__, [turn.state.left(account) for account in accounts])
 
         return self._journal.turn(least)
 

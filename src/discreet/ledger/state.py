@@ -106,6 +106,11 @@ class Left:
         rho, events = max(Fraction(0), budget.rho - spent.rho), max(Fraction(0), (budget.events or 0) - spent.event)
         return cls(pure=pure, rho=rho, events=events)
 
+    def __and__(self, other: Left) -> Left:
+        """What remains where both must hold."""
+        pure = None if self.pure is None or other.pure is None else min(self.pure, other.pure)
+        return Left(pure=pure, rho=min(self.rho, other.rho), events=min(self.events, other.events))
+
     def __str__(self) -> str:
         ways = [] if self.pure is None else [f"ε = {show(self.pure)}"]
         ways += [f"ρ = {show(self.rho)}"] if self.rho or not ways else []

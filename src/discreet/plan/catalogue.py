@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from discreet.errors import NotUnderstood, Place, Refusal
 from discreet.plan import schema
 from discreet.plan.schema import Catalogue, Column, Table
 
-__all__ = ["read"]
+__all__ = ["Reader", "read"]
 
 DATASET = ("name", "source", "budget", "neighbours", "ledger", "unit")
 TABLE = ("unit", "rows_per_unit", "groups_per_unit", "columns", "public")
@@ -24,32 +25,39 @@ LARGEST = 1 << 22  # characters of a catalogue
 
 def read(path: Path) -> Catalogue:
     """The catalogue in a file; paths in it are relative to the file."""
+    return Reader(path).catalogue()
+
+
+def _toml(path: Path) -> tuple[str, dict[str, Any]]:
     try:
         text = path.read_text("utf-8-sig")
-        said = tomllib.loads(text if len(text) <= LARGEST else "")
+        return text, tomllib.loads(text if len(text) <= LARGEST else "")
     except OSError:
         raise NotUnderstood(f"there is no catalogue {path}.", instead="write one with: discreet init DATA") from None
     except UnicodeDecodeError:
         raise NotUnderstood(f"{path} is not text in UTF-8.", instead="save it as UTF-8") from None
     except tomllib.TOMLDecodeError as problem:
         raise _not_toml(text, str(problem)) from None
-    return _Reader(text, path).catalogue(said)
 
 
 def _not_toml(text: str, problem: str) -> Refusal:
     spot = re.search(r"at line (\d+), column (\d+)", problem)
     reason = "this line is not TOML: " + problem.split(" (at ", maxsplit=1)[0].lower() + "."
-    if spot is None:
-        return NotUnderstood(reason, instead="the README shows a catalogue")
+    if spot is None:  # it ends too early
+        last = max(len(text.rstrip()) - 1, 0)
+        return NotUnderstood(reason, instead="the README shows a catalogue", place=Place(text, last, last + 1))
     start = sum(len(line) + 1 for line in text.split("\n")[: int(spot[1]) - 1]) + int(spot[2]) - 1
     start = min(start, max(len(text) - 1, 0))
     return NotUnderstood(reason, instead="the README shows a catalogue", place=Place(text, start, start + 1))
 
 
-class _Reader:
-    def __init__(self, text: str, path: Path) -> None:
-        self.text, self.path = text, path
-        self.lines = _lines(text)
+class Reader:
+    """A catalogue file, and where each of its entries is."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.text, self._said = _toml(path)
+        self._lines = _lines(self.text)
 
     @contextmanager
     def at(self, *keys: str) -> Iterator[None]:
@@ -59,18 +67,18 @@ class _Reader:
         except Refusal as refusal:
             if refusal.place is not None:
                 raise
-            place = next((found for n in range(len(keys), 0, -1) if (found := self.lines.get(keys[:n]))), None)
+            place = next((found for n in range(len(keys), 0, -1) if (found := self._lines.get(keys[:n]))), None)
             where = None if place is None else Place(self.text, *place)
             raise type(refusal)(refusal.reason, instead=refusal.instead, place=where) from None
 
-    def section(self, within: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    def _section(self, within: Mapping[str, Any], *keys: str) -> dict[str, Any]:
         found = within.get(keys[-1], {})
         if not isinstance(found, dict):
             with self.at(*keys):
                 raise NotUnderstood(f"{'.'.join(keys)} is a section.", instead=f"write [{'.'.join(keys)}]")
         return found
 
-    def known(self, section: Mapping[str, Any], names: tuple[str, ...], *keys: str) -> None:
+    def _known(self, section: Mapping[str, Any], names: tuple[str, ...], *keys: str) -> None:
         for each in section:
             if each not in names:
                 with self.at(*keys, each):
@@ -79,20 +87,30 @@ class _Reader:
                         instead=f"it says: {', '.join(names)}",
                     )
 
-    def catalogue(self, said: dict[str, Any]) -> Catalogue:
+    def fitted(self, catalogue: Catalogue, stored: Mapping[str, Mapping[str, str]]) -> Catalogue:
+        """The same catalogue, once the data source has said how it stores each column of each table."""
+        tables = tuple(
+            each.stored(stored[each.name], lambda *keys, name=each.name: self.at("tables", name, *keys))
+            for each in catalogue.tables
+        )
+        return replace(catalogue, tables=tables)
+
+    def catalogue(self) -> Catalogue:
+        """What the file declares."""
+        said = self._said
         for each in said:
             if each not in ("dataset", "tables", "analysts", "families"):
                 with self.at(each):
                     raise NotUnderstood(
                         f"`{each}` is not a section of a catalogue.", instead="dataset, tables, analysts or families"
                     )
-        dataset = self.section(said, "dataset")
-        self.known(dataset, DATASET, "dataset")
+        dataset = self._section(said, "dataset")
+        self._known(dataset, DATASET, "dataset")
         for need, example in (("name", '"clinic"'), ("budget", '{ epsilon = "3", delta = "1e-6" }')):
             if need not in dataset:
                 with self.at("dataset"):
                     raise NotUnderstood(f"the data set has no {need}.", instead=f"[dataset] {need} = {example}")
-        tables = self.section(said, "tables")
+        tables = self._section(said, "tables")
         with self.at("dataset", "name"):
             name = schema.name(dataset["name"], "a data set")
         with self.at("dataset", "neighbours"):
@@ -102,17 +120,17 @@ class _Reader:
         with self.at("tables"):
             return Catalogue(
                 name=name,
-                budget=self.budget(dataset, "dataset"),
-                tables=tuple(self.table(tables, each) for each in tables),
-                source=self.place(dataset, "source"),
-                ledger=self.place(dataset, "ledger") or str(self.path.with_suffix(".ledger")),
+                budget=self._budget(dataset, "dataset"),
+                tables=tuple(self._table(tables, each) for each in tables),
+                source=self._place(dataset, "source"),
+                ledger=self._place(dataset, "ledger") or str(self.path.with_suffix(".ledger")),
                 neighbours=neighbours,
                 unit=unit,
-                analysts=self.budgets(said, "analysts"),
-                families=self.budgets(said, "families"),
+                analysts=self._budgets(said, "analysts"),
+                families=self._budgets(said, "families"),
             )
 
-    def place(self, dataset: Mapping[str, Any], key: str) -> str | None:
+    def _place(self, dataset: Mapping[str, Any], key: str) -> str | None:
         """A path relative to the catalogue, or an address."""
         said = dataset.get(key)
         if said is None:
@@ -122,7 +140,7 @@ class _Reader:
                 raise NotUnderstood(f"{key} is a path or an address.", instead=f'{key} = "clinic.{key}"')
         return said if "://" in said else str(self.path.parent / said)
 
-    def budget(self, section: Mapping[str, Any], *keys: str) -> Budget:
+    def _budget(self, section: Mapping[str, Any], *keys: str) -> Budget:
         said = section.get("budget")
         with self.at(*keys, "budget"):
             if not isinstance(said, dict) or not {"epsilon"} <= said.keys() <= {"epsilon", "delta", "events"}:
@@ -131,18 +149,18 @@ class _Reader:
                 )
             return Budget(**said)
 
-    def budgets(self, said: Mapping[str, Any], kind: str) -> dict[str, Budget]:
-        section, found = self.section(said, kind), {}
+    def _budgets(self, said: Mapping[str, Any], kind: str) -> dict[str, Budget]:
+        section, found = self._section(said, kind), {}
         for each in section:
-            own = self.section(section, kind, each)
-            self.known(own, ("budget",), kind, each)
-            found[each] = self.budget(own, kind, each)
+            own = self._section(section, kind, each)
+            self._known(own, ("budget",), kind, each)
+            found[each] = self._budget(own, kind, each)
         return found
 
-    def table(self, tables: Mapping[str, Any], name: str) -> Table:
-        section = self.section(tables, "tables", name)
-        self.known(section, TABLE, "tables", name)
-        columns = self.section(section, "tables", name, "columns")
+    def _table(self, tables: Mapping[str, Any], name: str) -> Table:
+        section = self._section(tables, "tables", name)
+        self._known(section, TABLE, "tables", name)
+        columns = self._section(section, "tables", name, "columns")
         with self.at("tables", name, "unit"):
             unit = None if section.get("unit") is None else schema.name(section["unit"], "a unit")
         with self.at("tables", name, "public"):
@@ -155,13 +173,13 @@ class _Reader:
         with self.at("tables", name):
             return Table(
                 name=schema.name(name, "a table"),
-                columns=tuple(self.column(columns, name, each) for each in columns),
+                columns=tuple(self._column(columns, name, each) for each in columns),
                 unit=unit,
                 public=section.get("public", False),
                 **caps,
             )
 
-    def column(self, columns: Mapping[str, Any], table: str, name: str) -> Column:
+    def _column(self, columns: Mapping[str, Any], table: str, name: str) -> Column:
         with self.at("tables", table, "columns", name):
             said = columns[name]
             if not isinstance(said, dict):
@@ -178,7 +196,8 @@ def _lines(text: str) -> dict[tuple[str, ...], tuple[int, int]]:
         if header := re.match(r"\s*\[([^\[\]]+)\]\s*(#.*)?$", line):
             section = _path(header[1])
             start, end = offset + line.index("["), offset + line.rindex("]", 0, header.end(1) + 1) + 1
-            found.setdefault(section, (start, end))
+            for n in range(1, len(section) + 1):
+                found.setdefault(section[:n], (start, end))
         elif entry := re.match(r"\s*([\w\-.\"' ]+?)\s*=", line):
             path = _path(entry[1])
             for n in range(1, len(path) + 1):

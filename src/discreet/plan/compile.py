@@ -224,6 +224,12 @@ def _wanted(aggregate: q.Aggregate, question: Question) -> tuple[str, Typed | No
     what = typed(argument, table, question.alias)
     if aggregate.function == "count":
         return ("rows", None) if isinstance(argument, q.Constant) and argument.value is not None else ("present", what)
+    if what.kind == "text" and isinstance(what.tree, Field):
+        raise NotAllowed(
+            f"`{what.tree.name}` is text here, without bounds, so it cannot be added up.",
+            instead=f"if it holds numbers, declare it: {what.tree.name} = {{ min = 0, max = 100 }}",
+            place=argument.place,
+        )
     if what.kind not in ("integer", "real", "boolean"):
         raise NotUnderstood(
             f"{aggregate.function.upper()} adds up numbers.", instead="COUNT(…) counts anything", place=argument.place

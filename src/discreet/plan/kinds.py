@@ -17,6 +17,7 @@ from discreet.sql import query as q
 __all__ = ["MOST_KEYS", "typed"]
 
 MOST_KEYS = 100_000  # values that a group key can have, when it is a whole number within bounds
+EXACT = 10**15  # computed whole numbers below it are exact in doubles
 MOST_TRIED = 20_000  # arguments for which a function of whole numbers is tried out
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 WORDS = {"integer": "a whole number", "real": "a number", "text": "text", "boolean": "true or false", None: "NULL"}
@@ -54,7 +55,7 @@ def _constant(what: q.Constant) -> Typed:
         return Typed(tree=tree, kind="boolean", domain=(value,))
     number = Fraction(value)
     if isinstance(value, int):
-        return Typed(tree=tree, kind="integer", bounds=(number, number), domain=(value,))
+        return Typed(tree=tree, kind="integer", bounds=(number, number), domain=_small((value,)))
     return Typed(tree=tree, kind="real", bounds=(number, number))
 
 
@@ -105,7 +106,13 @@ Rule = Callable[[q.Call, list[Typed]], Typed]
 
 def _apply(what: q.Call, arguments: list[Typed], kind: Kind, bounds: Bounds | None = None) -> Typed:
     tree = Apply(function=what.function, arguments=tuple(each.tree for each in arguments), kind=kind)
-    return Typed(tree=tree, kind=kind, bounds=bounds, domain=_finite(kind, bounds))
+    return Typed(tree=tree, kind=kind, bounds=bounds, domain=_small(_finite(kind, bounds)))
+
+
+def _small(domain: Domain | None) -> Domain | None:
+    """Whole numbers that are computed are exact, and keys, up to a size."""
+    known = [abs(int(each)) for each in domain or () if not isinstance(each, str)]
+    return None if known and max(known) >= EXACT else domain
 
 
 def _need(what: q.Call, arguments: list[Typed], kinds: tuple[Kind | None, ...], said: str) -> None:
@@ -149,7 +156,7 @@ def _image(function: str, arguments: list[Typed]) -> Domain | None:
     if math.prod(len(each) for each in domains) > MOST_TRIED:
         return None
     found = {box.WHOLE[function](*map(int, each)) for each in product(*domains)}
-    return tuple(sorted(value for value in found if value is not None))
+    return _small(tuple(sorted(value for value in found if value is not None)))
 
 
 def _remainder(what: q.Call, arguments: list[Typed]) -> Typed:

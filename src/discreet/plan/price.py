@@ -23,8 +23,7 @@ from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.compile import Draft
 from discreet.plan.plan import Plan
 
-__all__ = ["Want", "least_cost", "plan_for", "want"]
-
+__all__ = ["Want", "least_cost", "plan_for", "plans_for", "want"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +64,18 @@ def want(
 # ── an ε ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@lru_cache(maxsize=512)
 def plan_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> Plan:
     """The plan of least predicted error that this ε buys."""
+    return plans_for(draft, epsilon, delta)[0]
+
+
+@lru_cache(maxsize=512)
+def plans_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> tuple[Plan, ...]:
+    """All plans that this ε buys, by their predicted error: the first is taken, unless only another fits the budget."""
     plans = [_laplace(draft, epsilon, delta)]
     if (rho := _rho(draft.catalogue.budget, epsilon)) > 0:
         plans.append(_gaussian(draft, epsilon, rho, delta))
-    return min(plans, key=lambda plan: _error(plan, draft))
+    return tuple(sorted(plans, key=lambda plan: _error(plan, draft)))
 
 
 def _rho(budget: Budget, epsilon: Fraction) -> Fraction:

@@ -6,7 +6,8 @@ grouped by, always with all of them), or nothing (it can be filtered by, and gro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -19,6 +20,7 @@ from discreet.errors import NotUnderstood
 __all__ = ["Catalogue", "Column", "Kind", "Table", "column", "name"]
 
 Kind = Literal["integer", "real", "text", "boolean"]
+At = Callable[..., AbstractContextManager[None]]
 MOST_VALUES = 100_000  # of one column
 LONGEST = 200  # characters of a name or a value
 PROMISE = 'declare it: {name} = {{ min = 0, max = 100 }}, {{ values = ["a", "b"] }}, or {{ }}'
@@ -60,24 +62,38 @@ class Table:
         """The declared column of this name; SQL does not mind the case."""
         return next((each for each in self.columns if each.name.lower() == name.lower()), None)
 
-    def stored(self, kinds: Mapping[str, str]) -> Table:
-        """The same table, once the data source has said how it stores each column."""
-        there = {each.lower(): each for each in kinds}
-        if self.unit is not None and self.unit.lower() not in there:
-            raise NotUnderstood(f"{self.name} has no column `{self.unit}`.", instead=f"its columns: {_some(kinds)}")
-        found = []
+    def stored(self, kinds: Mapping[str, str], at: At | None = None) -> Table:
+        """The same table, once the data source has said how it stores its columns; `at` points at their lines."""
+        at = at or (lambda *keys: nullcontext())
+        unit, found = self.unit, []
+        if unit is not None:
+            with at("unit"):
+                unit = self._own(unit, kinds)
         for each in self.columns:
-            if each.name.lower() not in there:
-                raise NotUnderstood(f"{self.name} has no column `{each.name}`.", instead=f"its columns: {_some(kinds)}")
-            own = there[each.name.lower()]
-            found.append(replace(each, name=own, kind=_kind(each, kinds[own])))
-        return replace(self, columns=tuple(found), unit=self.unit and there[self.unit.lower()])
+            with at("columns", each.name):
+                own = self._own(each.name, kinds)
+                found.append(replace(each, name=own, kind=_kind(each, kinds[own])))
+        return replace(self, columns=tuple(found), unit=unit)
+
+    def _own(self, name: str, kinds: Iterable[str]) -> str:
+        """A column's name as the data source spells it."""
+        own = next((each for each in kinds if each.lower() == name.lower()), None)
+        if own is None:
+            raise NotUnderstood(f"{self.name} has no column `{name}`.", instead=f"its columns: {_some(kinds)}")
+        return own
 
 
 def _kind(column: Column, stored: str) -> Kind:
     """What its values are in a question. What is stored otherwise is cast, and is NULL where that fails."""
     if column.kind is not None:
         return column.kind
+    if column.values is not None:
+        first = column.values[0]
+        if not isinstance(first, str) and stored == "other":
+            raise NotUnderstood(
+                f"`{column.name}` holds neither numbers nor true/false.", instead="list its values as texts"
+            )
+        return "text" if isinstance(first, str) else "boolean" if isinstance(first, bool) else "integer"
     if column.bounds is not None:
         if stored == "other":
             raise NotUnderstood(

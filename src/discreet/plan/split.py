@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan.kinds import typed
 from discreet.plan.schema import Catalogue, Table
 from discreet.sql import query as q
 
@@ -135,6 +136,7 @@ class _Cut:
         if isinstance(what, q.Call):
             return replace(what, arguments=tuple(self.above(each, within) for each in what.arguments))
         if isinstance(what, q.Window):
+            _steady(what)
             return replace(
                 what,
                 arguments=tuple(self.above(each, within) for each in what.arguments),
@@ -151,6 +153,7 @@ class _Cut:
                     instead=f"write {self.alias}.{what.name}",
                     place=what.place,
                 )
+            typed(here, self.table, self.alias)  # is there such a column at all?
             raise NotAllowed(
                 f"`{what.name}` is neither grouped by nor aggregated.",
                 instead=f"write GROUP BY {what.name}, or AVG({what.name})",
@@ -181,6 +184,20 @@ def _has_aggregate(what: q.Expression) -> bool:
     if isinstance(what, (q.Aggregate, q.Window)):
         return True
     return isinstance(what, q.Call) and any(_has_aggregate(each) for each in what.arguments)
+
+
+def _steady(what: q.Window) -> None:
+    """How many parts NTILE makes, and how far LAG and LEAD look, is written in the question."""
+    for given in what.arguments[:1] if what.function == "ntile" else what.arguments[1:2]:
+        value = given.value if isinstance(given, q.Constant) else None
+        if type(value) is not int or not 1 <= value <= 1_000_000:
+            raise NotUnderstood(
+                f"{what.function.upper()} takes a whole number from 1 to 1,000,000.",
+                instead="write the number itself",
+                place=given.place,
+            )
+    if what.function == "ntile" and not what.arguments:
+        raise NotUnderstood("NTILE of how many?", instead="write NTILE(4)", place=what.place)
 
 
 # ── SELECTs around it ────────────────────────────────────────────────────────────────────────────────────────────
@@ -233,6 +250,7 @@ def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q
     if isinstance(what, q.Aggregate):
         return replace(what, argument=what.argument and _checked(what.argument, columns, select))
     if isinstance(what, q.Window):
+        _steady(what)
         return replace(
             what,
             arguments=tuple(_checked(each, columns, select) for each in what.arguments),
