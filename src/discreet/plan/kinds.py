@@ -111,8 +111,7 @@ def _apply(what: q.Call, arguments: list[Typed], kind: Kind, bounds: Bounds | No
 
 def _small(domain: Domain | None) -> Domain | None:
     """Whole numbers that are computed are exact, and keys, up to a size."""
-    known = [abs(int(each)) for each in domain or () if not isinstance(each, str)]
-    return None if known and max(known) >= EXACT else domain
+    return None if any(not isinstance(each, str) and abs(each) >= EXACT for each in domain or ()) else domain
 
 
 def _need(what: q.Call, arguments: list[Typed], kinds: tuple[Kind | None, ...], said: str) -> None:
@@ -130,8 +129,8 @@ def _numbers(what: q.Call, arguments: list[Typed]) -> None:
 
 
 def _known(arguments: list[Typed]) -> list[Bounds] | None:
-    found = [each.bounds for each in arguments]
-    return None if None in found else [each for each in found if each is not None]
+    found = [each.bounds for each in arguments if each.bounds is not None]
+    return found if len(found) == len(arguments) else None
 
 
 def _same(arguments: list[Typed]) -> Kind:
@@ -141,8 +140,8 @@ def _same(arguments: list[Typed]) -> Kind:
 def _arithmetic(rule: Callable[..., Bounds | None], kind: Kind | None = None) -> Rule:
     def apply(what: q.Call, arguments: list[Typed]) -> Typed:
         _numbers(what, arguments)
-        known = _known(arguments)
-        found = _apply(what, arguments, kind or _same(arguments), None if known is None else rule(*known))
+        bounds = None if (known := _known(arguments)) is None else rule(*known)
+        found = _apply(what, arguments, kind or _same(arguments), bounds)
         return replace(found, domain=_image(what.function, arguments) or found.domain)
 
     return apply
@@ -150,17 +149,15 @@ def _arithmetic(rule: Callable[..., Bounds | None], kind: Kind | None = None) ->
 
 def _image(function: str, arguments: list[Typed]) -> Domain | None:
     """All values of a function of whole numbers, where its arguments have few."""
-    if function not in box.WHOLE or any(each.kind != "integer" or each.domain is None for each in arguments):
-        return None
-    domains = [each.domain or () for each in arguments]
-    if math.prod(len(each) for each in domains) > MOST_TRIED:
+    domains = [each.domain for each in arguments if each.kind == "integer" and each.domain is not None]
+    if function not in box.WHOLE or len(domains) < len(arguments) or math.prod(map(len, domains)) > MOST_TRIED:
         return None
     found = {box.WHOLE[function](*map(int, each)) for each in product(*domains)}
     return _small(tuple(sorted(value for value in found if value is not None)))
 
 
 def _remainder(what: q.Call, arguments: list[Typed]) -> Typed:
-    step = Fraction(1) if _same(arguments) == "integer" else Fraction(0)
+    step = Fraction(_same(arguments) == "integer")
     return _arithmetic(lambda a, b: box.remainder(a, b, step))(what, arguments)
 
 
