@@ -17,6 +17,8 @@ from discreet.sql import query as q
 __all__ = ["RELEASED", "Question", "split"]
 
 RELEASED = "released"
+MOST_NUMBERS, MOST_KEYS = 100, 12  # of one question
+MANY = f"a question has at most {MOST_NUMBERS} different aggregates and {MOST_KEYS} keys."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,8 @@ class _Cut:
         select = self.select
         found = [each for key in self._written_keys() for each in [self.plain(key)]]
         self.keys = list(dict.fromkeys(found))
+        if len(self.keys) > MOST_KEYS:
+            raise NotAllowed(MANY, instead="ask in several parts", place=self.keys[MOST_KEYS].place)
         view = q.Select(
             items=_apart(
                 tuple(replace(item, what=self.above(item.what, (item.name.lower(),))) for item in select.items)
@@ -102,7 +106,7 @@ class _Cut:
                     instead="ask for aggregates: COUNT(*), SUM(…), AVG(…)",
                     place=item.place,
                 )
-        if select.distinct and not select.keys and not any(_has_aggregate(item.what) for item in select.items):
+        if select.distinct and not select.keys and not any(q.aggregates(item.what) for item in select.items):
             return tuple(item.what for item in select.items)
         return tuple(self._by(key) for key in select.keys)
 
@@ -132,6 +136,8 @@ class _Cut:
         if isinstance(here, q.Aggregate):
             if here not in self.aggregates:
                 self.aggregates.append(here)
+            if len(self.aggregates) > MOST_NUMBERS:
+                raise NotAllowed(MANY, instead="ask in several parts", place=what.place)
             return q.Name(name=f"a{self.aggregates.index(here)}", place=what.place)
         if isinstance(what, q.Call):
             return replace(what, arguments=tuple(self.above(each, within) for each in what.arguments))
@@ -178,12 +184,6 @@ def _numbered(by: q.Constant, select: q.Select) -> q.Expression:
     if not 1 <= position <= len(select.items):
         raise NotUnderstood(f"columns are numbered 1 to {len(select.items)}.", instead="write its name", place=by.place)
     return select.items[position - 1].what
-
-
-def _has_aggregate(what: q.Expression) -> bool:
-    if isinstance(what, (q.Aggregate, q.Window)):
-        return True
-    return isinstance(what, q.Call) and any(_has_aggregate(each) for each in what.arguments)
 
 
 def _steady(what: q.Window) -> None:

@@ -24,6 +24,8 @@ from discreet.sql.words import AGGREGATES, CALLS, FLAGS, PARTS, TYPES, WINDOWS
 __all__ = ["LONGEST", "parse"]
 
 LONGEST = 20_000  # characters of a question
+LONGEST_NAME = 200
+MOST_COLUMNS = 200
 DEEPEST = 60  # levels of nesting
 DIGITS = 60  # of a number
 UNHEARD = re.compile("[\0\ud800-\udfff]")  # NUL and halves of letters, which no engine can hold
@@ -85,6 +87,11 @@ class _Reader:
             instead = "leave out what follows the first `;`" if statements else EXAMPLE
             raise NotUnderstood("a question is one SELECT statement.", instead=instead)
         tree = statements[0]
+        for each in tree.find_all(exp.Identifier):
+            if len(each.name) > LONGEST_NAME:
+                raise self.refuse(
+                    each, f"a name has at most {LONGEST_NAME} letters.", "use a shorter one", NotUnderstood
+                )
         while isinstance(tree, exp.Subquery) and not tree.args.get("alias"):
             self.only(tree, "this")
             tree = tree.this
@@ -106,9 +113,9 @@ class _Reader:
                 joins[0], "a question is about one table.", "ask of one table; joins are not answered yet"
             )
         source = self._source(node, known, depth)
+        if not 1 <= len(node.expressions) <= MOST_COLUMNS:
+            raise self.refuse(node, f"a SELECT has 1 to {MOST_COLUMNS} columns.", EXAMPLE, NotUnderstood)
         items = tuple(self._item(each) for each in node.expressions)
-        if not items:
-            raise self.refuse(node, "this SELECT asks for nothing.", EXAMPLE, NotUnderstood)
         distinct = node.args.get("distinct")
         if distinct:
             self.only(distinct)
@@ -183,7 +190,7 @@ class _Reader:
             return ()
         self.only(group, "expressions", "all")
         if group.args.get("all"):
-            return tuple(item.what for item in items if not _aggregates(item.what))
+            return tuple(item.what for item in items if not q.aggregates(item.what))
         return tuple(self._by(each, items) for each in group.expressions)
 
     def _by(self, node: Any, items: tuple[q.Item, ...]) -> q.Expression:
@@ -390,10 +397,3 @@ class _Reader:
             return said if said in ("current row", "unbounded preceding", "unbounded following") else None
         plain = isinstance(edge, exp.Literal) and not edge.is_string and edge.this.isdecimal() and len(edge.this) < 7
         return f"{int(edge.this)} {side}" if plain and side in ("preceding", "following") else None
-
-
-def _aggregates(what: q.Expression) -> bool:
-    """Whether an expression has an aggregate or a window in it."""
-    if isinstance(what, (q.Aggregate, q.Window)):
-        return True
-    return isinstance(what, q.Call) and any(_aggregates(each) for each in what.arguments)

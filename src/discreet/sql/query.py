@@ -11,7 +11,8 @@ from fractions import Fraction
 
 from discreet.errors import Place
 
-__all__ = ["Aggregate", "Call", "Constant", "Expression", "Item", "Name", "Order", "Select", "Source", "Star", "Window"]
+__all__ = ["Aggregate", "Call", "Constant", "Expression", "Item", "Name", "Order", "Select", "Source", "Star", "Window",
+           "aggregates"]  # fmt: skip
 
 Value = bool | int | Fraction | str | None
 
@@ -70,6 +71,13 @@ class Star(_Node):
 
 
 Expression = Name | Constant | Call | Aggregate | Window | Star
+
+
+def aggregates(what: Expression) -> bool:
+    """Whether an expression has an aggregate or a window in it."""
+    if isinstance(what, (Aggregate, Window)):
+        return True
+    return isinstance(what, Call) and any(aggregates(each) for each in what.arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
