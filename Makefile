@@ -24,6 +24,7 @@ soak: $(VENV)/.test
 bench: $(VENV)/.bench
 	@$(BIN)/python bench/noise.py
 	@$(BIN)/python bench/ledger.py 100000
+	@$(BIN)/python bench/curator.py
 
 $(VENV)/.test: pyproject.toml scripts/setup
 	@PYTHON="$(PYTHON)" scripts/setup "$(VENV)" test

@@ -52,7 +52,9 @@ def opened(kind: str, folder: Path) -> dp.Curator:
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "duckdb", "pandas", "polars", "arrow"])
 def test_every_source_gives_the_same_numbers(kind: str, tmp_path: Path) -> None:
-    exact = rows_of(visits(), "SELECT sex, COUNT(*), AVG(cost), COUNT(DISTINCT patient_id) FROM visits GROUP BY 1 ORDER BY 1")
+    exact = rows_of(
+        visits(), "SELECT sex, COUNT(*), AVG(cost), COUNT(DISTINCT patient_id) FROM visits GROUP BY 1 ORDER BY 1"
+    )
     with opened(kind, tmp_path) as asked:
         answer = asked.ask(
             "SELECT sex, COUNT(*) AS n, AVG(cost) AS cost, COUNT(DISTINCT patient_id) AS people FROM visits GROUP BY sex",
@@ -78,7 +80,9 @@ def test_a_frame_without_a_name_says_that_its_ledger_is_in_memory() -> None:
 def test_frames_of_mixed_things_are_read_as_text_whatever_is_in_them() -> None:
     mixed = pd.DataFrame({"age": ["31", 44, None, object(), 2.5], "sex": ["F", 1, None, float("nan"), b"x"]})
     plain = pd.DataFrame({"age": ["31", "44", "50", "1", "2"], "sex": ["F"] * 5})
-    kinds = [dp.open(frame, columns={"age": (0, 120), "sex": ["F"]}, budget=BUDGET).catalogue for frame in (mixed, plain)]
+    kinds = [
+        dp.open(frame, columns={"age": (0, 120), "sex": ["F"]}, budget=BUDGET).catalogue for frame in (mixed, plain)
+    ]
     assert kinds[0].tables == kinds[1].tables
 
 
@@ -250,7 +254,9 @@ def test_the_same_question_is_paid_once_and_gets_the_same_bytes(tmp_path: Path) 
     first = asked.ask(BY_SEX, epsilon="0.5")
     assert first.cost == dp.Loss(pure="0.5")
     left = asked.left
-    again = asked.ask("select SEX as sex, count( * ) as n, avg(v.cost) cost from VISITS v group by 1", epsilon=Fraction(1, 2))
+    again = asked.ask(
+        "select SEX as sex, count( * ) as n, avg(v.cost) cost from VISITS v group by 1", epsilon=Fraction(1, 2)
+    )
     assert again.cost == dp.Loss.ZERO
     assert asked.left == left
     assert again.to_arrow().equals(first.to_arrow())

@@ -161,7 +161,7 @@ SPELLED: dict[str, Callable[..., str]] = {
     "sign": lambda a: f"CAST(sign({a}) AS DOUBLE)",
     "floor": lambda a: f"floor({a})",
     "ceil": lambda a: f"ceil({a})",
-    "round": lambda a, digits="0": f"round({a}, {int(float(digits.removesuffix('::DOUBLE').strip('()')))})",
+    "round": lambda a, digits="0": f"round({a}, CAST({digits} AS INTEGER))",
     "sqrt": lambda a: f"CASE WHEN {a} >= 0 THEN sqrt({a}) END",
     "ln": lambda a: f"CASE WHEN {a} > 0 THEN ln({a}) END",
     "exp": lambda a: f"exp({a})",

@@ -115,13 +115,8 @@ class Answer(Frame):
         With simultaneous=True all of them together are. None where no margin is known (windows, sums over groups).
         """
         low, high = self._ends(confidence, simultaneous=simultaneous)
-        widths = [
-            None
-            if low[i] is None
-            else [None if v is None else max(h - v, v - l) for v, l, h in zip(values, low[i], high[i], strict=True)]  # noqa: E741
-            for i, values in enumerate(self.data.columns)
-        ]
-        return self._beside(widths)
+        found = zip(self.data.columns, low, high, strict=True)
+        return self._beside([None if first is None else _widths(*ends) for ends in found for first in [ends[1]]])
 
     def interval(self, confidence: Number | None = None, *, simultaneous: bool = False) -> tuple[Frame, Frame]:
         """The lower and the upper ends of an interval around each number; for averages they are not symmetric."""
@@ -246,6 +241,12 @@ class Answer(Frame):
         return draw(self)
 
 
+def _widths(values: list[Any], low: list[Any], high: list[Any]) -> list[float | None]:
+    """How far each interval reaches from its value, to twelve digits."""
+    ends = zip(values, low, high, strict=True)
+    return [None if v is None else float(f"{max(last - v, v - first):.12g}") for v, first, last in ends]
+
+
 def _each(confidence: Fraction, cells: int) -> Fraction:
     """The confidence that each of so many independent cells needs, so that all of them have this one."""
     if cells <= 1:
@@ -281,10 +282,9 @@ def _with_margin(value: Any, margin: float | None) -> str:
 
 def caps_said(draft: Draft) -> list[str]:
     """What is counted of each person, where that is not everything."""
-    caps, said = draft.caps, []
-    if caps.unit is not None:
-        rows = f"at most {caps.rows} rows" if caps.rows and draft.measures else ""
-        groups = f"at most {caps.groups} groups" if draft.keys else ""
-        limits = " in ".join(each for each in (rows, groups) if each)
-        said.append(f"Of each {caps.unit}, {limits} count; what is beyond is left out." if limits else "")
-    return [each for each in said if each]
+    caps = draft.caps
+    if caps.unit is None:
+        return []
+    limits = [f"at most {caps.rows} rows"] if any(each.parts != ("units",) for each in draft.measures) else []
+    limits += [f"at most {caps.groups} groups"] if draft.keys else []
+    return [f"Of each {caps.unit}, {' in '.join(limits)} count; what is beyond is left out."] if limits else []

@@ -272,7 +272,7 @@ def _unbounded(what: Typed, table: Table, place: Place) -> NotAllowed:
     names = [
         each
         for each in sorted(fields(what.tree))
-        if (column := table.column(each)) is not None and column.bounds is None
+        if (column := table.column(each)) is not None and column.bounds is None and column.kind in ("integer", "real")
     ]
     if names:
         return NotAllowed(
