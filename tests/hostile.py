@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -29,12 +30,17 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.engines.source import Source, open_frame, open_path
+from discreet.ledger.facts import Charge
 from discreet.plan import schema
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.schema import Catalogue, Table
+from kit import Script
 
 Row = dict[str, Any]
 Rows = list[Row]
+
+COUNT = "SELECT COUNT(*) AS n FROM data"
+BY_LEVEL = "SELECT level, COUNT(*) AS n, AVG(cost) AS c FROM data GROUP BY level"
 
 STORED = pa.schema(
     [
@@ -229,6 +235,28 @@ def plan_of(curator: dp.Curator, sql: str, epsilon: Any = 1) -> Plan:
     return curator.explain(sql, epsilon=epsilon).plan
 
 
+def exact(clinic: Clinic, rows: Rows, sql: str, salt: bytes = bytes(16)) -> Exact:
+    with clinic.curator(rows) as curator:
+        return look(curator, plan_of(curator, sql), Script(salt))
+
+
+def total(clinic: Clinic, rows: Rows, sql: str) -> list[int]:
+    """All exact sums of a question, one after the other."""
+    return [int(x) for part in exact(clinic, rows, sql).sums for x in part.flat]
+
+
+def bytes_of(answer: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, answer.to_arrow().schema) as writer:
+        writer.write_table(answer.to_arrow())
+    said = [line for line in repr(answer).splitlines() if not line.startswith("Cost:")]
+    return sink.getvalue().to_pybytes() + "\n".join(said).encode()
+
+
+def charges(ledger: dp.Ledger) -> int:
+    return sum(isinstance(entry.fact, Charge) for entry in ledger)
+
+
 # ── questions ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -403,3 +431,21 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Call]]:
         for law in (DiscreteLaplace, DiscreteGaussian):
             watch(law, "draw")
         yield calls
+
+
+# ── in a process of its own ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def ask_twelve(folder: Path, marks: str, said: Path) -> None:
+    """Twelve questions, and what came back."""
+    declared = {name: said for name, said in DECLARED.items() if name != "note"}
+    columns: dict[str, Any] = {"columns": declared, "rows_per_unit": 5, "groups_per_unit": 3}
+    curator = dp.open(
+        folder / "data.parquet", budget=BUDGET, unit="id", ledger=folder / "clinic.ledger", marks=marks, **columns
+    )
+    found: dict[str, list[Any]] = {"bytes": [], "paid": []}
+    for n in range(12):
+        answer = curator.ask(f"SELECT level, COUNT(*), AVG(cost) FROM data WHERE age > {n} GROUP BY level", epsilon=1)
+        found["bytes"].append(str(list(answer)))
+        found["paid"].append(int(answer.cost.pure or 0))
+    said.write_text(json.dumps(found))
