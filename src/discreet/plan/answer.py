@@ -115,8 +115,8 @@ class Answer(Frame):
         With simultaneous=True all of them together are. None where no margin is known (windows, sums over groups).
         """
         low, high = self._ends(confidence, simultaneous=simultaneous)
-        found = zip(self.data.columns, low, high, strict=True)
-        return self._beside([None if first is None else _widths(*ends) for ends in found for first in [ends[1]]])
+        ends = zip(self.data.columns, low, high, strict=True)
+        return self._beside([None if first is None else _widths(values, first, last) for values, first, last in ends])
 
     def interval(self, confidence: Number | None = None, *, simultaneous: bool = False) -> tuple[Frame, Frame]:
         """The lower and the upper ends of an interval around each number; for averages they are not symmetric."""
