@@ -94,7 +94,7 @@ def narrowest(values: Integers) -> Integers:
     if values.dtype == np.int64:
         return values
     low, high = -(1 << 63), (1 << 63) - 1
-    if all(low <= int(value) <= high for value in values.flat):
+    if not values.size or (values.min() >= low and values.max() <= high):
         return values.astype(np.int64)
     return values
 

@@ -98,24 +98,23 @@ class DuckDB:
 
 def _exact(plan: Plan, rows: list[tuple[Any, ...]]) -> Exact:
     """Rows of keys, units, rows, and the numbers of each measure, as the sums of each measure by group."""
-    width = len(plan.keys)
-    keys = tuple(row[:width] for row in rows)
+    width, numbers = len(plan.keys), 2 + sum(len(_numbers(0, each)) for each in plan.measures)
+    keys = [row[:width] for row in rows]
     if plan.naming is None:
         index = {key: place for place, key in enumerate(plan.groups)}
-        size, places = len(index), [index.get(key) for key in keys]
+        there = [n for n, key in enumerate(keys) if key in index]
+        size, places = len(index), [index[keys[n]] for n in there]
     else:
-        size, places = len(rows), list(range(len(rows)))
-    table = np.zeros((len(rows[0]) - width if rows else 2 + 2 * len(plan.measures), size), object)
-    for place, row in zip(places, rows, strict=True):
-        if place is None:
-            continue
-        table[:, place] = [0 if value is None else value for value in row[width:]]
+        size, there = len(rows), list(range(len(rows)))
+        places = there
+    table = np.zeros((numbers, size), object)
+    for n in range(numbers):
+        table[n, places] = [rows[row][width + n] or 0 for row in there]
     sums, at = [], 2
     for measure in plan.measures:
-        wanted = len(_numbers(0, measure))
         sums.append(_vectors(measure, table, at))
-        at += wanted
-    return Exact(keys=() if plan.naming is None else keys, units=narrowest(table[0]), sums=tuple(sums))
+        at += len(_numbers(0, measure))
+    return Exact(keys=() if plan.naming is None else tuple(keys), units=narrowest(table[0]), sums=tuple(sums))
 
 
 def _vectors(measure: Measure, table: Integers, at: int) -> Integers:
