@@ -373,11 +373,12 @@ def seen(curator: dp.Curator, asked: Asked) -> list[object]:
     return found
 
 
-def transcript(curator: dp.Curator, questions: Sequence[Asked]) -> Iterator[tuple[str, list[object]]]:
-    """Every question, explained and asked."""
-    for asked in questions:
-        yield asked.sql, explained(curator, asked)
-        yield asked.sql, seen(curator, asked)
+def transcript(curator: dp.Curator, asked: Sequence[Asked], *, explain: bool) -> Iterator[tuple[str, list[object]]]:
+    """Every question, asked, and before that perhaps explained."""
+    for each in asked:
+        if explain:
+            yield each.sql, explained(curator, each)
+        yield each.sql, seen(curator, each)
     yield "the curator", [repr(curator), [type(entry.fact).__name__ for entry in curator.ledger]]
 
 

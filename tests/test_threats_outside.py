@@ -121,7 +121,7 @@ def test_csv_a_hostile_line_changes_nothing_of_the_others(clinic: h.Clinic, name
     at = h.replace(clinic, place="csv", rows_per_unit=500)
     lines = h.csv_text(h.PEOPLE).encode().split(b"\n")
     path, read = tmp_path / "data.csv", []
-    for place in (None, 1, 100, len(lines) - 1):
+    for place in (None, 1, len(lines) - 1):
         path.write_bytes(b"\n".join(lines if place is None else [*lines[:place], LINES[name], *lines[place:]]))
         source = open_path(path, ["data"])
         mine = {"zz", "\ufeffzz", *([None] if name in ("only commas", "empty") else [])}
