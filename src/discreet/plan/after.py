@@ -27,6 +27,7 @@ __all__ = ["Given", "Rows", "abandon", "carry", "check", "keeps_rows", "spell"]
 STORED = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN"}
 KINDS = {"BIGINT": "integer", "HUGEINT": "integer", "INTEGER": "integer", "SMALLINT": "integer", "TINYINT": "integer",
          "UBIGINT": "integer", "DOUBLE": "real", "FLOAT": "real", "VARCHAR": "text", "BOOLEAN": "boolean"}  # fmt: skip
+SECONDS = 60.0  # what follows from an answer may take so long
 _own = threading.local()
 
 
@@ -115,14 +116,20 @@ def _run(select: str, given: Sequence[Given]) -> Rows:
     columns = ", ".join(
         f"unnest(${n}::{STORED[each.kind]}[]) AS {_quoted(each.name)}" for n, each in enumerate(given, start=1)
     )
+    connection = _connection()
+    clock = threading.Timer(SECONDS, connection.interrupt)
+    clock.daemon = True
+    clock.start()
     try:
-        done = _connection().execute(f"WITH {RELEASED} AS (SELECT {columns}) {select}", [each.values for each in given])
+        done = connection.execute(f"WITH {RELEASED} AS (SELECT {columns}) {select}", [each.values for each in given])
         found, heads = done.fetchall(), done.description
     except duckdb.Error:
         raise NotUnderstood(
             "what is asked of the answer cannot be computed.",
             instead="compare and compute with numbers; the README lists the SQL that works",
         ) from None
+    finally:
+        clock.cancel()
     names = tuple(str(each[0]) for each in heads)
     kinds: tuple[Any, ...] = tuple(KINDS.get(str(each[1]), "real") for each in heads)
     columns_out = list(zip(*found, strict=True)) if found else [()] * len(names)
@@ -239,6 +246,6 @@ WORDS: dict[str, Any] = {
     "between": lambda a, low, high: f"({a} BETWEEN {low} AND {high})",
     "case": _case,
     "cast": _cast,
-    "sqrt": lambda a: f"CASE WHEN {a} >= 0 THEN sqrt({a}) END",
-    "ln": lambda a: f"CASE WHEN {a} > 0 THEN ln({a}) END",
+    "sqrt": lambda a: f"nullif(sqrt({a}), 'nan'::DOUBLE)",
+    "ln": lambda a: f"nullif(ln(nullif({a}, 0)), 'nan'::DOUBLE)",
 }

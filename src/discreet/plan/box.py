@@ -12,21 +12,31 @@ from discreet.sql import query as q
 
 __all__ = ["Box", "enclose", "flatten", "released_names"]
 
+MOST_PARTS = 2_000  # of an expression whose interval is computed
 Box = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def flatten(view: q.Select, what: q.Expression) -> q.Expression | None:
-    """An expression of a view, over the released table itself; None where it depends on other rows."""
-    if isinstance(what, (q.Aggregate, q.Window, q.Star)):
-        return None
-    if isinstance(what, q.Call):
-        parts = [flatten(view, each) for each in what.arguments]
-        known = tuple(each for each in parts if each is not None)
-        return None if len(known) < len(parts) else q.Call(function=what.function, arguments=known, place=what.place)
-    if isinstance(what, q.Name) and isinstance(view.source, q.Select):
-        inner = next((item for item in view.source.items if item.name.lower() == what.name.lower()), None)
-        return None if inner is None else flatten(view.source, inner.what)
-    return what
+    """An expression of a view, over the released table itself; None where it depends on other rows, or is too long."""
+    left = MOST_PARTS
+
+    def flat(view: q.Select, what: q.Expression) -> q.Expression | None:
+        nonlocal left
+        left -= 1
+        if left < 0 or isinstance(what, (q.Aggregate, q.Window, q.Star)):
+            return None
+        if isinstance(what, q.Call):
+            parts = [flat(view, each) for each in what.arguments]
+            known = tuple(each for each in parts if each is not None)
+            return (
+                None if len(known) < len(parts) else q.Call(function=what.function, arguments=known, place=what.place)
+            )
+        if isinstance(what, q.Name) and isinstance(view.source, q.Select):
+            inner = next((item for item in view.source.items if item.name.lower() == what.name.lower()), None)
+            return None if inner is None else flat(view.source, inner.what)
+        return what
+
+    return flat(view, what)
 
 
 def released_names(what: q.Expression) -> set[str]:

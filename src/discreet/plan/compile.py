@@ -11,10 +11,11 @@ from fractions import Fraction
 
 from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.plan.expression import Field, Typed, fields
-from discreet.plan.kinds import MOST_KEYS, typed
+from discreet.plan.kinds import typed
 from discreet.plan.measure import MOST_STEPS, Caps, Measure
 from discreet.plan.plan import MOST_CELLS, Key
 from discreet.plan.reading import Reading
+from discreet.plan.rules import MOST_KEYS
 from discreet.plan.schema import Catalogue, Table
 from discreet.plan.split import Question, split
 from discreet.sql import query as q

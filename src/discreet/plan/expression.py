@@ -13,7 +13,7 @@ from fractions import Fraction
 from discreet.core.record import recorded
 from discreet.plan.schema import Kind
 
-__all__ = ["Apply", "Bounds", "Domain", "Field", "Literal", "Tree", "Typed", "Value", "fields"]
+__all__ = ["Apply", "Bounds", "Domain", "Field", "Literal", "Tree", "Typed", "Value", "fields", "size"]
 
 Value = bool | int | Fraction | str | None
 Bounds = tuple[Fraction, Fraction]
@@ -64,6 +64,19 @@ class Typed:
     def numeric(self) -> bool:
         """Whether it can be computed with."""
         return self.kind in ("integer", "real", None)
+
+
+def size(tree: Tree) -> int:
+    """How many nodes a tree has when it is written out; parts that are used twice count twice."""
+    known: dict[int, int] = {}
+
+    def count(part: Tree) -> int:
+        if id(part) not in known:
+            inner = part.arguments if isinstance(part, Apply) else ()
+            known[id(part)] = 1 + sum(count(each) for each in inner)
+        return known[id(part)]
+
+    return count(tree)
 
 
 def fields(tree: Tree | None) -> set[str]:

@@ -17,6 +17,7 @@ from discreet.sql import query as q
 __all__ = ["RELEASED", "Question", "split"]
 
 RELEASED = "released"
+MOST_STEPS = 5_000  # parts of a question above its aggregation, with names written out
 MOST_NUMBERS, MOST_KEYS = 100, 12  # of one question
 MANY = f"a question has at most {MOST_NUMBERS} different aggregates and {MOST_KEYS} keys."
 
@@ -57,6 +58,7 @@ class _Cut:
         self.aliases = {item.name.lower(): item.what for item in select.items}
         self.aggregates: list[q.Aggregate] = []
         self.keys: list[q.Expression] = []
+        self.steps = 0
 
     def question(self) -> Question:
         select = self.select
@@ -130,6 +132,9 @@ class _Cut:
 
     def above(self, what: q.Expression, within: tuple[str, ...] = ()) -> q.Expression:
         """The same over released names; `within` are the names of the answer that are being read already."""
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise NotAllowed("this question is too large.", instead="write it with fewer parts", place=what.place)
         here = self.plain(what)
         if here in self.keys:
             return q.Name(name=f"k{self.keys.index(here)}", place=what.place)
