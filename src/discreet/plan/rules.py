@@ -256,7 +256,7 @@ def _coalesce(what: q.Call, arguments: list[Typed]) -> Typed:
 def _nullif(what: q.Call, arguments: list[Typed]) -> Typed:
     _compare(what, arguments)
     first = arguments[0]
-    found = _apply(what, arguments, first.kind or "integer", first.bounds)
+    found = _apply(what, arguments, first.kind or arguments[1].kind or "integer", first.bounds)
     return Typed(tree=found.tree, kind=found.kind, bounds=first.bounds, domain=first.domain)
 
 
