@@ -57,10 +57,10 @@ ALONE = {id(WHOLES): NUMBER, id(REALS): AMOUNT, id(TEXTS): SECRET, id(TRUTHS): N
 FOREIGN = re.compile(r"duckdb|sqlglot|binder|catalog error|conversion|traceback|exception|overflow", re.IGNORECASE)
 
 
-# Two defects that are known, each with a test at the end of this file: until they are mended, questions that may run
-# into them are not held to everything. Take these two lines out with the tests.
+# Defects that are known, each with a test at the end of this file: until they are mended, questions that may run into
+# them are not held to everything. Take these two lines out with the tests.
 OPEN = "what is asked of the answer cannot be computed"
-CLIPPED = re.compile(r"LEAST|GREATEST", re.IGNORECASE)
+CLIPPED = re.compile(r"LEAST|GREATEST|AS TEXT", re.IGNORECASE)
 
 
 def put(folder: Path, rows: int) -> Curator:
@@ -114,7 +114,10 @@ def heard(curator: Curator, sql: str, epsilon: str) -> dict[str, Any]:
         return {"refused": str(refused), "reason": f"{refused.reason}\n{refused.instead}"}
     assert explained, unexplained
     assert answer.cost in (explained.cost, dp.Loss.ZERO)
-    shown = shown_of(answer) if len(answer) < 500 and not CLIPPED.search(sql) else ""
+    shown, unshown = tried(lambda: shown_of(answer)) if len(answer) < 500 and not CLIPPED.search(sql) else ("", None)
+    if unshown:
+        assert OPEN in unshown.reason
+        return {"open": True}
     heads = {"columns": answer.columns, "kinds": answer.kinds, "cost": explained.cost}
     return heads | {"explained": str(explained), "shown": shown}
 
@@ -237,6 +240,9 @@ def test_what_is_asked_of_an_answer_is_refused_before_it_is_paid_for(
     assert not refused or curators[0].left == before
 
 
-@pytest.mark.xfail(reason="the interval of GREATEST and LEAST of a column and a constant")
-def test_numbers_of_an_answer_can_be_clipped(curators: tuple[Curator, Curator]) -> None:
-    shown_of(curators[0].ask("SELECT sex, GREATEST(COUNT(*), 0) AS n FROM people GROUP BY sex", epsilon=1))
+@pytest.mark.xfail(
+    reason="the intervals of GREATEST and LEAST of a column and a constant, and of a number cast to text"
+)
+@pytest.mark.parametrize("what", ["GREATEST(COUNT(*), 0)", "LEAST(COUNT(*), 9)", "CAST(COUNT(*) AS TEXT)"])
+def test_numbers_of_an_answer_can_be_clipped_and_written(what: str, curators: tuple[Curator, Curator]) -> None:
+    shown_of(curators[0].ask(f"SELECT sex, {what} AS n FROM people GROUP BY sex", epsilon=1))
