@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import re
+import sys
 import time
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +22,7 @@ import pytest
 import discreet as dp
 from clinic import BUDGET, COLUMNS, UNIT, clinic, saved, visits
 from discreet.plan.answer import Answer
+from kit import said_by
 
 BY_SEX = "SELECT sex, COUNT(*) AS n, AVG(cost) AS cost FROM visits GROUP BY sex"
 
@@ -206,7 +209,8 @@ def test_everything_above_the_aggregation_is_computed_from_the_released_numbers(
 def test_margins_of_what_is_computed_hold_the_truth(tmp_path: Path) -> None:
     """Interval arithmetic on intervals that all hold, at a false-alarm rate of 1e-8."""
     asked = clinic(tmp_path)
-    sql = "SELECT sex, COUNT(*) / 10 AS a, SUM(age) - 3 * COUNT(*) AS b, AVG(cost) * 2 AS c, -COUNT(*) AS d, SUM(age) / COUNT(*) AS e FROM visits GROUP BY sex"
+    numbers = "COUNT(*) / 10 AS a, SUM(age) - 3 * COUNT(*) AS b, AVG(cost) * 2 AS c, -COUNT(*) AS d, SUM(age) / COUNT(*) AS e"
+    sql = f"SELECT sex, {numbers} FROM visits GROUP BY sex"
     answer = asked.ask(sql, epsilon=20, confidence="0.99999999")
     exact = {row[0]: row[1:] for row in rows_of(visits(), sql)}
     for row, off in zip(answer, answer.margin(), strict=True):
@@ -403,3 +407,98 @@ def test_an_answer_knows_its_receipt(tmp_path: Path) -> None:
     assert asked.ledger.verify().charges == 1
     assert os.path.exists(tmp_path / "visits.parquet.ledger")
     assert np.isclose(float(asked.left.pure), 99)
+
+
+# ── what a stranger stumbled over ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_another_process_can_read_what_was_recorded(tmp_path: Path) -> None:
+    """A plan on record is known to whoever opens a ledger, not only to whoever asked."""
+    clinic(tmp_path, **UNIT).ask(BY_SEX, epsilon=1)
+    code = f"import discreet as dp; print(dp.Ledger({str(tmp_path / 'visits.parquet.ledger')!r}).verify())"
+    assert "1 charges recomputed" in said_by(sys.executable, "-c", code)
+
+
+def test_no_declared_group_is_left_out_without_a_word() -> None:
+    frame = pd.DataFrame({"k": range(0, 60_000, 6), "b": [True, False] * 5000})
+    asked = dp.open(frame, columns={"k": {"min": 0, "max": 59_999}, "b": None}, budget=BUDGET)
+    sql = "SELECT CASE WHEN b THEN k ELSE k + 100000 END AS g, COUNT(*) AS n FROM data GROUP BY g"
+    answer = asked.ask(sql, epsilon=50)
+    assert len(answer) == 120_000
+    assert abs(sum(answer["n"]) - 10_000) < 200  # e^-50 each
+
+
+def test_explain_is_no_more_hopeful_than_the_answer() -> None:
+    asked = dp.open(pd.DataFrame({"x": [0.0] * 1000}), columns={"x": (0, 100)}, budget=BUDGET)
+    said = str(asked.explain("SELECT AVG(x) FROM data", epsilon=1))
+    promised = float(re.search(r"±([\d.]+) of 1,000", said)[1])
+    off = [float(asked.ask("SELECT AVG(x) FROM data", epsilon=1 + Fraction(i, 10**9)).margin()) for i in range(20)]
+    assert max(off) <= promised * 1.2
+    assert promised == pytest.approx(0.3, abs=0.01)
+
+
+def test_the_consistent_view_keeps_counts_and_narrows_margins() -> None:
+    asked = dp.open(
+        pd.DataFrame({"k": [1] * 50, "x": [0.0] * 50}), columns={"k": (1, 400), "x": (0, 10)}, budget=BUDGET
+    )
+    answer = asked.ask("SELECT k, COUNT(*) AS n, AVG(x) AS m, SUM(x) AS s FROM data GROUP BY k", epsilon="0.1")
+    view = answer.consistent()
+    assert view["n"] == [max(n, 0) for n in answer["n"]]
+    for before, after in zip(answer.margin()["n"], view.margin()["n"], strict=True):
+        assert after <= before
+    low, high = view.interval()
+    assert min(low["n"]) >= 0
+    assert 0 <= min(low["m"]) <= max(high["m"]) <= 10
+    parts = [measure.possible(sums) for measure, sums in zip(view.plan.measures, answer.released.sums, strict=True)]
+    assert all((each >= 0).all() for each in parts)
+    assert [int(total) for total in parts[0].sum(axis=0)] == [
+        max(0, int(t)) for t in answer.released.sums[0].sum(axis=0)
+    ]
+
+
+def test_whole_numbers_in_a_csv_can_be_grouped_by(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("age\n" + "5\n7\nx\n2.5\n" * 500)
+    asked = dp.open(tmp_path / "v.csv", columns={"age": {"min": 0, "max": 9, "step": 1}}, budget=BUDGET)
+    counts = dict(asked.ask("SELECT age, COUNT(*) FROM v GROUP BY age", epsilon=40))
+    assert counts == {age: 500 if age in (5, 7) else 0 for age in range(10)}  # e^-40 each
+
+
+def test_numbers_without_a_margin_are_named(tmp_path: Path) -> None:
+    asked = clinic(tmp_path)
+    said = repr(asked.ask("SELECT MAX(n) AS most FROM (SELECT sex, COUNT(*) AS n FROM visits GROUP BY sex)", epsilon=1))
+    assert "No margin is known for: most." in said
+    assert "± holds" not in said
+
+
+@pytest.mark.parametrize("sql", ["CAST(AVG(cost) AS INTEGER)", "ROUND(AVG(cost), 1)", "ROUND(-AVG(cost))"])
+def test_rounded_numbers_lie_in_their_intervals(sql: str, tmp_path: Path) -> None:
+    answer = clinic(tmp_path).ask(f"SELECT {sql} AS x FROM visits", epsilon=5)
+    low, high = answer.interval()
+    assert low.value <= answer.value <= high.value
+
+
+def test_long_answers_are_cut_in_the_middle(tmp_path: Path) -> None:
+    asked = clinic(tmp_path, columns={"patient_id": {"min": 0, "max": 4999}})
+    answer = asked.ask("SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id", epsilon=1)
+    assert len(answer) == 5000
+    assert len(repr(answer).split("\n")) < 60
+    assert len(repr(answer.margin()).split("\n")) < 60
+    assert "…" in repr(answer)
+
+
+@pytest.mark.parametrize("source", [pd.Series([1]), pl.Series([1]), [1], 7, "postgresql://h/d"])
+def test_what_is_no_table_is_refused(source: object) -> None:
+    with pytest.raises(dp.NotUnderstood):
+        dp.open(source, budget=BUDGET)
+
+
+def test_a_frame_names_all_its_columns() -> None:
+    with pytest.raises(dp.NotUnderstood, match="patient_id"):
+        dp.open(visits(10), columns={"agee": (0, 9)}, budget=BUDGET)
+
+
+def test_small_and_exact_margins_are_readable() -> None:
+    asked = dp.open(
+        pd.DataFrame({"x": [1e-8] * 9}), columns={"x": {"min": 0, "max": "1e-7", "step": "1e-9"}}, budget=BUDGET
+    )
+    assert re.search(r"\d\.\d*e-0\d ± \d", repr(asked.ask("SELECT AVG(x) FROM data", epsilon=9)))

@@ -28,6 +28,7 @@ from discreet.mechanisms.noise import Gaussian, Laplace, Noise
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
+from discreet.plan.plan import Plan  # noqa: F401  # whoever reads a ledger must know what questions are recorded as
 
 if TYPE_CHECKING:
     from discreet.curator import Curator, open

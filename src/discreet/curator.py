@@ -29,9 +29,10 @@ from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import Left
 from discreet.plan import catalogue as catalogues
 from discreet.plan import schema
-from discreet.plan.answer import Answer, Heard, kept, read, rehearse
+from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
 from discreet.plan.explain import Explanation
+from discreet.plan.kept import kept, read
 from discreet.plan.margin import enough, next_cost
 from discreet.plan.plan import Plan
 from discreet.plan.price import Want, least_cost, plans_for, want
@@ -106,6 +107,7 @@ class Curator:
         within: Number | None = None,
         confidence: Number = "0.95",
         delta: Number | None = None,
+        analyst: str = "",
     ) -> Explanation:
         """What asking would cost and how exact the answer would be. Free, and the same for any data.
 
@@ -122,8 +124,10 @@ class Curator:
             plans = plans_for(draft, self._first(wanted), wanted.delta)
         else:
             plans = self._plans(draft, wanted)
-        left = self.ledger.left
+        left = self.ledger.left_to(analyst)
         plan = next((each for each in plans if _fits(each.loss, left)), plans[0])
+        if plan.loss.pure is None:
+            remarks += ("It buys Gaussian noise: from then on ρ counts, and what is left of ε does not.",)
         return Explanation(
             draft, plan, wanted.confidence, str(left), self.engine.sql(plan), _fits(plan.loss, left), remarks
         )
@@ -162,7 +166,7 @@ class Curator:
 
         released = read(self.ledger.answer(receipt, look))
         remarks = () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
-        heard = Heard(receipt.cost, str(self.ledger.left_to(analyst)), receipt.entry, remarks)
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt.entry, remarks)
         return Answer.of(draft, plan, released, wanted.confidence, heard)
 
     def _spend(self, plans: tuple[Plan, ...], version: str, analyst: str) -> tuple[Plan, Receipt]:
@@ -287,6 +291,10 @@ def open(
     path = Path(source) if isinstance(source, (str, os.PathLike)) else None
     if name is not None:
         schema.name(name, "a data set")
+    if unit is not None:
+        schema.name(unit, "a unit")
+    if isinstance(source, str) and "://" in source:
+        raise NotUnderstood("data are read from files and frames.", instead="name a .parquet, .csv or .duckdb file")
     reached = _reached(source, path, name, [*(each.name for each in declared), *([unit] if unit else [])])
     if len(reached.tables) != 1:
         raise NotUnderstood(
@@ -296,7 +304,7 @@ def open(
     table = Table(
         name=reached.tables[0],
         columns=declared,
-        unit=None if unit is None else schema.name(unit, "a unit"),
+        unit=unit,
         rows_per_unit=schema.cap(rows_per_unit, "rows_per_unit"),
         groups_per_unit=schema.cap(groups_per_unit, "groups_per_unit"),
     )

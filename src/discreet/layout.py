@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from unicodedata import combining, east_asian_width
 
 __all__ = ["table"]
 
@@ -16,12 +17,18 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]], right: str = "
     bob    12
     """
     cells = [list(heads), *([str(cell) for cell in row] for row in rows)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
+    widths = [max(_width(row[i]) for row in cells) for i in range(len(heads))]
     flush = [head in right.split(",") for head in heads]
     lines = (
         "  ".join(
-            cell.rjust(width) if end else cell.ljust(width) for cell, width, end in zip(row, widths, flush, strict=True)
+            " " * (width - _width(cell)) + cell if end else cell + " " * (width - _width(cell))
+            for cell, width, end in zip(row, widths, flush, strict=True)
         ).rstrip()
         for row in cells
     )
     return "\n".join(lines)
+
+
+def _width(text: str) -> int:
+    """How many columns a text takes on a terminal: wide letters take two, those that combine none."""
+    return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)

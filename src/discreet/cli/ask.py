@@ -41,7 +41,6 @@ def add(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _question(ask)
-    ask.add_argument("--analyst", metavar="NAME", default="", help="who asks, where the catalogue names analysts")
     ask.add_argument("--format", choices=("table", "csv", "json", "arrow"), default="table", help="default: table")
     ask.add_argument("--simultaneous", action="store_true", help="margins that hold for all numbers together")
     ask.add_argument("--plot", metavar="FILE", help="draw the answer into a .png, .svg or .pdf as well")
@@ -63,6 +62,7 @@ def _question(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--delta", metavar="δ", help="what naming private keys may cost; default: its share, as ε is of the budget's"
     )
+    parser.add_argument("--analyst", metavar="NAME", default="", help="who asks, where the catalogue names analysts")
     parser.add_argument("--marks", metavar="FOLDER", help="where this machine keeps its high-water marks")
 
 
@@ -78,9 +78,11 @@ def _ask(options: argparse.Namespace) -> None:
     if options.plot:
         _drawable(options.plot)
     with load(options.catalogue, options.marks) as curator:
+        if options.plot and not curator.explain(sql, **_wanted(options)).draft.readings:
+            raise NotUnderstood("there would be no number to draw.", instead="leave --plot out, or add COUNT(*)")
         with ticking("asking the data"):
             answer = curator.ask(sql, **_wanted(options), analyst=options.analyst)
-        _print(answer, curator, options)
+        _print(answer, options)
     if options.plot:
         _draw(answer, options.plot)
 
@@ -88,7 +90,7 @@ def _ask(options: argparse.Namespace) -> None:
 def _explain(options: argparse.Namespace) -> None:
     sql = _text(options.question)
     with load(options.catalogue, options.marks) as curator, ticking("planning"):
-        found = curator.explain(sql, **_wanted(options))
+        found = curator.explain(sql, **_wanted(options), analyst=options.analyst)
     print(explanation_json(found) if options.format == "json" else f"{found}\n", end="")
 
 
@@ -114,12 +116,12 @@ def _text(said: str) -> str:
     return text
 
 
-def _print(answer: Answer, curator: Curator, options: argparse.Namespace) -> None:
+def _print(answer: Answer, options: argparse.Namespace) -> None:
     together = options.simultaneous
     if options.format == "arrow":
         sys.stdout.buffer.write(answer_stream(answer, simultaneous=together))
     elif options.format == "json":
-        print(answer_json(answer, curator, simultaneous=together), end="")
+        print(answer_json(answer, simultaneous=together), end="")
     elif options.format == "csv":
         print(answer_csv(answer, simultaneous=together), end="")
     else:
@@ -133,8 +135,10 @@ def _print(answer: Answer, curator: Curator, options: argparse.Namespace) -> Non
 
 def _drawable(path: str) -> None:
     """Refuse a picture that cannot be, before anything is paid."""
-    if Path(path).suffix.lower() not in PICTURES or not Path(path).parent.is_dir():
+    if Path(path).suffix.lower() not in PICTURES:
         raise NotUnderstood(f"the picture cannot be written to {path}.", instead="name a .png, .svg or .pdf")
+    if not Path(path).parent.is_dir():
+        raise NotUnderstood(f"there is no folder {Path(path).parent}.", instead="make it, or name another")
     if importlib.util.find_spec("matplotlib") is None:
         raise NotUnderstood("pictures need matplotlib.", instead='pip install "discreet[report]"')
 

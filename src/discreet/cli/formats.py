@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from discreet.core.loss import Loss
 
 if TYPE_CHECKING:
-    from discreet.curator import Curator
     from discreet.plan.answer import Answer
     from discreet.plan.explain import Explanation
     from discreet.plan.frame import Frame
@@ -72,9 +71,9 @@ def _field(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def answer_json(answer: Answer, curator: Curator, *, simultaneous: bool) -> str:
+def answer_json(answer: Answer, *, simultaneous: bool) -> str:
     """The rows, with what they cost and what is left, in words and as exact fractions."""
-    frame, left = with_margins(answer, simultaneous=simultaneous), curator.left
+    frame, left = with_margins(answer, simultaneous=simultaneous), answer.left
     said = {
         "columns": list(frame.columns),
         "rows": [dict(zip(frame.columns, map(_json, row), strict=True)) for row in frame],
@@ -82,7 +81,7 @@ def answer_json(answer: Answer, curator: Curator, *, simultaneous: bool) -> str:
         "simultaneous": simultaneous,
         "cost": {"text": str(answer.cost), **loss_json(answer.cost)},
         "left": {
-            "text": answer.left,
+            "text": str(left),
             "pure": None if left.pure is None else str(left.pure),
             "rho": str(left.rho),
             "events": str(left.events),
@@ -101,7 +100,7 @@ def _json(value: Any) -> Any:
 def answer_stream(answer: Answer, *, simultaneous: bool) -> bytes:
     """An Arrow stream; its schema carries what JSON has beside the rows."""
     table = with_margins(answer, simultaneous=simultaneous).to_arrow()
-    about = {"confidence": str(float(answer.confidence)), "cost": str(answer.cost), "left": answer.left}
+    about = {"confidence": str(float(answer.confidence)), "cost": str(answer.cost), "left": str(answer.left)}
     table = table.replace_schema_metadata(about)
     messages = [table.schema.serialize(), *(batch.serialize() for batch in table.to_batches())]
     return b"".join(each.to_pybytes() for each in messages) + END_OF_STREAM

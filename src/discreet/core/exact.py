@@ -62,6 +62,9 @@ EXAMPLES = {  # what would work, by the name of what was asked for
     "times": "3",
     "candidates": "10",
     "units": "20",
+    "rows_per_unit": "10",
+    "groups_per_unit": "3",
+    "within": "25",
 }
 
 _lock = threading.RLock()  # flint's working precision is one global; balls stay rigorous without the lock

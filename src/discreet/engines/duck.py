@@ -10,11 +10,12 @@ import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.law import Integers, narrowest
-from discreet.engines.render import Stored, constant, keyed, quoted, spell, stepped
+from discreet.engines.render import Stored, keyed, spell, stepped
 from discreet.engines.source import Source
 from discreet.errors import Broken, NotAllowed
 from discreet.plan.measure import Measure
 from discreet.plan.plan import Exact, Plan
+from discreet.plan.spelling import constant, quoted
 
 __all__ = ["DuckDB", "sql"]
 
@@ -35,10 +36,6 @@ class DuckDB:
     def __init__(self, source: Source, dataset: str) -> None:
         self.source, self.dataset = source, dataset
         self._checked: set[str] = set()
-
-    def stored(self, table: str) -> dict[str, str]:
-        """How each column of a table is stored."""
-        return self.source.stored[table]
 
     def version(self) -> str:
         """The state of the data, in a few letters; data that have changed are opened once more."""
@@ -98,7 +95,7 @@ class DuckDB:
 
 def _exact(plan: Plan, rows: list[tuple[Any, ...]]) -> Exact:
     """Rows of keys, units, rows, and the numbers of each measure, as the sums of each measure by group."""
-    width, numbers = len(plan.keys), 2 + sum(len(_numbers(0, each)) for each in plan.measures)
+    width, numbers = len(plan.keys), 2 + sum(_numbers(each) for each in plan.measures)
     keys = [row[:width] for row in rows]
     if plan.naming is None:
         index = {key: place for place, key in enumerate(plan.groups)}
@@ -113,7 +110,7 @@ def _exact(plan: Plan, rows: list[tuple[Any, ...]]) -> Exact:
     sums, at = [], 2
     for measure in plan.measures:
         sums.append(_vectors(measure, table, at))
-        at += len(_numbers(0, measure))
+        at += _numbers(measure)
     return Exact(keys=() if plan.naming is None else tuple(keys), units=narrowest(table[0]), sums=tuple(sums))
 
 
@@ -129,9 +126,9 @@ def _counted(measure: Measure) -> bool:
     return measure.of is not None and measure.parts != ("sum",)
 
 
-def _numbers(n: int, measure: Measure) -> list[str]:
-    """The names of the numbers that a measure needs of each group."""
-    return ([f"c{n}"] if _counted(measure) else []) + ([f"s{n}"] if measure.summed else [])
+def _numbers(measure: Measure) -> int:
+    """How many numbers a measure needs of each group."""
+    return _counted(measure) + measure.summed
 
 
 # ── SQL ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -10,31 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from discreet.plan.expression import Apply, Field, Literal, Tree, Value
+from discreet.plan.expression import Apply, Field, Literal, Tree
+from discreet.plan.spelling import BIG, case, constant, quoted
 
-__all__ = ["Stored", "constant", "keyed", "quoted", "spell", "stepped"]
+__all__ = ["Stored", "keyed", "spell", "stepped"]
 
 Stored = Mapping[str, str]  # of each column: integer, wide (beyond 64 bits), real, text, boolean or other
 NUMBERS = ("integer", "wide", "real", "boolean")
-BIG = 1 << 62
-
-
-def quoted(name: str) -> str:
-    """An identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def constant(value: Value) -> str:
-    """A literal."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, int) and abs(value) < BIG:
-        return str(value)
-    return f"{float(Fraction(value))!r}::DOUBLE"
 
 
 def spell(tree: Tree, stored: Stored) -> str:
@@ -132,11 +114,6 @@ def _cast(value: str, kind: str, inner: Tree) -> str:
     return number if kind == "real" else f"round({number})"
 
 
-def _case(*arguments: str) -> str:
-    pairs = [arguments[i : i + 2] for i in range(0, len(arguments), 2)]
-    return "CASE " + " ".join(f"WHEN {p[0]} THEN {p[1]}" if len(p) == 2 else f"ELSE {p[0]}" for p in pairs) + " END"
-
-
 def _infix(sign: str) -> Callable[..., str]:
     return lambda a, b: f"({a} {sign} {b})"
 
@@ -174,7 +151,7 @@ SPELLED: dict[str, Callable[..., str]] = {
     "is": _infix("IS"),
     "like": _infix("LIKE"),
     "ilike": _infix("ILIKE"),
-    "case": _case,
+    "case": case,
     "coalesce": lambda *each: f"coalesce({', '.join(each)})",
     "nullif": lambda a, b: f"nullif({a}, {b})",
     "lower": lambda a: f"lower({a})",

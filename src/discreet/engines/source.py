@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from discreet.engines.render import quoted
 from discreet.errors import NotUnderstood
 from discreet.plan.after import abandon
+from discreet.plan.spelling import quoted, text
 
 if TYPE_CHECKING:
     import pyarrow
@@ -112,7 +112,7 @@ class Source:
         connection = duckdb.connect(":memory:", config=SETTINGS)
         if self._attach is not None:
             try:
-                connection.execute(f"ATTACH {_text(str(self._attach))} AS data (READ_ONLY)")
+                connection.execute(f"ATTACH {text(str(self._attach))} AS data (READ_ONLY)")
             except duckdb.Error:
                 connection.close()
                 raise NotUnderstood(
@@ -123,7 +123,7 @@ class Source:
             connection.register("\x01frame", frame)
             connection.execute(f'CREATE TABLE {quoted(name)} AS SELECT * FROM "\x01frame"')
             connection.unregister("\x01frame")
-        allowed = ", ".join(_text(str(path)) for path in self._paths)
+        allowed = ", ".join(text(str(path)) for path in self._paths)
         connection.execute(f"SET allowed_paths = [{allowed}]")
         connection.execute("SET allow_persistent_secrets = false")
         connection.execute("SET enable_external_access = false")
@@ -138,10 +138,6 @@ def _described(connection: duckdb.DuckDBPyConnection, place: str) -> dict[str, s
 
 def _kind(stored: str) -> str:
     return "real" if stored.startswith("DECIMAL") else KINDS.get(stored, "other")
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -202,7 +198,7 @@ def _database(path: Path, names: list[str] | None) -> Source:
 
 
 def _reader(path: Path) -> str:
-    return f"read_parquet({_text(str(path.resolve()))})"
+    return f"read_parquet({text(str(path.resolve()))})"
 
 
 def _csv(path: Path, progress: Progress | None) -> pyarrow.Table:
@@ -234,11 +230,11 @@ def _csv(path: Path, progress: Progress | None) -> pyarrow.Table:
 
 def _fields(line: bytes) -> list[str | None] | None:
     """The fields of one line; an empty one is NULL; None where it is not a record."""
-    text = line.rstrip(b"\r\n").decode("utf-8", "replace")
-    if '"' not in text:
-        return [field or None for field in text.split(",")]
+    said = line.rstrip(b"\r\n").decode("utf-8", "replace")
+    if '"' not in said:
+        return [field or None for field in said.split(",")]
     try:
-        records = list(csv.reader([text], strict=True))
+        records = list(csv.reader([said], strict=True))
     except csv.Error:
         return None
     return [field or None for field in records[0]] if len(records) == 1 else None
@@ -250,15 +246,20 @@ def open_frame(frame: Any, name: str, columns: Iterable[str]) -> Source:
 
     if isinstance(frame, pa.Table):
         table = frame
-    elif type(frame).__module__.startswith("polars"):
-        table = (frame.collect() if hasattr(frame, "collect") else frame).to_arrow()
-    elif type(frame).__module__.startswith("pandas"):
-        table = _pandas(frame)
-    else:
+    elif type(frame).__name__ not in ("DataFrame", "LazyFrame"):
         raise NotUnderstood(
             f"a {type(frame).__name__} is not data that can be opened.",
             instead="give a path, or a pandas, polars or Arrow frame",
         )
+    elif type(frame).__module__.startswith("polars"):
+        table = (frame.collect() if hasattr(frame, "collect") else frame).to_arrow()
+    else:
+        table = _pandas(frame)
+    names = {each.lower() for each in table.column_names}
+    for each in columns:
+        if each.lower() not in names:
+            some = ", ".join(table.column_names[:20])
+            raise NotUnderstood(f"the frame has no column `{each}`.", instead=f"its columns: {some}")
     wanted = {each.lower() for each in columns}
     table = table.select([each for each in table.column_names if each.lower() in wanted])
     return Source(places={name: quoted(name)}, frames={name: table})

@@ -218,6 +218,10 @@ class State:
         known = self.analysts.get(dataset)
         if known and analyst not in known:
             raise NotYours(
-                f"there is no budget for this analyst on {dataset}.",
-                instead="ask under a name that has one, or let the owner of the data add an analyst",
+                f"there is no budget for this analyst on {dataset}."
+                if analyst
+                else f"{dataset} wants to know who asks.",
+                instead="ask under a name that has one, or let the owner of the data add an analyst"
+                if analyst
+                else 'say it: analyst="alice", or --analyst alice',
             )

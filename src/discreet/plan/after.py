@@ -11,11 +11,11 @@ import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import NotUnderstood
 from discreet.plan.schema import Kind
+from discreet.plan.spelling import case, constant, quoted
 from discreet.plan.split import RELEASED
 from discreet.sql import query as q
 
@@ -114,7 +114,7 @@ def _run(select: str, given: Sequence[Given]) -> Rows:
     import duckdb  # noqa: PLC0415
 
     columns = ", ".join(
-        f"unnest(${n}::{STORED[each.kind]}[]) AS {_quoted(each.name)}" for n, each in enumerate(given, start=1)
+        f"unnest(${n}::{STORED[each.kind]}[]) AS {quoted(each.name)}" for n, each in enumerate(given, start=1)
     )
     connection = _connection()
     clock = threading.Timer(SECONDS, connection.interrupt)
@@ -157,10 +157,10 @@ def _aggregate(what: q.Expression) -> bool:
 
 
 def _select(view: q.Select, hidden: list[str]) -> str:
-    items = [f"{spell(item.what)} AS {_quoted(item.name)}" for item in view.items] + [_quoted(each) for each in hidden]
+    items = [f"{spell(item.what)} AS {quoted(item.name)}" for item in view.items] + [quoted(each) for each in hidden]
     source = f"({_select(view.source, hidden)})" if isinstance(view.source, q.Select) else view.source.name
     text = f"SELECT {'DISTINCT ' if view.distinct else ''}{', '.join(items)} FROM {source}"
-    text += f" AS {_quoted(view.source.alias or 'inner')}" if isinstance(view.source, q.Select) else ""
+    text += f" AS {quoted(view.source.alias or 'inner')}" if isinstance(view.source, q.Select) else ""
     for word, clause in (
         ("WHERE", view.where),
         ("GROUP BY", view.keys),
@@ -171,7 +171,7 @@ def _select(view: q.Select, hidden: list[str]) -> str:
             text += f" {word} {', '.join(spell(each) for each in clause)}"
         elif clause and not isinstance(clause, tuple):
             text += f" {word} {spell(clause)}"
-    order = [_order(each) for each in view.order] + [_quoted(each) for each in hidden[:1]]
+    order = [_order(each) for each in view.order] + [quoted(each) for each in hidden[:1]]
     text += f" ORDER BY {', '.join(order) or 'ALL'}"
     text += "" if view.limit is None else f" LIMIT {view.limit}"
     return text + ("" if view.offset is None else f" OFFSET {view.offset}")
@@ -181,26 +181,12 @@ def _order(each: q.Order) -> str:
     return f"{spell(each.by)} {'DESC' if each.descending else 'ASC'} NULLS {'FIRST' if each.nulls_first else 'LAST'}"
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _constant(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    return str(value) if isinstance(value, int) and abs(value) < 1 << 62 else f"{float(Fraction(value))!r}::DOUBLE"
-
-
 def spell(what: q.Expression) -> str:
     """One expression in DuckDB's words."""
     if isinstance(what, q.Name):
-        return _quoted(what.name)
+        return quoted(what.name)
     if isinstance(what, q.Constant):
-        return _constant(what.value)
+        return constant(what.value)
     if isinstance(what, q.Aggregate):
         inner = "*" if what.argument is None else ("DISTINCT " if what.distinct else "") + spell(what.argument)
         return f"{what.function}({inner})"
@@ -221,11 +207,6 @@ def _window(what: q.Window) -> str:
     return f"{what.function}({inner}) OVER ({over})"
 
 
-def _case(*arguments: str) -> str:
-    pairs = [arguments[i : i + 2] for i in range(0, len(arguments), 2)]
-    return "CASE " + " ".join(f"WHEN {p[0]} THEN {p[1]}" if len(p) == 2 else f"ELSE {p[0]}" for p in pairs) + " END"
-
-
 def _cast(value: str, kind: str) -> str:
     return f"TRY_CAST({value} AS {STORED[kind.strip(chr(39))]})"
 
@@ -244,7 +225,7 @@ WORDS: dict[str, Any] = {
     "not": lambda a: f"(NOT {a})",
     "in": lambda a, *values: f"({a} IN ({', '.join(values)}))",
     "between": lambda a, low, high: f"({a} BETWEEN {low} AND {high})",
-    "case": _case,
+    "case": case,
     "cast": _cast,
     "sqrt": lambda a: f"nullif(sqrt({a}), 'nan'::DOUBLE)",
     "ln": lambda a: f"nullif(ln(nullif({a}, 0)), 'nan'::DOUBLE)",

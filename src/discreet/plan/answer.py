@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,46 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.core.exact import Number, probability, show
-from discreet.core.law import narrowest
+from discreet.core.exact import Number, probability
 from discreet.core.loss import Loss
-from discreet.layout import table
 from discreet.plan.after import Given, Rows, carry, check, keeps_rows
 from discreet.plan.box import Box, enclose, flatten, released_names
 from discreet.plan.compile import Draft
-from discreet.plan.frame import Frame, number_text
+from discreet.plan.frame import Frame
 from discreet.plan.plan import Plan, Released
+from discreet.plan.show import page, text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Answer", "Heard", "kept", "read", "rehearse"]
+__all__ = ["Answer", "Heard", "rehearse", "share_of"]
 
 ROW = "\x01row"  # no question can name it
-
-
-# ── what is kept in the ledger ───────────────────────────────────────────────────────────────────────────────────
-
-
-def kept(released: Released) -> bytes:
-    """A release as bytes, for good."""
-    sums = [[[int(x) for x in part] for part in each] for each in released.sums]
-    keys = [list(key) for key in released.keys]
-    return json.dumps({"is": "released/1", "keys": keys, "sums": sums}, separators=(",", ":")).encode()
-
-
-def read(data: bytes) -> Released:
-    """The release in those bytes."""
-    said = json.loads(data)
-    if said.get("is") != "released/1":
-        raise ValueError("not a release")
-    sums = []
-    for each in said["sums"]:
-        whole = np.empty((len(each), len(said["keys"])), object)
-        for row, part in enumerate(each):
-            whole[row, :] = part
-        sums.append(narrowest(whole))
-    return Released(keys=tuple(tuple(key) for key in said["keys"]), sums=tuple(sums))
 
 
 def rehearse(draft: Draft) -> None:
@@ -78,7 +51,7 @@ class Heard:
     """What came of asking: what it cost this time, what is left, the entry in the ledger, remarks."""
 
     cost: Loss
-    left: str
+    left: Any
     entry: int
     remarks: tuple[str, ...] = ()
 
@@ -105,8 +78,8 @@ class Answer(Frame):
         return self.heard.cost
 
     @property
-    def left(self) -> str:
-        """What was left of the budget afterwards."""
+    def left(self) -> Any:
+        """What was left of the budget afterwards, to whoever asked."""
         return self.heard.left
 
     def margin(self, confidence: Number | None = None, *, simultaneous: bool = False) -> Frame:
@@ -126,16 +99,11 @@ class Answer(Frame):
     def consistent(self) -> Answer:
         """The same answer without what cannot be: no negative counts, averages within their bounds. Free; biased.
 
-        Because  every sum but a signed one is at least zero, so putting zero for less never moves it away from the
-                 truth; and whatever is read from sums that could be real is itself possible.
+        Counts stay what they are, or become zero; the parts of a measure are the nearest ones that add up to its count.
+        Margins reach from there to the ends of what is possible.
         """
-        sums = []
-        for measure, each in zip(self.plan.measures, self.released.sums, strict=True):
-            signed = measure.parts == ("sum",)
-            least = None if signed and measure.low < 0 else 0
-            most = 0 if signed and measure.high <= 0 else None
-            sums.append(each if least is None and most is None else np.clip(each, least, most))
-        shown = Released(keys=self.released.keys, sums=tuple(sums))
+        pairs = zip(self.plan.measures, self.released.sums, strict=True)
+        shown = Released(keys=self.released.keys, sums=tuple(measure.possible(sums) for measure, sums in pairs))
         return replace(self, data=_values(self.draft, self.plan, shown), shown=shown)
 
     def _beside(self, found: list[Any]) -> Frame:
@@ -167,7 +135,7 @@ class Answer(Frame):
             several = len(set().union(*used)) if simultaneous else len(names)
             share = 1 - (1 - sure) / several
             cells = len(self.released.keys) if simultaneous else 1
-            each = _each(share, cells)
+            each = share_of(share, cells)
             known = {name: self._box(int(name[1:]), each) for name in names} | self._keys()
             box = enclose(what, known)
             if box is not None:
@@ -175,7 +143,12 @@ class Answer(Frame):
         return self._carried(boxes)
 
     def _box(self, number: int, confidence: Fraction) -> Box:
-        return self.draft.readings[number].ends(self.plan, self.released, confidence)
+        reading = self.draft.readings[number]
+        low, high = reading.ends(self.plan, self.released, confidence)
+        if self.shown is self.released:
+            return low, high
+        least, most = reading.possible(self.plan.measures[reading.measure])
+        return np.clip(low, least, most), np.clip(high, least, most)
 
     def _keys(self) -> dict[str, Box]:
         found = {}
@@ -200,39 +173,11 @@ class Answer(Frame):
                 found[end][index] = rows.columns[start + 2 * n + end]
         return found
 
-    # ── showing ──────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _cells(self) -> list[list[str]]:
-        """Each column as text, with its margin."""
-        margins = self.margin()
-        found = []
-        for index, values in enumerate(self.data.columns):
-            if not self.exact(index):
-                found.append([_with_margin(v, m) for v, m in zip(values, margins.data.columns[index], strict=True)])
-            else:
-                found.append([number_text(v) for v in values])
-        return found
-
-    def _remarks(self) -> list[str]:
-        sure = show(100 * self.confidence)
-        known = any(each is not None for each in self._ends(None, simultaneous=False)[0])
-        cost = "nothing: it was asked before" if self.cost == Loss.ZERO else str(self.cost)
-        lines = [f"± holds for each number with {sure} % confidence." if known else ""]
-        lines += [f"Cost: {cost}. Left: {self.left}.", *caps_said(self.draft), *self.heard.remarks]
-        return [line for line in lines if line]
-
     def __repr__(self) -> str:
-        rows = list(zip(*self._cells(), strict=True))
-        cut = rows if len(rows) <= 60 else [*rows[:40], ["…"] * len(self.columns), *rows[-10:]]
-        right = [n for n, kind in zip(self.columns, self.kinds, strict=True) if kind in ("integer", "real")]
-        return "\n".join([table(self.columns, cut, right=",".join(right)), "", *self._remarks()])
+        return text(self)
 
     def _repr_html_(self) -> str:
-        heads = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        cells = list(zip(*self._cells(), strict=True))
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in cells[:1000])
-        notes = "<br>".join(html.escape(line) for line in self._remarks())
-        return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><p><small>{notes}</small></p>"
+        return page(self)
 
     def plot(self) -> Figure:
         """A matplotlib figure of the numbers with their margins; needs discreet[report]."""
@@ -247,7 +192,7 @@ def _widths(values: list[Any], low: list[Any], high: list[Any]) -> list[float | 
     return [None if v is None else float(f"{max(last - v, v - first):.12g}") for v, first, last in ends]
 
 
-def _each(confidence: Fraction, cells: int) -> Fraction:
+def share_of(confidence: Fraction, cells: int) -> Fraction:
     """The confidence that each of so many independent cells needs, so that all of them have this one."""
     if cells <= 1:
         return confidence
@@ -265,26 +210,3 @@ def _values(draft: Draft, plan: Plan, released: Released) -> Rows:
     rows = carry(draft.view, _columns(draft, plan, released), [ROW])
     size = len(draft.view.items)
     return Rows(rows.names[:size], rows.kinds[:size], rows.columns[:size])
-
-
-def _with_margin(value: Any, margin: float | None) -> str:
-    if value is None:
-        return "–"
-    if margin is None or not isinstance(value, (int, float)):
-        return number_text(value)
-    if not math.isfinite(margin):
-        return f"{number_text(value)} ± ∞"
-    if isinstance(value, int):
-        return f"{value:,} ± {math.ceil(margin - 1e-9):,}"
-    places = max(0, 1 - math.floor(math.log10(margin))) if margin > 0 else 6
-    return f"{value:,.{min(places, 9)}f} ± {margin:,.{min(places, 9)}f}"
-
-
-def caps_said(draft: Draft) -> list[str]:
-    """What is counted of each person, where that is not everything."""
-    caps = draft.caps
-    if caps.unit is None:
-        return []
-    limits = [f"at most {caps.rows} rows"] if any(each.parts != ("units",) for each in draft.measures) else []
-    limits += [f"at most {caps.groups} groups"] if draft.keys else []
-    return [f"Of each {caps.unit}, {' in '.join(limits)} count; what is beyond is left out."] if limits else []

@@ -55,17 +55,34 @@ def enclose(what: q.Expression, known: Mapping[str, Box]) -> Box | None:
             constant = np.array(float(what.value))
             return constant, constant
         return None
-    if not isinstance(what, q.Call) or what.function not in RULES:
+    if not isinstance(what, q.Call) or what.function not in (*RULES, "round", "cast"):
         return None
-    used = what.arguments[:1] if what.function in ("round", "cast") else what.arguments
+    if what.function in ("round", "cast"):
+        return _rounded(what, known)
+    used = what.arguments
     parts = [enclose(each, known) for each in used]
     boxes = [each for each in parts if each is not None]
     if len(boxes) < len(parts) or len(boxes) != ARITY.get(what.function, len(boxes)):
         return None
-    if what.function == "round" and len(what.arguments) > 1:
-        return None
     with np.errstate(all="ignore"):
         return RULES[what.function](*boxes)
+
+
+def _rounded(what: q.Call, known: Mapping[str, Box]) -> Box | None:
+    """ROUND(x, digits) and CAST: half-way away from zero; to whole numbers either way."""
+    inner, second = enclose(what.arguments[0], known), what.arguments[1] if len(what.arguments) > 1 else None
+    value = second.value if isinstance(second, q.Constant) else 0 if second is None else None
+    if inner is None or value in (None, "text", "boolean"):
+        return None
+    if value == "real":
+        return inner
+    if value == "integer":
+        return np.floor(inner[0]), np.ceil(inner[1])
+    if type(value) is not int or abs(value) > 15:
+        return None
+    scale = 10.0**value
+    low, high = (np.sign(x) * np.floor(np.abs(x) * scale + 0.5) / scale for x in inner)
+    return low, high
 
 
 def _corners(by: Callable[..., NDArray[np.float64]]) -> Callable[[Box, Box], Box]:
@@ -101,10 +118,8 @@ RULES: dict[str, Callable[..., Box]] = {
     "abs": _absolute,
     "floor": _rising(np.floor),
     "ceil": _rising(np.ceil),
-    "round": _rising(lambda x: np.floor(x + 0.5)),
     "sqrt": _rising(lambda x: np.sqrt(np.maximum(x, 0))),
     "exp": _rising(np.exp),
-    "cast": _rising(lambda x: x),
     "least": lambda *each: (np.minimum.reduce([a[0] for a in each]), np.minimum.reduce([a[1] for a in each])),
     "greatest": lambda *each: (np.maximum.reduce([a[0] for a in each]), np.maximum.reduce([a[1] for a in each])),
 }

@@ -35,7 +35,7 @@ def _toml(path: Path) -> tuple[str, dict[str, Any]]:
     except OSError:
         raise NotUnderstood(f"there is no catalogue {path}.", instead="write one with: discreet init DATA") from None
     except UnicodeDecodeError:
-        raise NotUnderstood(f"{path} is not text in UTF-8.", instead="save it as UTF-8") from None
+        raise NotUnderstood(f"{path} is not a catalogue.", instead="write one with: discreet init DATA") from None
     except tomllib.TOMLDecodeError as problem:
         raise _not_toml(text, str(problem)) from None
 
@@ -144,9 +144,10 @@ class Reader:
         said = section.get("budget")
         with self.at(*keys, "budget"):
             if not isinstance(said, dict) or not {"epsilon"} <= said.keys() <= {"epsilon", "delta", "events"}:
-                raise NotUnderstood(
-                    f"there is no budget for {keys[-1]}.", instead='budget = { epsilon = "3", delta = "1e-6" }'
+                said_of = (
+                    f"there is no budget for {keys[-1]}." if said is None else "a budget has epsilon, delta, events."
                 )
+                raise NotUnderstood(said_of, instead='budget = { epsilon = "3", delta = "1e-6" }')
             return Budget(**said)
 
     def _budgets(self, said: Mapping[str, Any], kind: str) -> dict[str, Budget]:

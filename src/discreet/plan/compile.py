@@ -15,7 +15,6 @@ from discreet.plan.kinds import typed
 from discreet.plan.measure import MOST_STEPS, Caps, Measure
 from discreet.plan.plan import MOST_CELLS, Key
 from discreet.plan.reading import Reading
-from discreet.plan.rules import MOST_KEYS
 from discreet.plan.schema import Catalogue, Table
 from discreet.plan.split import Question, split
 from discreet.sql import query as q
@@ -131,7 +130,7 @@ def _declared(found: Typed) -> Key:
     assert found.kind is not None
     if found.kind == "integer" and len(domain) > 2 and domain == tuple(range(int(domain[0]), int(domain[-1]) + 1)):
         return Key(tree=found.tree, kind=found.kind, span=(int(domain[0]), int(domain[-1])))
-    return Key(tree=found.tree, kind=found.kind, values=tuple(domain[:MOST_KEYS]))
+    return Key(tree=found.tree, kind=found.kind, values=tuple(domain))
 
 
 def _names(what: q.Expression) -> set[str]:

@@ -8,12 +8,13 @@ from fractions import Fraction
 from discreet.core.exact import show
 from discreet.core.loss import Loss
 from discreet.layout import table
-from discreet.plan.answer import _each, caps_said
+from discreet.plan.answer import share_of
 from discreet.plan.compile import Draft
 from discreet.plan.frame import number_text
 from discreet.plan.measure import Measure
 from discreet.plan.plan import Plan
 from discreet.plan.reading import Reading, average_margin
+from discreet.plan.show import caps_said
 from discreet.plan.spread import law_scale
 
 __all__ = ["Explanation"]
@@ -53,7 +54,7 @@ class Explanation:
         readings = self.draft.readings
         share = self.confidence
         if simultaneous:
-            share = _each(1 - (1 - share) / max(len(readings), 1), self.plan.cells)
+            share = share_of(1 - (1 - share) / max(len(readings), 1), self.plan.cells)
         found = [reading.margin(self.plan, share) for reading in readings]
         return {
             title: None if each is None else float(each) for title, each in zip(self.draft.titles, found, strict=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Frame", "number_text"]
+__all__ = ["Frame", "cut", "number_text"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,8 +92,14 @@ def _wanted(library: str) -> Any:
         raise NotUnderstood(f"{library} is not installed.", instead=f"pip install {library}, or .to_arrow()") from None
 
 
+def cut(size: int) -> list[int | None]:
+    """Which rows of a long table are shown; None stands for those that are not."""
+    return list(range(size)) if size <= 60 else [*range(40), None, *range(size - 10, size)]
+
+
 def _drawn(frame: Frame) -> str:
-    cells = [[number_text(each) for each in column] for column in frame.data.columns]
+    rows = cut(len(frame))
+    cells = [["…" if row is None else number_text(column[row]) for row in rows] for column in frame.data.columns]
     right = [name for name, kind in zip(frame.columns, frame.kinds, strict=True) if kind in ("integer", "real")]
     return table(frame.columns, zip(*cells, strict=True), right=",".join(right))
 
@@ -108,4 +114,4 @@ def number_text(value: Any, digits: int = 6) -> str:
         return f"{value:,}"
     if not math.isfinite(value):
         return "∞" if value > 0 else "-∞" if value < 0 else "–"
-    return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 2) else f"{value:.{digits}g}"

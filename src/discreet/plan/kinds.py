@@ -74,11 +74,10 @@ def _field(what: q.Name, table: Table, alias: str) -> Typed:
                 place=what.place,
             )
         names = ", ".join(each.name for each in table.columns[:12])
-        raise NotUnderstood(
-            f"`{what.name}` is not a declared column of {table.name}.",
-            instead=f"declared: {names}" if names else PROMISE.format(name=what.name),
-            place=what.place,
-        )
+        says = f"declared: {names}" if names else PROMISE.format(name=what.name)
+        if what.place.text[what.place.start] == '"' or any(what.name in (each.values or ()) for each in table.columns):
+            says = f"a text stands in single quotes: '{what.name}'"
+        raise NotUnderstood(f"`{what.name}` is not a declared column of {table.name}.", instead=says, place=what.place)
     tree = Field(name=column.name, kind=column.kind)
     return Typed(tree=tree, kind=column.kind, bounds=column.bounds, domain=_domain(column))
 

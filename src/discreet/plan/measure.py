@@ -112,6 +112,16 @@ class Measure:
             l1, squared = apart
         return Reach(l1=l1, l2_squared=min(squared, l1**2), neighbours=neighbours, unit=unit)
 
+    def possible(self, sums: Integers) -> Integers:
+        """The nearest sums that some data could have: none negative, and parts that add up as they did."""
+        if self.parts == ("sum",):
+            least, most = (None if self.low < 0 else 0), (0 if self.high <= 0 else None)
+            return sums if least is None and most is None else np.clip(sums, least, most)
+        if not (sums < 0).any():
+            return sums
+        columns = [_nearest([int(each) for each in column]) for column in sums.T]
+        return narrowest(np.array(columns, object).T.reshape(sums.shape))
+
     def vectors(self, rows: Any, present: Any, total: Any) -> Integers:
         """The parts of every group, from its number of rows, of rows with a value, and the sum of their steps."""
         each = {
@@ -124,3 +134,18 @@ class Measure:
             "high": lambda: total - self.low * present,
         }
         return narrowest(np.array([each[part]() for part in self.parts], object))
+
+
+def _nearest(parts: list[int]) -> list[int]:
+    """The nearest parts that are not negative and have the same total, or none where the total is not positive.
+
+    Because  it is the projection onto a simplex: what is below zero becomes zero, and the rest share the difference.
+    """
+    total = sum(parts)
+    if total <= 0:
+        return [0] * len(parts)
+    while min(parts) < 0:
+        kept = [n for n, each in enumerate(parts) if each > 0]
+        over, extra = divmod(sum(parts[n] for n in kept) - total, len(kept))
+        parts = [parts[n] - over - (kept.index(n) < extra) if n in kept else 0 for n in range(len(parts))]
+    return parts

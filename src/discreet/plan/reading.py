@@ -56,6 +56,15 @@ class Reading:
         """The kind of the number."""
         return "real" if self.step(measure) is None else "integer"
 
+    def possible(self, measure: Measure) -> tuple[float, float]:
+        """What the number could be for some data."""
+        low, high = float(measure.low * measure.step), float(measure.high * measure.step)
+        if self.function == "avg":
+            return low, high
+        if self.function == "sum":
+            return (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
+        return 0.0, math.inf
+
     def margin(self, plan: Plan, confidence: Fraction) -> Fraction | None:
         """Half the width of the interval around every value, where that is known without looking."""
         measure, law = plan.measures[self.measure], plan.laws[self.measure]
@@ -127,8 +136,8 @@ def _around(measure: Measure, law: Law, sums: Integers, means: Floats, confidenc
 
 
 def average_margin(measure: Measure, law: Law, rows: int, confidence: Fraction) -> float:
-    """Half the width of the interval around an average in the middle of its range, over so many rows."""
-    spread = float(_quantiles(law, confidence)[TURNS // 2])
+    """Half the width of the interval around an average over so many rows, from above: that at the ends of its range."""
+    spread = float(_quantiles(law, confidence)[0])
     return min(1.0, spread / (measure.whole * rows)) * float(measure.whole * measure.step)
 
 

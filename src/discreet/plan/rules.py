@@ -17,9 +17,9 @@ from discreet.plan.expression import Apply, Bounds, Domain, Literal, Typed
 from discreet.plan.schema import Kind
 from discreet.sql import query as q
 
-__all__ = ["MOST_KEYS", "RULES", "finite", "small"]
+__all__ = ["MOST_VALUES", "RULES", "finite", "small"]
 
-MOST_KEYS = 100_000  # values that a group key can have, when it is a whole number within bounds
+MOST_VALUES = 100_000  # values that a group key can have, when it is a whole number within bounds
 EXACT = 10**15  # computed whole numbers below it are exact in doubles
 MOST_TRIED = 20_000  # arguments for which a function of whole numbers is tried out
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
@@ -31,7 +31,7 @@ def finite(kind: Kind | None, bounds: Bounds | None) -> Domain | None:
     """All values of a kind within bounds, where they are few."""
     if kind == "boolean":
         return (False, True)
-    if kind != "integer" or bounds is None or bounds[1] - bounds[0] >= MOST_KEYS:
+    if kind != "integer" or bounds is None or bounds[1] - bounds[0] >= MOST_VALUES:
         return None
     return tuple(range(-int(-bounds[0] // 1), int(bounds[1] // 1) + 1))
 

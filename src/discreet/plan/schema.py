@@ -100,8 +100,8 @@ def _kind(column: Column, stored: str) -> Kind:
                 f"`{column.name}` does not hold numbers, so it has no bounds.", instead="leave them out"
             )
         low, high = column.bounds
-        round_bounds = low.denominator == high.denominator == 1 and (column.step or Fraction(1)).denominator == 1
-        return "integer" if stored in ("integer", "wide", "boolean") and round_bounds else "real"
+        step = column.step or (Fraction(1) if stored in ("integer", "wide", "boolean") else Fraction(1, 2))
+        return "integer" if low.denominator == high.denominator == step.denominator == 1 else "real"
     if stored == "wide":
         return "integer"
     if stored in ("integer", "real", "boolean"):
@@ -147,7 +147,9 @@ def column(label: str, said: Any) -> Column:
     if not isinstance(said, dict) or not said.keys() <= {"min", "max", "step", "values"}:
         raise NotUnderstood(f"`{label}` is not declared in a way that can be read.", instead=PROMISE.format(name=label))
     if "values" in said:
-        if len(said) > 1 or not isinstance(said["values"], list):
+        if not isinstance(said["values"], list):
+            raise NotUnderstood(f"the values of `{label}` are a list.", instead=f'{label} = {{ values = ["a", "b"] }}')
+        if len(said) > 1:
             raise NotUnderstood(f"`{label}` has either values or bounds.", instead=PROMISE.format(name=label))
         return Column(name=label, values=_values(label, said["values"]))
     if not {"min", "max"} <= said.keys():
@@ -164,7 +166,11 @@ def _bounds(label: str, said: tuple[Any, ...]) -> tuple[Fraction, Fraction]:
         raise NotUnderstood(
             f"the bounds of `{label}` are a pair of numbers.", instead=f'columns={{"{label}": (0, 100)}}'
         )
-    return interval(said, "bounds")
+    try:
+        return interval(said, "bounds")
+    except NotUnderstood as refusal:
+        reason = f"the bounds of `{label}` cannot be: {refusal.reason}"
+        raise NotUnderstood(reason, instead=f"the smaller first, as in {label} = {{ min = 0, max = 100 }}") from None
 
 
 def _values(label: str, said: list[Any]) -> tuple[str | int | bool, ...]:

@@ -164,10 +164,10 @@ class _Cut:
                     instead=f"write {self.alias}.{what.name}",
                     place=what.place,
                 )
-            typed(here, self.table, self.alias)  # is there such a column at all?
+            numeric = typed(here, self.table, self.alias).numeric  # is there such a column at all?
             raise NotAllowed(
                 f"`{what.name}` is neither grouped by nor aggregated.",
-                instead=f"write GROUP BY {what.name}, or AVG({what.name})",
+                instead=f"write GROUP BY {what.name}" + (f", or AVG({what.name})" if numeric else ""),
                 place=what.place,
             )
         if isinstance(what, q.Star):

@@ -274,9 +274,9 @@ class _Reader:
         at = self.place(node)
         called = re.match(r"(\w{1,40})\s*\(", at.text[at.start : at.end])
         if called and isinstance(node, (exp.Func, exp.IgnoreNulls)):
-            said = f"`{called[1].upper()}` is not among the functions that can be private."
+            said = f"`{called[1].upper()}` is not among the functions that are answered."
             return self.refuse(node, said, "the README lists those that are")
-        return self.refuse(node, "this expression is not among those that can be private.", "the README lists those")
+        return self.refuse(node, "this expression is not among those that are answered.", "the README lists those")
 
     def _arguments(
         self, node: exp.Expression, slots: tuple[str, ...], depth: int, known: tuple[str, ...] = ()

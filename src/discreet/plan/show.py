@@ -1,0 +1,97 @@
+"""Answers for people: a table for a terminal, another for a notebook."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from discreet.core.exact import show
+from discreet.core.loss import Loss
+from discreet.layout import table
+from discreet.plan.compile import Draft
+from discreet.plan.frame import Frame, cut, number_text
+
+if TYPE_CHECKING:
+    from discreet.plan.answer import Answer
+
+__all__ = ["caps_said", "page", "text"]
+
+MOST = 1000  # rows in a notebook
+
+
+def text(answer: Answer) -> str:
+    """A table with its margins; under it what they mean, the cost, and what is left."""
+    margins, rows = answer.margin(), cut(len(answer))
+    shown = [[cell(row) for row in rows] for cell in _columns(answer, margins)]
+    right = [name for name, kind in zip(answer.columns, answer.kinds, strict=True) if kind in ("integer", "real")]
+    lines = table(answer.columns, zip(*shown, strict=True), right=",".join(right))
+    return "\n".join([lines, "", *_remarks(answer, margins)])
+
+
+def page(answer: Answer) -> str:
+    """The same as HTML."""
+    margins, rows = answer.margin(), range(min(len(answer), MOST))
+    cells = [[cell(index) for index in rows] for cell in _columns(answer, margins)]
+    heads = "".join(f"<th>{html.escape(name)}</th>" for name in answer.columns)
+    body = "".join(f"<tr>{_row(row)}</tr>" for row in zip(*cells, strict=True))
+    notes = "<br>".join(html.escape(line) for line in _remarks(answer, margins))
+    more = f"<p>The first {MOST} of {len(answer):,} rows.</p>" if len(answer) > MOST else ""
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{more}<p><small>{notes}</small></p>"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "".join(f"<td>{html.escape(each)}</td>" for each in cells)
+
+
+def _columns(answer: Answer, margins: Frame) -> list[Any]:
+    """For each column what it shows in a row: its value, with its margin where it has one."""
+
+    def shown(index: int) -> Any:
+        values, widths, exact = answer.data.columns[index], margins.data.columns[index], answer.exact(index)
+
+        def cell(row: int | None) -> str:
+            if row is None:
+                return "…"
+            return number_text(values[row]) if exact else _with_margin(values[row], widths[row])
+
+        return cell
+
+    return [shown(index) for index in range(len(answer.columns))]
+
+
+def _remarks(answer: Answer, margins: Frame) -> list[str]:
+    noisy = [i for i, kind in enumerate(answer.kinds) if kind in ("integer", "real") and not answer.exact(i)]
+    known = [i for i in noisy if any(each is not None for each in margins.data.columns[i])]
+    sure = f"{show(100 * answer.confidence)} % confidence"
+    cost = "nothing: it was asked before" if answer.cost == Loss.ZERO else str(answer.cost)
+    lines = [f"± holds for each number with {sure}."] if known else []
+    if len(answer) and len(known) < len(noisy):
+        lines.append(f"No margin is known for: {', '.join(answer.columns[i] for i in noisy if i not in known)}.")
+    return [*lines, f"Cost: {cost}. Left: {answer.left}.", *caps_said(answer.draft), *answer.heard.remarks]
+
+
+def _with_margin(value: Any, margin: float | None) -> str:
+    if value is None or margin is None or isinstance(value, bool) or not isinstance(value, (int, float)):
+        return number_text(value)
+    if not math.isfinite(margin):
+        return f"{number_text(value)} ± ∞"
+    if isinstance(value, int):
+        return f"{value:,} ± {math.ceil(margin - 1e-9):,}"
+    if margin == 0:
+        return f"{number_text(value)} ± 0"
+    places = 1 - math.floor(math.log10(margin))
+    if places > 6:
+        return f"{value:.6g} ± {margin:.2g}"
+    return f"{value:,.{max(places, 0)}f} ± {margin:,.{max(places, 0)}f}"
+
+
+def caps_said(draft: Draft) -> list[str]:
+    """What is counted of each person, where that is not everything."""
+    caps = draft.caps
+    if caps.unit is None:
+        return []
+    limits = [f"at most {caps.rows} rows"] if any(each.parts != ("units",) for each in draft.measures) else []
+    limits += [f"at most {caps.groups} groups"] if draft.keys else []
+    return [f"Of each {caps.unit}, {' in '.join(limits)} count; what is beyond is left out."] if limits else []
