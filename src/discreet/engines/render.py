@@ -16,6 +16,7 @@ from discreet.plan.spelling import BIG, case, constant, quoted
 __all__ = ["Stored", "keyed", "spell", "stepped"]
 
 Stored = Mapping[str, str]  # of each column: integer, wide (beyond 64 bits), real, text, boolean or other
+LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
 NUMBERS = ("integer", "wide", "real", "boolean")
 
 
@@ -28,6 +29,8 @@ def spell(tree: Tree, stored: Stored) -> str:
     if tree.function in COMPARING:
         return COMPARING[tree.function](*_alike(tree.arguments, stored))
     arguments = [_number(each, stored) if tree.function in NUMERIC else spell(each, stored) for each in tree.arguments]
+    if tree.function in ("concat", "||"):
+        arguments = [f"left({each}, {LONGEST})" for each in arguments]
     if tree.function == "cast":
         return _cast(arguments[0], tree.kind, tree.arguments[0])
     if tree.function in ("case", "coalesce", "nullif") and tree.kind in ("integer", "real"):
@@ -105,7 +108,8 @@ def _valued(tree: Apply, stored: Stored) -> list[str]:
 
 def _cast(value: str, kind: str, inner: Tree) -> str:
     if kind == "text":
-        return f"CAST({value} AS VARCHAR)"
+        whole = isinstance(inner, Apply) and inner.kind == "integer"  # computed as DOUBLE
+        return f"CAST(TRY_CAST({value} AS BIGINT) AS VARCHAR)" if whole else f"CAST({value} AS VARCHAR)"
     if kind == "boolean":
         return f"TRY_CAST({value} AS BOOLEAN)"
     number = f"TRY_CAST({value} AS DOUBLE)"

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["Source", "open_frame", "open_path"]
 
 FILES = (".parquet", ".csv")
-CHUNK = 1 << 24  # bytes of a CSV file at a time
+RECORD = 1 << 20  # bytes of a record of a CSV file
 Progress = Callable[[int, int], None]
 DATABASES = (".duckdb", ".db", ".ddb")
 KINDS = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "integer"),
-    **dict.fromkeys(("UBIGINT", "HUGEINT", "UHUGEINT"), "wide"),
-    **dict.fromkeys(("FLOAT", "DOUBLE"), "real"),
+    **dict.fromkeys(("UBIGINT", "HUGEINT"), "wide"),
+    **dict.fromkeys(("FLOAT", "DOUBLE", "UHUGEINT"), "real"),
     "VARCHAR": "text",
     "BOOLEAN": "boolean",
 }
@@ -96,6 +96,13 @@ class Source:
             abandon(self.connection)
             self.connection, self._process = self._connect(), os.getpid()
         return self.connection.cursor()
+
+    def mend(self) -> None:
+        """Connect anew where a failure has made the connection useless for whoever asks next."""
+        try:
+            self.connection.cursor().execute("SELECT 1").fetchall()
+        except duckdb.Error:
+            self.connection = self._connect()
 
     def current(self) -> Source:
         """Itself, or the same place opened once more when the data have changed since."""
@@ -184,17 +191,31 @@ def _files(files: Mapping[str, Path], progress: Progress | None) -> Source:
 def _database(path: Path, names: list[str] | None) -> Source:
     found = Source(places={}, paths=[path], attach=path).connection
     try:
-        there = [row[0] for row in found.execute(
+        listed = (
             "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'data' AND table_schema = 'main'"
-        ).fetchall()]  # fmt: skip
+        )
+        there = {row[0].lower(): row[0] for row in found.execute(listed).fetchall()}
+        for name in names or ():
+            if name.lower() not in there:
+                some = ", ".join(list(there.values())[:20])
+                raise NotUnderstood(f"{path.name} has no table {name}.", instead=f"it has: {some}")
+        places = {name: _table(found, there[name.lower()]) for name in (names or list(there.values()))}
     finally:
         found.close()
-    known = {each.lower(): each for each in there}
-    for name in names or ():
-        if name.lower() not in known:
-            raise NotUnderstood(f"{path.name} has no table {name}.", instead=f"it has: {', '.join(there[:20])}")
-    places = {name: f"data.main.{quoted(known[name.lower()])}" for name in (names or there)}
     return Source(places=places, paths=[path], attach=path)
+
+
+def _table(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    """A table of a database, without collations: texts are equal when their letters are."""
+    place = f"data.main.{quoted(name)}"
+    made = connection.execute("SELECT sql FROM duckdb_tables() WHERE table_name = ?", [name]).fetchall()
+    if made and "collate" not in str(made[0][0]).lower():
+        return place
+    columns = [
+        f"decode(encode({quoted(column)})) AS {quoted(column)}" if stored == "VARCHAR" else quoted(column)
+        for column, stored, *_ in connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall()
+    ]
+    return f"(SELECT {', '.join(columns)} FROM {place})"
 
 
 def _reader(path: Path) -> str:
@@ -202,37 +223,49 @@ def _reader(path: Path) -> str:
 
 
 def _csv(path: Path, progress: Progress | None) -> pyarrow.Table:
-    """A CSV file as text, line by line: no row decides a type, and none can swallow another.
+    """A CSV file as text: no row decides a type, and a line that is no record takes no other along.
 
-    A record is one line. A line that is not one (a quote that never closes, more or fewer fields than the first line
-    names) is left out.
+    Records are as in RFC 4180: a quoted field may hold commas, quotes and line breaks. A line whose quote is never
+    closed, and a record with more or fewer fields than the first line names, are left out.
     """
     import pyarrow as pa  # noqa: PLC0415
 
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        head = next(file, b"")
-        names, done = [name or "" for name in _fields(head.removeprefix(b"\xef\xbb\xbf")) or []], len(head)
-        if not names or len({name.lower() for name in names}) < len(names) or not all(name.strip() for name in names):
-            raise NotUnderstood(
-                f"the first line of {path.name} must name every column once.", instead="write: age,sex,cost"
-            )
-        chunks = []
-        while lines := file.readlines(CHUNK):
-            rows = [row for line in lines if len(row := _fields(line) or []) == len(names)]
-            done += sum(len(line) for line in lines)
-            chunks.append(pa.table([pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
-                                   if rows else [pa.array([], pa.string())] * len(names), names=names))  # fmt: skip
-            if progress is not None:
-                progress(done, size)
-    return pa.concat_tables(chunks) if chunks else pa.table([pa.array([], pa.string())] * len(names), names=names)
+    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    lines, at = data.split(b"\n"), 1
+    names = [name or "" for name in _fields(lines[0]) or []]
+    if len({name.lower() for name in names}) < len(names) or not names or not all(name.strip() for name in names):
+        raise NotUnderstood(
+            f"the first line of {path.name} must name every column once.", instead="write: age,sex,cost"
+        )
+    columns: list[list[str | None]] = [[] for _ in names]
+    while at < len(lines):
+        last = _record(lines, at)
+        fields = _fields(b"\n".join(lines[at:last])) or []
+        if len(fields) == len(names):
+            for column, field in zip(columns, fields, strict=True):
+                column.append(field)
+        at = last
+        if progress is not None and (at % 65536 == 0 or at == len(lines)):
+            progress(at * len(data) // len(lines), len(data))
+    return pa.table([pa.array(column, pa.string()) for column in columns], names=names)
 
 
-def _fields(line: bytes) -> list[str | None] | None:
-    """The fields of one line; an empty one is NULL; None where it is not a record."""
-    said = line.rstrip(b"\r\n").decode("utf-8", "replace")
+def _record(lines: list[bytes], first: int) -> int:
+    """Where the record ends that begins in a line: after the line that closes its last quote, if there is one."""
+    open_quotes, size = lines[first].count(b'"') % 2, 0
+    last = first + 1
+    while open_quotes and last < len(lines) and size < RECORD:
+        open_quotes ^= lines[last].count(b'"') % 2
+        size += len(lines[last])
+        last += 1
+    return first + 1 if open_quotes else last
+
+
+def _fields(record: bytes) -> list[str | None] | None:
+    """The fields of a record; an empty one is NULL; None where it is not a record."""
+    said = record.rstrip(b"\r\n").decode("utf-8", "replace")
     if '"' not in said:
-        return [field or None for field in said.split(",")]
+        return [field or None for field in said.split(",")] if said else None
     try:
         records = list(csv.reader([said], strict=True))
     except csv.Error:
@@ -266,14 +299,21 @@ def open_frame(frame: Any, name: str, columns: Iterable[str]) -> Source:
 
 
 def _pandas(frame: Any) -> pyarrow.Table:
+    """A pandas frame, so that no missing value decides a type.
+
+    A single one turns whole numbers into floats and conditions into objects; so numbers of numpy's are all read as
+    floats, and whatever else is numpy's as text. Types of pandas's own (Int64, boolean, string) know missing values.
+    """
     import pyarrow as pa  # noqa: PLC0415
 
     arrays, names = [], []
     for name in frame.columns:
         column = frame[name]
-        if str(column.dtype) in ("object", "category"):
+        if str(column.dtype) in ("object", "category", "bool"):
             column = column.astype(object)
             arrays.append(pa.array([None if _missing(each) else str(each) for each in column], pa.string()))
+        elif getattr(column.dtype, "kind", "") in "iuf" and type(column.dtype).__module__.startswith("numpy"):
+            arrays.append(pa.array(column.to_numpy("float64"), pa.float64()))
         else:
             arrays.append(pa.Array.from_pandas(column))
         names.append(str(name))

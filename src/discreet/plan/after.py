@@ -58,7 +58,10 @@ def carry(view: q.Select, given: Sequence[Given], hidden: Sequence[str]) -> Rows
         names = (*(item.name for item in view.items), *hidden)
         return Rows(names, tuple(each.kind for each in found), tuple(each.values for each in found))
     text = _select(view, [] if _mixes(view) else list(hidden))
-    return _run(text, given)
+    try:
+        return _run(text, given)
+    except NotUnderstood:  # a whole number too large for its type: compute with doubles, which have no end
+        return _run(text, [Given(each.name, "real", each.values) if each.kind == "integer" else each for each in given])
 
 
 def _plain(view: q.Select) -> bool:
@@ -70,7 +73,7 @@ def _plain(view: q.Select) -> bool:
 
 
 def check(view: q.Select, given: Sequence[Given]) -> tuple[Kind, ...]:
-    """The kinds of a view's columns, or a refusal where its parts do not fit together; needs no released table."""
+    """The kinds of a view's columns, or a refusal where its parts do not fit together, tried on some plain values."""
     if _plain(view):
         return carry(view, given, []).kinds
     return _run(_select(view, []), given).kinds[: len(view.items)]

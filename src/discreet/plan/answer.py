@@ -29,7 +29,10 @@ ROW = "\x01row"  # no question can name it
 
 def rehearse(draft: Draft) -> None:
     """Refuse what cannot be computed from the answer, before anything is paid."""
-    check(draft.view, _given(draft, [], {}))
+    sample = {"integer": 1, "real": 1.5, "text": "a", "boolean": True}
+    keys = [[sample[key.kind]] for key in draft.keys]
+    numbers = [reading.kind(draft.measures[reading.measure]) for reading in draft.readings]
+    check(draft.view, _given(draft, keys, {f"a{n}": [sample[kind]] for n, kind in enumerate(numbers)}))
 
 
 def _given(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any]]) -> list[Given]:

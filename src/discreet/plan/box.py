@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +121,6 @@ RULES: dict[str, Callable[..., Box]] = {
     "ceil": _rising(np.ceil),
     "sqrt": _rising(lambda x: np.sqrt(np.maximum(x, 0))),
     "exp": _rising(np.exp),
-    "least": lambda *each: (np.minimum.reduce([a[0] for a in each]), np.minimum.reduce([a[1] for a in each])),
-    "greatest": lambda *each: (np.maximum.reduce([a[0] for a in each]), np.maximum.reduce([a[1] for a in each])),
+    "least": lambda *each: (reduce(np.minimum, [a[0] for a in each]), reduce(np.minimum, [a[1] for a in each])),
+    "greatest": lambda *each: (reduce(np.maximum, [a[0] for a in each]), reduce(np.maximum, [a[1] for a in each])),
 }

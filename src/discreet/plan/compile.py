@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.plan.expression import Field, Typed, fields
+from discreet.plan.kept import LARGEST
 from discreet.plan.kinds import typed
 from discreet.plan.measure import MOST_STEPS, Caps, Measure
 from discreet.plan.plan import MOST_CELLS, Key
@@ -21,6 +22,7 @@ from discreet.sql import query as q
 
 __all__ = ["Draft", "compile"]
 
+DIGITS = 20  # of a sum with its noise, on record
 FINE = 9  # decimal digits between a range and its step, where no step is declared
 
 
@@ -69,6 +71,11 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
             place=question.keys[0].place,
         )
     measures, readings = _measures(question)
+    if cells * sum(len(each.parts) for each in measures) * DIGITS > LARGEST:
+        raise NotAllowed(
+            "this answer would be too large to keep.", instead="ask for fewer groups or fewer numbers at once",
+            place=question.keys[0].place,
+        )  # fmt: skip
     if not measures and all(key.declared for key in keys):
         raise NotUnderstood(
             "these values are declared, so there is nothing to ask.",
@@ -78,7 +85,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     return Draft(
         catalogue=catalogue,
         table=table,
-        caps=_caps(question),
+        caps=_caps(question, cells if all(key.declared for key in keys) else None),
         where=where,
         keys=keys,
         names=question.names,
@@ -139,8 +146,11 @@ def _names(what: q.Expression) -> set[str]:
     return {name for each in what.arguments for name in _names(each)} if isinstance(what, q.Call) else set()
 
 
-def _caps(question: Question) -> Caps:
-    """How much of one unit counts; a cap that the question needs and the catalogue lacks is refused."""
+def _caps(question: Question, cells: int | None) -> Caps:
+    """How much of one unit counts; a cap that the question needs and the catalogue lacks is refused.
+
+    Nobody is in more groups than there are.
+    """
     table = question.table
     if table.unit is None:
         return Caps(unit=None, rows=None, groups=None)
@@ -151,14 +161,14 @@ def _caps(question: Question) -> Caps:
                 instead="declare rows_per_unit = 10, or ask COUNT(DISTINCT " + table.unit + ")",
                 place=aggregate.place,
             )
-    groups = table.groups_per_unit or table.rows_per_unit
-    if question.keys and groups is None:
+    known = [each for each in (table.groups_per_unit or table.rows_per_unit, cells) if each is not None]
+    if question.keys and not known:
         raise NotAllowed(
             f"in how many groups one {table.unit} counts is not declared.",
             instead="declare groups_per_unit = 3",
             place=question.keys[0].place,
         )
-    return Caps(unit=table.unit, rows=table.rows_per_unit, groups=groups if question.keys else 1)
+    return Caps(unit=table.unit, rows=table.rows_per_unit, groups=min(known) if question.keys else 1)
 
 
 # ── measures ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,20 +7,30 @@ import json
 import numpy as np
 
 from discreet.core.law import narrowest
+from discreet.errors import NotAllowed
 from discreet.plan.plan import Released
 
-__all__ = ["kept", "read"]
+__all__ = ["LARGEST", "kept", "read"]
+
+LARGEST = 60_000_000  # bytes of a release
+TOO_LARGE = b'{"is":"too large/1"}'
 
 
 def kept(released: Released) -> bytes:
-    """A release as bytes, for good."""
+    """A release as bytes, for good. One that is too large is kept as just that, so that asking again is no new try."""
     sums = [[[int(x) for x in part] for part in each] for each in released.sums]
     keys = [list(key) for key in released.keys]
-    return json.dumps({"is": "released/1", "keys": keys, "sums": sums}, separators=(",", ":")).encode()
+    data = json.dumps({"is": "released/1", "keys": keys, "sums": sums}, separators=(",", ":")).encode()
+    return data if len(data) <= LARGEST else TOO_LARGE
 
 
 def read(data: bytes) -> Released:
     """The release in those bytes."""
+    if data == TOO_LARGE:
+        raise NotAllowed(
+            "the answer was too large to keep, so it was thrown away; what it cost stays spent.",
+            instead="ask for fewer groups, or shorter ones",
+        )
     said = json.loads(data)
     if said.get("is") != "released/1":
         raise ValueError("not a release")

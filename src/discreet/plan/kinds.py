@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.plan.expression import Domain, Field, Literal, Typed, size
+from discreet.plan.expression import Bounds, Domain, Field, Literal, Typed, size
 from discreet.plan.rules import RULES, finite, small
 from discreet.plan.schema import PROMISE, Column, Table
 from discreet.sql import query as q
@@ -79,7 +79,13 @@ def _field(what: q.Name, table: Table, alias: str) -> Typed:
             says = f"a text stands in single quotes: '{what.name}'"
         raise NotUnderstood(f"`{what.name}` is not a declared column of {table.name}.", instead=says, place=what.place)
     tree = Field(name=column.name, kind=column.kind)
-    return Typed(tree=tree, kind=column.kind, bounds=column.bounds, domain=_domain(column))
+    return Typed(tree=tree, kind=column.kind, bounds=_bounds(column), domain=_domain(column))
+
+
+def _bounds(column: Column) -> Bounds | None:
+    """As declared, or those of the declared values."""
+    whole = [Fraction(each) for each in column.values or () if column.kind == "integer" and isinstance(each, int)]
+    return (min(whole), max(whole)) if whole else column.bounds
 
 
 def _domain(column: Column) -> Domain | None:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
-from discreet.errors import NotUnderstood
+from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan import bounds as box
-from discreet.plan.expression import Apply, Bounds, Domain, Literal, Typed
+from discreet.plan.expression import Apply, Bounds, Domain, Literal, Typed, size
 from discreet.plan.schema import Kind
 from discreet.sql import query as q
 
@@ -22,6 +22,7 @@ __all__ = ["MOST_VALUES", "RULES", "finite", "small"]
 MOST_VALUES = 100_000  # values that a group key can have, when it is a whole number within bounds
 EXACT = 10**15  # computed whole numbers below it are exact in doubles
 MOST_TRIED = 20_000  # arguments for which a function of whole numbers is tried out
+MOST_JOINED = 40  # nodes of a text that is put together
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 WORDS = {"integer": "a whole number", "real": "a number", "text": "text", "boolean": "true or false", None: "NULL"}
 Rule = Callable[[q.Call, list[Typed]], Typed]
@@ -194,6 +195,14 @@ def _like(what: q.Call, arguments: list[Typed]) -> Typed:
     return _apply(what, arguments, "boolean")
 
 
+def _joined(what: q.Call, arguments: list[Typed]) -> Typed:
+    """Texts that are joined; each is cut to a length, so few of them stay short."""
+    found = _text(what, arguments)
+    if size(found.tree) > MOST_JOINED:
+        raise NotAllowed("this joins too many texts.", instead="join fewer of them", place=what.place)
+    return found
+
+
 def _text(what: q.Call, arguments: list[Typed]) -> Typed:
     _need(what, arguments, ("text",), "text")
     return _apply(what, arguments, "integer" if what.function == "length" else "text")
@@ -324,8 +333,8 @@ RULES: dict[str, Rule] = {
     "upper": _text,
     "trim": _text,
     "length": _text,
-    "concat": _text,
-    "||": _text,
+    "concat": _joined,
+    "||": _joined,
     "substring": _substring,
     "cast": _cast,
 }

@@ -26,6 +26,7 @@ __all__ = ["LONGEST", "parse"]
 LONGEST = 20_000  # characters of a question
 LONGEST_NAME = 200
 MOST_COLUMNS = 200
+MOST_NODES = 5_000  # of an expression, written out
 DEEPEST = 60  # levels of nesting
 DIGITS = 60  # of a number
 UNHEARD = re.compile("[\0\ud800-\udfff]")  # NUL and halves of letters, which no engine can hold
@@ -253,6 +254,8 @@ class _Reader:
             return self._window(node, deeper)
         if kind in AGGREGATES:
             return self._aggregate(node, deeper)
+        if kind in (exp.And, exp.Or):
+            return self._chain(node, deeper)
         if kind in CALLS:
             name, slots = CALLS[kind]
             negated = ("negate",) if node.args.get("negate") else ()  # NOT LIKE is one node
@@ -277,6 +280,20 @@ class _Reader:
             said = f"`{called[1].upper()}` is not among the functions that are answered."
             return self.refuse(node, said, "the README lists those that are")
         return self.refuse(node, "this expression is not among those that are answered.", "the README lists those")
+
+    def _chain(self, node: Any, depth: int) -> q.Expression:
+        """a AND b AND c …, however long, as a tree that is not deep."""
+        kind, parts, name = type(node), [], CALLS[type(node)][0]
+        while type(node) is kind:
+            self.only(node, "this", "expression")
+            parts.append(self.expression(node.expression, depth))
+            node = node.this
+        parts.append(self.expression(node, depth))
+        parts.reverse()
+        while len(parts) > 1:
+            pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
+            parts = [p[0] if len(p) == 1 else q.Call(function=name, arguments=tuple(p), place=_both(*p)) for p in pairs]
+        return parts[0]
 
     def _arguments(
         self, node: exp.Expression, slots: tuple[str, ...], depth: int, known: tuple[str, ...] = ()
@@ -328,7 +345,10 @@ class _Reader:
             found += [when, self.expression(branch.args["true"], depth)]
         if node.args.get("default") is not None:
             found.append(self.expression(node.args["default"], depth))
-        return q.Call(function="case", arguments=tuple(found), place=self.place(node))
+        call = q.Call(function="case", arguments=tuple(found), place=self.place(node))
+        if subject is not None and q.size(call) > MOST_NODES:  # the subject stands in every branch
+            raise self.refuse(node, "this expression is too large.", "write it with fewer parts")
+        return call
 
     def _cast(self, node: Any, depth: int) -> q.Call:
         self.only(node, "this", "to")
@@ -397,3 +417,7 @@ class _Reader:
             return said if said in ("current row", "unbounded preceding", "unbounded following") else None
         plain = isinstance(edge, exp.Literal) and not edge.is_string and edge.this.isdecimal() and len(edge.this) < 7
         return f"{int(edge.this)} {side}" if plain and side in ("preceding", "following") else None
+
+
+def _both(first: q.Expression, last: q.Expression) -> Place:
+    return Place(first.place.text, first.place.start, last.place.end)

@@ -120,3 +120,16 @@ class Select(_Node):
     limit: int | None = None
     offset: int | None = None
     distinct: bool = False
+
+
+def size(what: Expression) -> int:
+    """How many nodes an expression has when it is written out; parts that stand in it twice count twice."""
+    known: dict[int, int] = {}
+
+    def count(part: Expression) -> int:
+        if id(part) not in known:
+            inner = part.arguments if isinstance(part, (Call, Window)) else ()
+            known[id(part)] = 1 + sum(count(each) for each in inner)
+        return known[id(part)]
+
+    return count(what)
