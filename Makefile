@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint soak bench clean
+.PHONY: demo test lint soak mutants bench clean
 
 demo: $(VENV)/.test
 	@$(BIN)/discreet demo
@@ -20,6 +20,10 @@ lint: $(VENV)/.test
 soak: $(VENV)/.test
 	DISCREET_SOAK=1 $(BIN)/python -m pytest tests/test_statistics.py tests/test_contract.py tests/test_ledger_crash.py
 	$(BIN)/python bench/ledger.py 1000000
+
+# Break the promise on purpose, one way at a time; fails unless the tests notice every one.
+mutants: $(VENV)/.test
+	@$(BIN)/python scripts/mutants
 
 bench: $(VENV)/.bench
 	@$(BIN)/python bench/noise.py

@@ -305,6 +305,14 @@ def test_05_nothing_changes_who_is_protected(clinic: h.Clinic, sql: str) -> None
         assert charges(curator.ledger) == 0
 
 
+@pytest.mark.parametrize("key", ["id", "ID", "UPPER(id)", "CASE WHEN id > 'p' THEN id ELSE '' END"])
+def test_05_grouping_by_the_unit_is_refused_also_where_it_is_declared(key: str) -> None:
+    with dp.open(h.arrow(h.PEOPLE), budget=h.BUDGET, unit="id", columns={"id": str}, rows_per_unit=3) as curator:
+        curator.ask("SELECT COUNT(*) FROM data WHERE id = 'p1'", epsilon=1)
+        with pytest.raises(dp.NotAllowed, match="a group of every single one"):
+            curator.ask(f"SELECT {key} AS k, COUNT(*) FROM data GROUP BY k", epsilon=1)
+
+
 @pytest.mark.parametrize(
     "sql",
     [
@@ -375,13 +383,13 @@ def test_06_fresh_randomness_decides_which_groups_count(clinic: h.Clinic) -> Non
 def test_06_rows_and_groups_and_their_size(clinic: h.Clinic, rows: int, groups: int) -> None:
     at = h.replace(clinic, rows_per_unit=rows, groups_per_unit=groups)
     sql = "SELECT age, COUNT(*), SUM(cost), COUNT(DISTINCT id) FROM data GROUP BY age"
-    for ages in (100, 10):  # a row in each of many groups, or many rows in each
-        many, counted = [h.person(age=n % ages, cost=1e9) for n in range(100)], min(rows, groups * 100 // ages)
+    for ages in (100, 50, 10):  # in each of so many groups 1, 2 or 10 rows
+        many, each = [h.person(age=n % ages, cost=1e9) for n in range(100)], 100 // ages
         for _ in range(3):
             blend, units = exact(at, many, sql, tape(16)).sums
             assert int(units.max()) == 1
-            assert int(units.sum()) == min(groups, -(-rows * ages // 100))
-            assert int(blend.sum()) == 100_000 * counted
+            assert int(units.sum()) == min(groups, -(-rows // each))
+            assert int(blend.sum()) == 100_000 * min(rows, groups * each)
             assert np.count_nonzero(blend.sum(axis=0)) == int(units.sum())
 
 
@@ -399,6 +407,16 @@ def test_07_declared_keys_always_appear(clinic: h.Clinic, rows: h.Rows) -> None:
         ages = curator.ask("SELECT FLOOR(age / 40) AS g, COUNT(*) FROM data WHERE sex = 'Q' GROUP BY g", epsilon=1)
         assert ages["g"] == [0, 1, 2, 3]
         assert curator.ask("SELECT COUNT(*), AVG(age) FROM data WHERE 1 > 2", epsilon=1).data.columns[0] != [None]
+
+
+def test_07_undeclared_values_of_a_declared_key_are_nobody(clinic: h.Clinic) -> None:
+    """They take no room from the others, and are not named beside a private key."""
+    rows = [h.person(f"p{n}", sex=sex, ward="w") for n in range(300) for sex in ("Q", "F")]
+    at = h.replace(clinic, groups_per_unit=1, rows_per_unit=1)
+    assert total(at, rows, "SELECT sex, COUNT(*) FROM data GROUP BY sex") == [300, 0]
+    with at.curator(rows) as curator:
+        answer = curator.ask("SELECT ward, sex, COUNT(*) FROM data GROUP BY ward, sex", epsilon=20, delta="1e-9")
+        assert [row[:2] for row in answer] == [("w", "F")]
 
 
 def test_07_keys_have_one_normal_form(clinic: h.Clinic) -> None:
@@ -464,3 +482,17 @@ def test_08_everything_above_runs_on_released_values_only(clinic: h.Clinic) -> N
         ranks = curator.ask(f"SELECT age, SUM(n) OVER (ORDER BY age) AS r FROM ({sql}) AS t ORDER BY age", epsilon=1)
         assert ranks["r"] == list(itertools.accumulate(n for _, n, _ in plain))
         assert charges(curator.ledger) == 1
+
+
+def test_08_a_filter_does_not_see_people(clinic: h.Clinic) -> None:
+    """With the same coins and one person more, a group passes a HAVING when its released number does."""
+    sql = "SELECT level, COUNT(*) AS n FROM data {} GROUP BY level HAVING n > {}"
+    few = [h.person(f"p{n}", level=1 + n % 3) for n in range(30)]
+    for least in (-5, 0, 5, 10, 15):
+        for rows in (few, [*few, h.person(level=2)], few[:3], []):
+            with clinic.curator(rows) as curator:
+                filtered = curator.ask(sql.format("", least), epsilon=1)
+                plain = curator.ask(sql.format("", -(10**12)), epsilon=1)
+                assert plain.cost == dp.Loss.ZERO
+                assert list(filtered) == [row for row in plain if row[1] > least]
+                assert min(plain["n"]) > -1000  # noise of scale 5: by chance below 1e-80

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -20,6 +21,7 @@ from discreet.core.coins import SYSTEM
 from discreet.core.laplace import DiscreteLaplace
 from discreet.engines import duck
 from discreet.engines.source import Source
+from discreet.ledger.journal import Journal
 from discreet.plan.plan import Plan
 from hostile import BY_LEVEL, COUNT, bytes_of, charges
 from kit import ALARM, misfit
@@ -113,6 +115,27 @@ def test_09_a_refused_charge_reads_nothing(clinic: h.Clinic, monkeypatch: pytest
             with pytest.raises(dp.BudgetExceeded):
                 curator.ask(sql, epsilon=2)
         assert curator.left.pure == 1
+
+
+def test_09_to_check_and_to_charge_is_one_thing(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever happens between two transactions of a charge, somebody else's charge included, the budget holds."""
+    with h.replace(clinic, budget=dp.Budget(epsilon=1)).curator(h.PEOPLE) as curator:
+        plain, rival, spent = Journal.turn, h.plan_of(curator, "SELECT SUM(age) FROM data"), list[Any]()
+
+        def turn(self: Journal, act: Any) -> Any:
+            result = plain(self, act)
+            with monkeypatch.context() as patch, contextlib.suppress(dp.BudgetExceeded):
+                patch.setattr(Journal, "turn", plain)
+                spent.append(curator.ledger.spend(rival).cost.pure)
+            return result
+
+        mine = h.plan_of(curator, COUNT)
+        monkeypatch.setattr(Journal, "turn", turn)
+        with contextlib.suppress(dp.BudgetExceeded):
+            spent.append(curator.ledger.spend(mine).cost.pure)
+        monkeypatch.undo()
+        assert sum(spent) == 1
+        curator.ledger.verify()
 
 
 # ── 10. the budget belongs to the people in the data ─────────────────────────────────────────────────────────────
