@@ -278,7 +278,7 @@ SUMS = [  # everything about the people is declared
     Asked("SELECT SUM(cost) FROM data"),
     Asked("SELECT SUM(gain) FROM data WHERE NOT sex = 'M'"),
     Asked("SELECT SUM(age), AVG(age), COUNT(*), COUNT(age) FROM data"),
-    Asked("SELECT AVG(gain), SUM(level) FROM data"),
+    Asked("SELECT AVG(gain), SUM(LEAST(gain, 0)) FROM data"),
     Asked("SELECT sex, COUNT(*) AS n FROM data GROUP BY sex", 1),
     Asked("SELECT level, SUM(gain) AS s, COUNT(DISTINCT id) FROM data GROUP BY level", 1),
     Asked("SELECT sex, level, COUNT(*) AS n, AVG(cost) FROM data GROUP BY sex, level", 2),
