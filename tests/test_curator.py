@@ -420,7 +420,7 @@ def test_another_process_can_read_what_was_recorded(tmp_path: Path) -> None:
 
 
 def test_no_declared_group_is_left_out_without_a_word() -> None:
-    frame = pd.DataFrame({"k": range(0, 60_000, 6), "b": [True, False] * 5000})
+    frame = pa.table({"k": list(range(0, 60_000, 6)), "b": [True, False] * 5000})
     asked = dp.open(frame, columns={"k": {"min": 0, "max": 59_999}, "b": None}, budget=BUDGET)
     sql = "SELECT CASE WHEN b THEN k ELSE k + 100000 END AS g, COUNT(*) AS n FROM data GROUP BY g"
     answer = asked.ask(sql, epsilon=50)
@@ -429,7 +429,7 @@ def test_no_declared_group_is_left_out_without_a_word() -> None:
 
 
 def test_explain_is_no_more_hopeful_than_the_answer() -> None:
-    asked = dp.open(pd.DataFrame({"x": [0.0] * 1000}), columns={"x": (0, 100)}, budget=BUDGET)
+    asked = dp.open(pd.DataFrame({"x": [3.0] * 1000}), columns={"x": (0, 100)}, budget=BUDGET)
     said = str(asked.explain("SELECT AVG(x) FROM data", epsilon=1))
     promised = float(re.search(r"±([\d.]+) of 1,000", said)[1])
     off = [float(asked.ask("SELECT AVG(x) FROM data", epsilon=1 + Fraction(i, 10**9)).margin()) for i in range(20)]
@@ -439,7 +439,7 @@ def test_explain_is_no_more_hopeful_than_the_answer() -> None:
 
 def test_the_consistent_view_keeps_counts_and_narrows_margins() -> None:
     asked = dp.open(
-        pd.DataFrame({"k": [1] * 50, "x": [0.0] * 50}), columns={"k": (1, 400), "x": (0, 10)}, budget=BUDGET
+        pa.table({"k": [1] * 50, "x": [0.0] * 50}), columns={"k": (1, 400), "x": (0, 10)}, budget=BUDGET
     )
     answer = asked.ask("SELECT k, COUNT(*) AS n, AVG(x) AS m, SUM(x) AS s FROM data GROUP BY k", epsilon="0.1")
     view = answer.consistent()

@@ -72,11 +72,10 @@ class DuckDB:
         salt = str(int.from_bytes(coins.flip(16).tobytes(), "little"))
         text = sql(plan, self.source.place(plan.table), self.source.stored[plan.table])
         try:
-            rows = self._run(text, {"salt": salt} if "$salt" in text else None)
-            return plan, _exact(plan, rows)
-        except Exception:  # whatever it says, it may say it of somebody
+            return plan, _exact(plan, self._run(text, {"salt": salt} if "$salt" in text else None))
+        except Exception:  # whatever it says, it may say it of somebody, so it goes no further
             self.source.mend()
-            raise Broken(FAILED) from None
+        raise Broken(FAILED)
 
     def _run(self, text: str, given: dict[str, str] | None) -> list[tuple[Any, ...]]:
         """All rows of a question, or an exception when it takes too long."""

@@ -278,7 +278,7 @@ def open_frame(frame: Any, name: str, columns: Iterable[str]) -> Source:
     import pyarrow as pa  # noqa: PLC0415
 
     if isinstance(frame, pa.Table):
-        table = frame
+        table = _legible(frame)
     elif type(frame).__name__ not in ("DataFrame", "LazyFrame"):
         raise NotUnderstood(
             f"a {type(frame).__name__} is not data that can be opened.",
@@ -311,13 +311,33 @@ def _pandas(frame: Any) -> pyarrow.Table:
         column = frame[name]
         if str(column.dtype) in ("object", "category", "bool"):
             column = column.astype(object)
-            arrays.append(pa.array([None if _missing(each) else str(each) for each in column], pa.string()))
+            arrays.append(pa.array([None if _missing(each) else _said(each) for each in column], pa.string()))
         elif getattr(column.dtype, "kind", "") in "iuf" and type(column.dtype).__module__.startswith("numpy"):
             arrays.append(pa.array(column.to_numpy("float64"), pa.float64()))
         else:
             arrays.append(pa.Array.from_pandas(column))
         names.append(str(name))
     return pa.table(arrays, names=names)
+
+
+def _said(value: Any) -> str:
+    """A value as text, in letters that exist."""
+    return str(value).encode("utf-8", "replace").decode()
+
+
+def _legible(table: pyarrow.Table) -> pyarrow.Table:
+    """The same table; texts that are not Unicode become some that are."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    for index, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            try:
+                table.column(index).validate(full=True)
+            except pa.ArrowInvalid:
+                raw = table.column(index).cast(pa.large_binary()).to_pylist()
+                texts = [None if each is None else each.decode("utf-8", "replace") for each in raw]
+                table = table.set_column(index, field.name, pa.array(texts, pa.string()))
+    return table
 
 
 def _missing(value: Any) -> bool:

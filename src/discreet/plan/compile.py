@@ -124,9 +124,10 @@ def _key(what: q.Expression, question: Question) -> Key:
     if found.domain is not None:
         return _declared(found)
     if found.kind == "real":
+        name, bounded = _named(what), isinstance(what, q.Name) and found.bounds
         raise NotAllowed(
             "groups of a number with decimals are nearly one for each person.",
-            instead="group by a range of it: FLOOR(… / 10)",
+            instead=f"group by a range of it: FLOOR({name} / 10)" + (", or declare step = 1" if bounded else ""),
             place=what.place,
         )
     return Key(tree=found.tree, kind=found.kind)
@@ -216,7 +217,7 @@ def _wanted(aggregate: q.Aggregate, question: Question) -> tuple[str, Typed | No
     if aggregate.function in ("min", "max"):
         raise NotAllowed(
             f"{aggregate.function.upper()} is one person's value.",
-            instead="ask for AVG, or for counts by range: GROUP BY FLOOR(… / 10)",
+            instead=f"ask for AVG, or for counts by range: GROUP BY FLOOR({_named(argument)} / 10)",
             place=aggregate.place,
         )
     if aggregate.distinct:
@@ -245,6 +246,10 @@ def _wanted(aggregate: q.Aggregate, question: Question) -> tuple[str, Typed | No
             f"{aggregate.function.upper()} adds up numbers.", instead="COUNT(…) counts anything", place=argument.place
         )
     return aggregate.function, what
+
+
+def _named(argument: q.Expression | None) -> str:
+    return argument.name if isinstance(argument, q.Name) else "…"
 
 
 def _measure(parts: tuple[str, ...], what: Typed, table: Table, place: Place) -> Measure:

@@ -1,34 +1,30 @@
 """From text to `Select`: sqlglot reads, an allow-list decides, and everything else is refused with its place.
 
 sqlglot (the field's SQL parser in Python) knows far more SQL than can be answered privately. Of its tree only the nodes
-below are taken over, each with exactly the parts named here; a part that is not named is refused, so that nothing a
-newer sqlglot learns to read slips through.
+named here and in `expressions` are taken over, each with exactly the parts that are named; any other part is refused,
+so that nothing a newer sqlglot learns to read slips through.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
-from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
+from discreet.errors import NotAllowed, NotUnderstood
 from discreet.sql import query as q
-from discreet.sql.places import place, spot
-from discreet.sql.words import AGGREGATES, CALLS, FLAGS, PARTS, TYPES, WINDOWS
+from discreet.sql.expressions import Reader
+from discreet.sql.places import spot
 
 __all__ = ["LONGEST", "parse"]
 
 LONGEST = 20_000  # characters of a question
 LONGEST_NAME = 200
 MOST_COLUMNS = 200
-MOST_NODES = 5_000  # of an expression, written out
-DEEPEST = 60  # levels of nesting
-DIGITS = 60  # of a number
 UNHEARD = re.compile("[\0\ud800-\udfff]")  # NUL and halves of letters, which no engine can hold
 EXAMPLE = "for example: SELECT COUNT(*) FROM visits"
 Sources = Mapping[str, q.Select]
@@ -43,7 +39,7 @@ def parse(text: str) -> q.Select:
     if UNHEARD.search(text):
         raise NotUnderstood("this text has letters that do not exist.", instead="write it in Unicode, without NUL")
     try:
-        return _Reader(text).question(_statements(text))
+        return _Selects(text).question(_statements(text))
     except RecursionError:
         raise NotAllowed("this is nested too deeply.", instead="write it in fewer parentheses") from None
 
@@ -59,29 +55,8 @@ def _statements(text: str) -> list[Any]:
         raise NotUnderstood("this is not SQL that can be read.", instead=EXAMPLE) from None
 
 
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    # ── places and refusals ──────────────────────────────────────────────────────────────────────────────────
-
-    def place(self, node: Any) -> Place:
-        return place(self.text, node)
-
-    def refuse(self, node: Any, reason: str, instead: str, kind: type[Refusal] = NotAllowed) -> Refusal:
-        return kind(reason, instead=instead, place=self.place(node))
-
-    def only(self, node: exp.Expression, *parts: str) -> None:
-        """A node with any other part than these means more than we know of."""
-        for name, part in node.args.items():
-            if name not in parts and name not in FLAGS and part not in (None, False, [], ()):
-                said = PARTS.get(name) or f"`{name.strip('_').replace('_', ' ').upper()}`"
-                at = part if isinstance(part, exp.Expression) else node
-                raise self.refuse(
-                    at, f"{said} cannot be asked here.", "leave it out; the README lists the SQL that works"
-                )
-
-    # ── SELECT ───────────────────────────────────────────────────────────────────────────────────────────────
+class _Selects(Reader):
+    """Reads the SELECTs of one text."""
 
     def question(self, statements: list[Any]) -> q.Select:
         if len(statements) != 1:
@@ -203,24 +178,6 @@ class _Reader:
             return items[position - 1].what
         return self.expression(node)
 
-    def _order(self, node: Any) -> tuple[q.Order, ...]:
-        if node is None:
-            return ()
-        self.only(node, "expressions")
-        found = []
-        for each in node.expressions:
-            if not isinstance(each, exp.Ordered):
-                raise self.refuse(each, "this order cannot be read.", "write ORDER BY a column", NotUnderstood)
-            self.only(each, "this", "desc", "nulls_first")
-            found.append(
-                q.Order(
-                    by=self.expression(each.this),
-                    descending=bool(each.args.get("desc")),
-                    nulls_first=bool(each.args.get("nulls_first")),
-                )
-            )
-        return tuple(found)
-
     def _count(self, node: exp.Select, name: str) -> int | None:
         clause = node.args.get(name)
         if clause is None:
@@ -232,192 +189,3 @@ class _Reader:
                 clause, f"{name.upper()} takes a whole number.", f"write {name.upper()} 10", NotUnderstood
             )
         return int(count.this)
-
-    # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────
-
-    def expression(self, node: Any, depth: int = 0) -> q.Expression:
-        if depth > DEEPEST:
-            raise self.refuse(node, "this is nested too deeply.", "write it in fewer parentheses")
-        kind, deeper = type(node), depth + 1
-        if kind is exp.Paren:
-            self.only(node, "this")
-            return self.expression(node.this, deeper)
-        if kind is exp.Column or kind is exp.Star:
-            return self._name(node)
-        if kind in (exp.Literal, exp.Boolean, exp.Null):
-            return self._constant(node)
-        if kind is exp.Case:
-            return self._case(node, deeper)
-        if kind in (exp.Cast, exp.TryCast):
-            return self._cast(node, deeper)
-        if kind is exp.Window:
-            return self._window(node, deeper)
-        if kind in AGGREGATES:
-            return self._aggregate(node, deeper)
-        if kind in (exp.And, exp.Or):
-            return self._chain(node, deeper)
-        if kind in CALLS:
-            name, slots = CALLS[kind]
-            negated = ("negate",) if node.args.get("negate") else ()  # NOT LIKE is one node
-            call = q.Call(
-                function=name, arguments=self._arguments(node, slots, deeper, negated), place=self.place(node)
-            )
-            return q.Call(function="not", arguments=(call,), place=call.place) if negated else call
-        raise self._unknown(node)
-
-    def _unknown(self, node: Any) -> Refusal:
-        if isinstance(node, (exp.Select, exp.Subquery, exp.Exists)):
-            return self.refuse(
-                node, "a SELECT inside an expression cannot be asked.", "ask it as a question of its own"
-            )
-        if isinstance(node, exp.Placeholder):
-            return self.refuse(node, "a parameter has no value here.", "write the value itself", NotUnderstood)
-        if isinstance(node, exp.Filter):
-            return self.refuse(node, "FILTER is not answered yet.", "write SUM(CASE WHEN … THEN 1 ELSE 0 END)")
-        at = self.place(node)
-        called = re.match(r"(\w{1,40})\s*\(", at.text[at.start : at.end])
-        if called and isinstance(node, (exp.Func, exp.IgnoreNulls)):
-            said = f"`{called[1].upper()}` is not among the functions that are answered."
-            return self.refuse(node, said, "the README lists those that are")
-        return self.refuse(node, "this expression is not among those that are answered.", "the README lists those")
-
-    def _chain(self, node: Any, depth: int) -> q.Expression:
-        """a AND b AND c …, however long, as a tree that is not deep."""
-        kind, parts, name = type(node), [], CALLS[type(node)][0]
-        while type(node) is kind:
-            self.only(node, "this", "expression")
-            parts.append(self.expression(node.expression, depth))
-            node = node.this
-        parts.append(self.expression(node, depth))
-        parts.reverse()
-        while len(parts) > 1:
-            pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
-            parts = [p[0] if len(p) == 1 else q.Call(function=name, arguments=tuple(p), place=_both(*p)) for p in pairs]
-        return parts[0]
-
-    def _arguments(
-        self, node: exp.Expression, slots: tuple[str, ...], depth: int, known: tuple[str, ...] = ()
-    ) -> tuple[q.Expression, ...]:
-        self.only(node, *slots, *known)
-        found: list[q.Expression] = []
-        for slot in slots:
-            part = node.args.get(slot)
-            for each in part if isinstance(part, list) else [] if part is None else [part]:
-                found.append(self.expression(each, depth))
-        return tuple(found)
-
-    def _name(self, node: Any) -> q.Name | q.Star:
-        if isinstance(node, exp.Column):
-            self.only(node, "this", "table")
-            if isinstance(node.this, exp.Star):
-                self.only(node.this)
-                return q.Star(place=self.place(node))
-            return q.Name(name=node.name, table=node.table or None, place=self.place(node))
-        self.only(node)
-        return q.Star(place=self.place(node))
-
-    def _constant(self, node: Any) -> q.Constant:
-        where = self.place(node)
-        if isinstance(node, exp.Null):
-            return q.Constant(value=None, place=where)
-        if isinstance(node, exp.Boolean):
-            return q.Constant(value=bool(node.this), place=where)
-        text = node.this
-        if node.is_string:
-            return q.Constant(value=str(text), place=where)
-        try:
-            number = Fraction(text) if len(text) <= DIGITS else None
-        except (ValueError, ZeroDivisionError):
-            number = None
-        if number is None or not -(10**40) < number < 10**40:
-            raise self.refuse(node, "this number is beyond reason.", "write it with fewer digits", NotUnderstood)
-        return q.Constant(value=int(number) if text.isdecimal() else number, place=where)
-
-    def _case(self, node: Any, depth: int) -> q.Call:
-        self.only(node, "this", "ifs", "default")
-        subject = None if node.this is None else self.expression(node.this, depth)
-        found: list[q.Expression] = []
-        for branch in node.args["ifs"]:
-            self.only(branch, "this", "true")
-            when = self.expression(branch.this, depth)
-            if subject is not None:
-                when = q.Call(function="=", arguments=(subject, when), place=when.place)
-            found += [when, self.expression(branch.args["true"], depth)]
-        if node.args.get("default") is not None:
-            found.append(self.expression(node.args["default"], depth))
-        call = q.Call(function="case", arguments=tuple(found), place=self.place(node))
-        if subject is not None and q.size(call) > MOST_NODES:  # the subject stands in every branch
-            raise self.refuse(node, "this expression is too large.", "write it with fewer parts")
-        return call
-
-    def _cast(self, node: Any, depth: int) -> q.Call:
-        self.only(node, "this", "to")
-        target = node.args["to"]
-        kind = TYPES.get(target.this.name if hasattr(target.this, "name") else "")
-        if kind is None or target.expressions:
-            raise self.refuse(node, "this type is not among those that can be cast to.", "cast to INT, DOUBLE or TEXT")
-        to = q.Constant(value=kind, place=self.place(node))
-        return q.Call(function="cast", arguments=(self.expression(node.this, depth), to), place=self.place(node))
-
-    def _aggregate(self, node: Any, depth: int) -> q.Aggregate:
-        name, inner = AGGREGATES[type(node)], node.this
-        self.only(node, "this")
-        where = self.place(node)
-        if isinstance(inner, exp.Distinct):
-            self.only(inner, "expressions")
-            if len(inner.expressions) != 1:
-                raise self.refuse(node, "DISTINCT takes one column.", "COUNT(DISTINCT …) of the unit")
-            return q.Aggregate(
-                function=name, argument=self.expression(inner.expressions[0], depth), distinct=True, place=where
-            )
-        if name == "count" and (inner is None or isinstance(inner, exp.Star)):
-            if inner is not None:
-                self.only(inner)
-            return q.Aggregate(function=name, place=where)
-        if inner is None:
-            raise self.refuse(node, f"{name.upper()} of what?", f"write {name.upper()}(column)", NotUnderstood)
-        return q.Aggregate(function=name, argument=self.expression(inner, depth), place=where)
-
-    def _window(self, node: Any, depth: int) -> q.Window:
-        self.only(node, "this", "partition_by", "order", "spec")
-        inner = node.this
-        if type(inner) in AGGREGATES:
-            over = self._aggregate(inner, depth)
-            name = over.function
-            arguments: tuple[q.Expression, ...] = () if over.argument is None else (over.argument,)
-            if over.distinct:
-                raise self.refuse(inner, "DISTINCT over a window cannot be asked.", "leave DISTINCT out")
-        elif type(inner) in WINDOWS:
-            name, slots = WINDOWS[type(inner)]
-            arguments = self._arguments(inner, slots, depth)
-        else:
-            raise self._unknown(inner)
-        return q.Window(
-            function=name,
-            arguments=arguments,
-            partition=tuple(self.expression(each, depth) for each in node.args.get("partition_by") or ()),
-            order=self._order(node.args.get("order")),
-            frame=self._frame(node.args.get("spec")),
-            place=self.place(node),
-        )
-
-    def _frame(self, spec: Any) -> tuple[str, ...]:
-        if spec is None:
-            return ()
-        self.only(spec, "kind", "start", "start_side", "end", "end_side")
-        edges = [self._edge(spec, each) for each in ("start", "end") if spec.args.get(each) is not None]
-        if str(spec.args.get("kind")).upper() != "ROWS" or not edges or None in edges:
-            raise self.refuse(spec, "this frame cannot be asked.", "write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW")
-        return ("rows", *(edge or "" for edge in edges))
-
-    def _edge(self, spec: Any, name: str) -> str | None:
-        edge, side = spec.args[name], str(spec.args.get(f"{name}_side") or "").lower()
-        if isinstance(edge, str):
-            said = f"{edge.lower()} {side}".strip()
-            return said if said in ("current row", "unbounded preceding", "unbounded following") else None
-        plain = isinstance(edge, exp.Literal) and not edge.is_string and edge.this.isdecimal() and len(edge.this) < 7
-        return f"{int(edge.this)} {side}" if plain and side in ("preceding", "following") else None
-
-
-def _both(first: q.Expression, last: q.Expression) -> Place:
-    return Place(first.place.text, first.place.start, last.place.end)
