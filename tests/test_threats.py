@@ -181,22 +181,12 @@ def chain(problem: BaseException | None) -> list[str]:
     return [] if problem is None else [str(problem), *chain(problem.__context__), *chain(problem.__cause__)]
 
 
-@pytest.mark.xfail(strict=True, reason="`raise … from None` hides the engine's message and keeps it in __context__")
 def test_02_what_the_engine_said_is_gone(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duck, "sql", lambda *_: "SELECT CAST(ward AS INT) FROM data")
     with clinic.curator(h.PEOPLE) as curator:
         with pytest.raises(dp.Broken) as no:
             curator.ask(COUNT, epsilon=1)
-        assert not any("north" in said or "south" in said for said in chain(no.value))
-
-
-def test_02_an_engine_message_is_not_shown(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duck, "sql", lambda *_: "SELECT CAST(ward AS INT) FROM data")
-    with clinic.curator(h.PEOPLE) as curator:
-        with pytest.raises(dp.Broken) as no:
-            curator.ask(COUNT, epsilon=1)
-        assert str(no.value) == duck.FAILED
-        assert no.value.__suppress_context__
+        assert chain(no.value) == [duck.FAILED]
 
 
 # ── 3. sums are integers ─────────────────────────────────────────────────────────────────────────────────────────
