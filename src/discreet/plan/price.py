@@ -7,10 +7,11 @@ catalogue alone, so the same question always makes the same plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from discreet.core.conversion import zcdp_of
 from discreet.core.exact import Number, number, price, probability, show
@@ -114,29 +115,13 @@ def _shares(draft: Draft, power: float) -> list[Fraction]:
 def _laplace(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Plan:
     shares = [epsilon * each for each in _shares(draft, 1 / 3)]
     laws = [DiscreteLaplace(reach / share) for reach, share in zip(_reaches(draft, 1), shares, strict=False)]
-    naming = None
-    if draft.private:
-        naming = Threshold(
-            epsilon=shares[-1],
-            delta=_events(draft, epsilon, delta),
-            keys=draft.caps.most_groups,
-            neighbours=draft.catalogue.neighbours,
-        )
-    return _plan(draft, laws, naming)
+    return _plan(draft, laws, lambda **said: Threshold(epsilon=shares[-1], **said), epsilon, delta)
 
 
 def _gaussian(draft: Draft, epsilon: Fraction, rho: Fraction, delta: Fraction | None) -> Plan:
     shares = [rho * each for each in _shares(draft, 1 / 2)]
     laws = [DiscreteGaussian(reach / (2 * share)) for reach, share in zip(_reaches(draft, 2), shares, strict=False)]
-    naming = None
-    if draft.private:
-        naming = GaussianThreshold(
-            rho=shares[-1],
-            delta=_events(draft, epsilon, delta),
-            keys=draft.caps.most_groups,
-            neighbours=draft.catalogue.neighbours,
-        )
-    return _plan(draft, laws, naming)
+    return _plan(draft, laws, lambda **said: GaussianThreshold(rho=shares[-1], **said), epsilon, delta)
 
 
 def _reaches(draft: Draft, norm: int) -> list[Fraction]:
@@ -145,7 +130,12 @@ def _reaches(draft: Draft, norm: int) -> list[Fraction]:
     return [each.l1 if norm == 1 else each.l2_squared for each in found]
 
 
-def _plan(draft: Draft, laws: list[Law] | list[DiscreteLaplace] | list[DiscreteGaussian], naming: object) -> Plan:
+def _plan(
+    draft: Draft, laws: Sequence[Law], rule: Callable[..., Any], epsilon: Fraction, delta: Fraction | None
+) -> Plan:
+    """The plan with these laws; where keys are private, `rule` names them."""
+    neighbours = draft.catalogue.neighbours
+    named = {"keys": draft.caps.most_groups, "neighbours": neighbours}
     return Plan(
         table=draft.table.name,
         caps=draft.caps,
@@ -153,8 +143,8 @@ def _plan(draft: Draft, laws: list[Law] | list[DiscreteLaplace] | list[DiscreteG
         keys=draft.keys,
         measures=draft.measures,
         laws=tuple(laws),
-        naming=naming,  # type: ignore[arg-type]
-        neighbours=draft.catalogue.neighbours,
+        naming=rule(delta=_events(draft, epsilon, delta), **named) if draft.private else None,
+        neighbours=neighbours,
         unit=draft.catalogue.unit,
     )
 
