@@ -173,8 +173,8 @@ NUMERIC = {"+", "-", "*", "/", "%", "negative", "abs", "sign", "floor", "ceil", 
 def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> str:
     """A number as whole steps, clamped: the value that is summed. NULL where there is none, and for NaN.
 
-    Because  the bounds have at most 48 bits, so a number of steps between them, plus a half, is exact to less than a
-             half: its floor lies between them, too. NaN is greater than every number, infinity included.
+    Because  the nearest whole number of something between two whole numbers lies between them, too. NaN is greater than
+             every number, infinity included, and so takes no branch.
     """
     kind = "" if isinstance(tree, Literal) else tree.kind
     most = max(abs(low), abs(high) + 1)
@@ -187,8 +187,8 @@ def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> 
     whole = (1 / step).denominator == 1
     steps = f"({value} * {float(1 / step)!r}::DOUBLE)" if whole else f"({value} / {float(step)!r}::DOUBLE)"
     return (
-        f"CASE WHEN {steps} BETWEEN {float(low)!r}::DOUBLE AND {float(high)!r}::DOUBLE"
-        f" THEN CAST(floor({steps} + 0.5::DOUBLE) AS {small})"
+        f"CASE WHEN {steps} >= {float(low)!r}::DOUBLE AND {steps} <= {float(high)!r}::DOUBLE"
+        f" THEN CAST({steps} AS {small})"
         f" WHEN {steps} < {float(low)!r}::DOUBLE THEN {low} WHEN {steps} <= 'inf'::DOUBLE THEN {high} END"
     )
 
