@@ -403,7 +403,7 @@ def test_an_answer_knows_its_receipt(tmp_path: Path) -> None:
     asked = clinic(tmp_path)
     answer = asked.ask("SELECT COUNT(*) FROM visits", epsilon=1)
     assert isinstance(answer, Answer)
-    assert next(entry for entry in asked.ledger if entry.seq == answer.heard.entry).fact.WORD == "charge"
+    assert next(entry for entry in asked.ledger if entry.seq == answer.receipt.entry).fact.WORD == "charge"
     assert asked.ledger.verify().charges == 1
     assert os.path.exists(tmp_path / "visits.parquet.ledger")
     assert np.isclose(float(asked.left.pure), 99)

@@ -51,12 +51,17 @@ def _given(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any]]
 
 @dataclass(frozen=True)
 class Heard:
-    """What came of asking: what it cost this time, what is left, the entry in the ledger, remarks."""
+    """What came of asking: what it cost this time, what is left, the receipt of the ledger, remarks."""
 
     cost: Loss
     left: Any
-    entry: int
+    receipt: Any
     remarks: tuple[str, ...] = ()
+
+    @property
+    def entry(self) -> int:
+        """Its number in the ledger."""
+        return int(self.receipt.entry)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -79,6 +84,11 @@ class Answer(Frame):
     def cost(self) -> Loss:
         """What asking cost; nothing, when the same was asked before."""
         return self.heard.cost
+
+    @property
+    def receipt(self) -> Any:
+        """The receipt of the ledger: `entry` is where it was charged, or asked again."""
+        return self.heard.receipt
 
     @property
     def left(self) -> Any:
