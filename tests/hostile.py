@@ -67,6 +67,7 @@ DECLARED: dict[str, Any] = {
 }
 UNIQUE = "zz only one is here"
 BUDGET = dp.Budget(epsilon=10**4, delta="1e-3")
+SALT = 8  # bytes of coins for the choice of groups
 
 
 def person(name: str | None = "zz", **said: Any) -> Row:

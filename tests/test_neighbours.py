@@ -207,7 +207,7 @@ def released(
             with h.recorded(monkeypatch) as calls:
                 answer = curator.ask(asked.sql, epsilon=1)
             drawn = sum(call.coins for call in calls if call.who.endswith("draw"))
-            assert coins.used == before + 16 + drawn  # the salt, and noise of which no two share a coin
+            assert coins.used == before + h.SALT + drawn  # the salt, and noise of which no two share a coin
             found.append((answer.plan, seen[-1], answer.released, list(calls)))
     return found
 
