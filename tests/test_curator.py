@@ -60,7 +60,7 @@ def test_every_source_gives_the_same_numbers(kind: str, tmp_path: Path) -> None:
     )
     with opened(kind, tmp_path) as asked:
         answer = asked.ask(
-            "SELECT sex, COUNT(*) AS n, AVG(cost) AS cost, COUNT(DISTINCT patient_id) AS people FROM visits GROUP BY sex",
+            "SELECT sex, COUNT(*) AS n, AVG(cost) AS cost, COUNT(DISTINCT patient_id) AS people FROM visits GROUP BY 1",
             epsilon=50,
         )
         assert answer.columns == ("sex", "n", "cost", "people")
@@ -209,8 +209,8 @@ def test_everything_above_the_aggregation_is_computed_from_the_released_numbers(
 def test_margins_of_what_is_computed_hold_the_truth(tmp_path: Path) -> None:
     """Interval arithmetic on intervals that all hold, at a false-alarm rate of 1e-8."""
     asked = clinic(tmp_path)
-    numbers = "COUNT(*) / 10 AS a, SUM(age) - 3 * COUNT(*) AS b, AVG(cost) * 2 AS c, -COUNT(*) AS d, SUM(age) / COUNT(*) AS e"
-    sql = f"SELECT sex, {numbers} FROM visits GROUP BY sex"
+    numbers = ("COUNT(*) / 10", "SUM(age) - 3 * COUNT(*)", "AVG(cost) * 2", "-COUNT(*)", "SUM(age) / COUNT(*)")
+    sql = f"SELECT sex, {', '.join(numbers)} FROM visits GROUP BY sex"
     answer = asked.ask(sql, epsilon=20, confidence="0.99999999")
     exact = {row[0]: row[1:] for row in rows_of(visits(), sql)}
     for row, off in zip(answer, answer.margin(), strict=True):
@@ -438,9 +438,7 @@ def test_explain_is_no_more_hopeful_than_the_answer() -> None:
 
 
 def test_the_consistent_view_keeps_counts_and_narrows_margins() -> None:
-    asked = dp.open(
-        pa.table({"k": [1] * 50, "x": [0.0] * 50}), columns={"k": (1, 400), "x": (0, 10)}, budget=BUDGET
-    )
+    asked = dp.open(pa.table({"k": [1] * 50, "x": [0.0] * 50}), columns={"k": (1, 400), "x": (0, 10)}, budget=BUDGET)
     answer = asked.ask("SELECT k, COUNT(*) AS n, AVG(x) AS m, SUM(x) AS s FROM data GROUP BY k", epsilon="0.1")
     view = answer.consistent()
     assert view["n"] == [max(n, 0) for n in answer["n"]]

@@ -111,8 +111,7 @@ class Source:
         fresh = self.again()
         if fresh.stored != self.stored:
             raise NotUnderstood("the columns of the data have changed.", instead="open the data again")
-        self.connection.close()
-        return fresh
+        return fresh  # whoever still asks the old one may finish
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB that reads this data and nothing else: no other file, no network, no extension, no new setting."""
