@@ -131,11 +131,11 @@ def main(rows: int) -> None:
             lines.append((title, f"{theirs * 1e3:.1f} ms", f"{ours * 1e3:.1f} ms", f"{ours / theirs:.2f} ×", target,
                           f"{ours / allowed:.2f} of it"))  # fmt: skip
         pairs = [(alone(path, "plain"), alone(path, "unit")) for _ in range(3)]
-        for title, key, form, target in (("COUNT, SUM by group, unit = person", "seconds", "{:.2f} s", 20),
+        for title, key, form, most in (("COUNT, SUM by group, unit = person", "seconds", "{:.2f} s", 20),
                                          ("    its peak memory", "peak", "{:.0f} MB", 6)):  # fmt: skip
             ours, theirs = (statistics.median(each[side][key] for each in pairs) for side in (1, 0))
-            lines.append((title, form.format(theirs), form.format(ours), f"{ours / theirs:.1f} ×", f"{target} ×",
-                          f"{ours / theirs / target:.2f} of it"))  # fmt: skip
+            lines.append((title, form.format(theirs), form.format(ours), f"{ours / theirs:.1f} ×", f"{most} ×",
+                          f"{ours / theirs / most:.2f} of it"))  # fmt: skip
         imported, first = cold(folder)
         lines.append(("import discreet", "", f"{imported:.2f} s", "", "0.3 s", f"{imported / 0.3:.2f} of it"))
         lines.append(("first answer, cold", "", f"{first:.2f} s", "", "1 s", f"{first:.2f} of it"))

@@ -134,13 +134,14 @@ class Curator:
 
     def _draft(self, sql: str) -> Draft:
         """What a text asks; the last few are remembered."""
-        if not isinstance(sql, str) or sql not in self._drafts:
+        draft = self._drafts.get(sql) if isinstance(sql, str) else None
+        if draft is None:
             draft = compile(parse(sql), self.catalogue)
             rehearse(draft)
             if len(self._drafts) >= REMEMBERED:
                 self._drafts.clear()
             self._drafts[sql] = draft
-        return self._drafts[sql]
+        return draft
 
     def _plans(self, draft: Draft, wanted: Want) -> tuple[Plan, ...]:
         if wanted.within is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Any, Protocol
 
 import duckdb
@@ -74,6 +75,8 @@ class DuckDB:
         try:
             return plan, _exact(plan, self._run(text, {"salt": salt} if "$salt" in text else None))
         except Exception:  # whatever it says, it may say it of somebody, so it goes no further
+            pass
+        with suppress(Exception):  # then the next question fails, too
             self.source.mend()
         raise Broken(FAILED)
 

@@ -11,6 +11,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -136,7 +137,7 @@ class Plan(Mechanism):
     @once
     def groups(self) -> tuple[tuple[Value, ...], ...]:
         """The declared groups: all of them, in a fixed order; one, for a question without groups."""
-        return tuple(product(*(key.domain for key in self.keys)))
+        return _groups(self.keys)
 
     @once
     def noises(self) -> tuple[Noise, ...]:
@@ -177,6 +178,11 @@ class Plan(Mechanism):
     def key(self) -> str:
         """The name of the question: equal for equal plans."""
         return "plan " + hashlib.sha256(write(self).encode()).hexdigest()
+
+
+@lru_cache(maxsize=16)
+def _groups(keys: tuple[Key, ...]) -> tuple[tuple[Value, ...], ...]:
+    return tuple(product(*(key.domain for key in keys)))
 
 
 def _rank(key: tuple[Value, ...]) -> list[tuple[int, Any]]:

@@ -166,6 +166,10 @@ class _Selects(Reader):
             return ()
         self.only(group, "expressions", "all")
         if group.args.get("all"):
+            if group.expressions:
+                raise self.refuse(
+                    group.expressions[0], "ALL is all.", "write GROUP BY ALL, or name columns", NotUnderstood
+                )
             return tuple(item.what for item in items if not q.aggregates(item.what))
         return tuple(self._by(each, items) for each in group.expressions)
 
