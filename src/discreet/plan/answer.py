@@ -24,15 +24,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Heard", "rehearse", "share_of"]
 
+SAMPLES: dict[str, list[Any]] = {  # values on which a view is tried out, so that every branch of it is taken
+    "integer": [1, 0, -1, 7],
+    "real": [1.5, 0.0, -2.5, 7.0],
+    "text": ["a", "", "b", "7"],
+    "boolean": [True, False, True, False],
+}
 ROW = "\x01row"  # no question can name it
 
 
 def rehearse(draft: Draft) -> None:
     """Refuse what cannot be computed from the answer, before anything is paid."""
-    sample = {"integer": 1, "real": 1.5, "text": "a", "boolean": True}
-    keys = [[sample[key.kind]] for key in draft.keys]
     numbers = [reading.kind(draft.measures[reading.measure]) for reading in draft.readings]
-    check(draft.view, _given(draft, keys, {f"a{n}": [sample[kind]] for n, kind in enumerate(numbers)}))
+    keys = [SAMPLES[key.kind] for key in draft.keys]
+    check(draft.view, _given(draft, keys, {f"a{n}": SAMPLES[kind] for n, kind in enumerate(numbers)}))
 
 
 def _given(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any]]) -> list[Given]:
