@@ -154,3 +154,10 @@ def test_statistics_of_a_file_do_not_decide_what_is_clamped(tmp_path: Path) -> N
     asked = dp.open(tmp_path / "data.parquet", columns={"x": {"min": 0, "max": 10, "step": 1}}, budget=BUDGET)
     assert int(asked.ask("SELECT SUM(x) FROM data", epsilon=SURE * 10)) == 198
     assert int(asked.ask("SELECT COUNT(*) FROM data WHERE x < 5", epsilon=SURE)) == 99
+
+
+@pytest.mark.parametrize("others", [0, 10, 5000])
+def test_groups_that_are_not_declared_are_left_out_however_many_there_are(others: int) -> None:
+    table = pa.table({"k": ["a"] * 7 + ["b"] * 5 + [f"x{n}" for n in range(others)] + [None]})
+    asked = dp.open(table, columns={"k": ["b", "a", "c"]}, budget=BUDGET)
+    assert list(asked.ask("SELECT k, COUNT(*) FROM data GROUP BY k", epsilon=SURE)) == [("b", 5), ("a", 7), ("c", 0)]
