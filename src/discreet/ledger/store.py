@@ -131,7 +131,9 @@ class SQLite(Store):
         if new and not self.path.parent.is_dir():
             raise NotUnderstood(f"there is no folder {self.path.parent}.", instead="make it first, or name another")
         self._connection = self._dial()
-        if not self.holds_ledger() and self.execute("SELECT 1 FROM sqlite_master LIMIT 1"):
+        # In one statement: between two, another process may have made the ledger.
+        ours = "SELECT 1 FROM sqlite_master WHERE name = 'discreet_answers'"
+        if self.execute(f"SELECT 1 FROM sqlite_master WHERE NOT EXISTS ({ours}) LIMIT 1"):
             raise NotUnderstood("this file holds other things than a ledger.", instead="name another file for it")
         if new:
             _sync_folder(self.path.parent)
