@@ -147,11 +147,12 @@ def test_few_words_cannot_keep_the_curator_busy(levels: int) -> None:
         asked.ask(f"SELECT SUM({subject}) FROM data", epsilon=1)
 
 
-def test_statistics_of_a_file_do_not_decide_what_is_clamped(tmp_path: Path) -> None:
+@pytest.mark.parametrize("low", [0, -10])
+def test_statistics_of_a_file_do_not_decide_what_is_clamped(tmp_path: Path, low: int) -> None:
     """Writers leave NaN out of a column's bounds; an engine that believed them would fail on the one NaN."""
     values = np.concatenate([np.full(99, 2.0), [np.nan]])
     pq.write_table(pa.table({"x": values}), tmp_path / "data.parquet")
-    asked = dp.open(tmp_path / "data.parquet", columns={"x": {"min": 0, "max": 10, "step": 1}}, budget=BUDGET)
+    asked = dp.open(tmp_path / "data.parquet", columns={"x": {"min": low, "max": 10, "step": 1}}, budget=BUDGET)
     assert int(asked.ask("SELECT SUM(x) FROM data", epsilon=SURE * 10)) == 198
     assert int(asked.ask("SELECT COUNT(*) FROM data WHERE x < 5", epsilon=SURE)) == 99
 
@@ -161,3 +162,14 @@ def test_groups_that_are_not_declared_are_left_out_however_many_there_are(others
     table = pa.table({"k": ["a"] * 7 + ["b"] * 5 + [f"x{n}" for n in range(others)] + [None]})
     asked = dp.open(table, columns={"k": ["b", "a", "c"]}, budget=BUDGET)
     assert list(asked.ask("SELECT k, COUNT(*) FROM data GROUP BY k", epsilon=SURE)) == [("b", 5), ("a", 7), ("c", 0)]
+
+
+@pytest.mark.parametrize("kind", ["TINYINT", "SMALLINT", "BIGINT", "UTINYINT", "DOUBLE", "HUGEINT"])
+def test_keys_in_the_last_bits_of_a_hash_come_back_whatever_they_are_stored_in(tmp_path: Path, kind: str) -> None:
+    low, high = (0, 255) if kind == "UTINYINT" else (-128, 127)
+    rows = [(person, low if person % 3 else high) for person in range(30)] + [(None, 5), (7, None)]
+    path = database(tmp_path, "keys", f"u INTEGER, k {kind}", rows)
+    columns = {"k": {"min": low, "max": high - 1, "step": 1}}
+    asked = dp.open(path, unit="u", rows_per_unit=2, groups_per_unit=1, columns=columns, budget=BUDGET)
+    found = dict(asked.ask("SELECT k, COUNT(*) FROM data GROUP BY k", epsilon=SURE * 2))
+    assert found == dict.fromkeys(range(low, high), 0) | {low: 20}

@@ -174,7 +174,8 @@ def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> 
     """A number as whole steps, clamped: the value that is summed. NULL where there is none, and for NaN.
 
     Because  the nearest whole number of something between two whole numbers lies between them, too. NaN is greater than
-             every number, infinity included, and so takes no branch.
+             every number, infinity included, and so takes no branch; a TRY_CAST of it is NULL, as it is of a negative
+             number that is made unsigned, so that one comparison keeps both ends.
     """
     kind = "" if isinstance(tree, Literal) else tree.kind
     most = max(abs(low), abs(high) + 1)
@@ -186,11 +187,11 @@ def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> 
     value = _stored_number(tree, stored)
     whole = (1 / step).denominator == 1
     steps = f"({value} * {float(1 / step)!r}::DOUBLE)" if whole else f"({value} / {float(step)!r}::DOUBLE)"
-    return (
-        f"CASE WHEN {steps} >= {float(low)!r}::DOUBLE AND {steps} <= {float(high)!r}::DOUBLE"
-        f" THEN CAST({steps} AS {small})"
-        f" WHEN {steps} < {float(low)!r}::DOUBLE THEN {low} WHEN {steps} <= 'inf'::DOUBLE THEN {high} END"
-    )
+    outside = f"WHEN {steps} < {float(low)!r}::DOUBLE THEN {low} WHEN {steps} <= 'inf'::DOUBLE THEN {high} END"
+    if low == 0 and high < 1 << 32:  # a second comparison would take as long as all the rest
+        return f"CASE WHEN TRY_CAST({steps} AS UINTEGER) <= {high} THEN TRY_CAST({steps} AS UINTEGER) {outside}"
+    inside = f"{steps} >= {float(low)!r}::DOUBLE AND {steps} <= {float(high)!r}::DOUBLE"
+    return f"CASE WHEN {inside} THEN CAST({steps} AS {small}) {outside}"
 
 
 def _stored_number(tree: Tree, stored: Stored) -> str:

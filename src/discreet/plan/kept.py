@@ -18,7 +18,7 @@ TOO_LARGE = b'{"is":"too large/1"}'
 
 def kept(released: Released) -> bytes:
     """A release as bytes, for good. One that is too large is kept as just that, so that asking again is no new try."""
-    sums = [[[int(x) for x in part] for part in each] for each in released.sums]
+    sums = [each.tolist() for each in released.sums]
     keys = [list(key) for key in released.keys]
     data = json.dumps({"is": "released/1", "keys": keys, "sums": sums}, separators=(",", ":")).encode()
     return data if len(data) <= LARGEST else TOO_LARGE

@@ -20,6 +20,7 @@ from discreet.plan.spread import radii, radius
 __all__ = ["Reading", "average_margin"]
 
 LARGEST = (1 << 63) - 1
+EXACT = 1 << 53  # whole numbers below are floats, too
 Floats = NDArray[np.float64]
 
 
@@ -84,7 +85,7 @@ class Reading:
         whole = math.lcm(*(each.denominator for each in weights))
         total: Any = sum(int(w * whole) * part.astype(object) for w, part in zip(weights, sums, strict=True))
         if self.step(measure) is None:
-            return [_float(each, whole) for each in total]
+            return _floats(total, whole)
         return [max(-LARGEST, min(LARGEST, (2 * each + whole) // (2 * whole))) for each in total]
 
     def ends(self, plan: Plan, released: Released, confidence: Fraction) -> tuple[Floats, Floats]:
@@ -97,9 +98,12 @@ class Reading:
         return middle - margin, middle + margin
 
 
-def _float(total: int, whole: int) -> float:
-    """A quotient of whole numbers as the nearest float."""
-    return total / whole if abs(total) < 10**300 else math.copysign(1e300, total)
+def _floats(totals: Integers, whole: int) -> list[float]:
+    """Quotients of whole numbers as the nearest floats."""
+    most = max((abs(each) for each in totals), default=0)
+    if max(most, whole) < EXACT:
+        return list((totals.astype(np.float64) / whole).tolist())
+    return [each / whole if abs(each) < 10**300 else math.copysign(1e300, each) for each in totals]
 
 
 # ── averages ─────────────────────────────────────────────────────────────────────────────────────────────────────
