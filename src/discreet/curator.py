@@ -51,8 +51,7 @@ class Curator:
     def __init__(self, catalogue: Catalogue, source: Source, ledger: Ledger, *, coins: Coins = SYSTEM) -> None:
         self.engine = DuckDB(source, catalogue.name)
         self.ledger, self._coins = ledger, coins
-        tables = tuple(each.stored(source.stored[each.name]) for each in catalogue.tables)
-        self.catalogue = replace(catalogue, tables=tables)
+        self.catalogue = catalogue.stored(source.stored)
         self._drafts: dict[str, Draft] = {}
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.law import Integers, narrowest
+from discreet.engines.relations import laid
 from discreet.engines.render import Stored, keyed, spell, stepped
 from discreet.engines.source import Source
 from discreet.errors import Broken, NotAllowed
@@ -45,11 +47,11 @@ class DuckDB:
 
     def sql(self, plan: Plan) -> str:
         """The SQL that a plan runs, with the name of the table in place of where it is."""
-        return sql(plan, quoted(plan.table), self.source.stored[plan.table])
+        return sql(plan, *self._from(plan, quoted))
 
     def check(self, plan: Plan) -> None:
         """Let the engine read the SQL of a plan, without any row; what it cannot run is refused before it is paid."""
-        text = sql(plan, self.source.place(plan.table), self.source.stored[plan.table])
+        text = sql(plan, *self._from(plan))
         if text in self._checked:
             return
         cursor = self.source.cursor()
@@ -83,7 +85,7 @@ class DuckDB:
         """The groups of a plan. Where every row is a unit, other groups than the declared ones are few, mostly: then it
         is faster to leave them out afterwards; when they are not few, they are left out by the engine after all.
         """
-        place, stored = self.source.place(plan.table), self.source.stored[plan.table]
+        place, stored = self._from(plan)
         if plan.caps.unit is None and plan.keys and plan.naming is None:
             most = 2 * plan.cells + 1000
             rows = self._run(f"{sql(plan, place, stored, every=True)}\nLIMIT {most}", None)
@@ -91,6 +93,10 @@ class DuckDB:
                 return rows
         text = sql(plan, place, stored)
         return self._run(text, {"salt": salt} if "$salt" in text else None)
+
+    def _from(self, plan: Plan, place: Callable[[str], str] | None = None) -> tuple[str, Stored]:
+        """What stands after FROM, and how it stores its columns; `place` says where a table is."""
+        return laid(plan.table, place or self.source.place, self.source.stored)
 
     def _run(self, text: str, given: dict[str, int] | None) -> list[tuple[Any, ...]]:
         """All rows of a question, or an exception when it takes too long."""

@@ -161,7 +161,7 @@ def _aggregate(what: q.Expression) -> bool:
 
 def _select(view: q.Select, hidden: list[str]) -> str:
     items = [f"{spell(item.what)} AS {quoted(item.name)}" for item in view.items] + [quoted(each) for each in hidden]
-    source = f"({_select(view.source, hidden)})" if isinstance(view.source, q.Select) else view.source.name
+    source = f"({_select(view.source, hidden)})" if isinstance(view.source, q.Select) else RELEASED
     text = f"SELECT {'DISTINCT ' if view.distinct else ''}{', '.join(items)} FROM {source}"
     text += f" AS {quoted(view.source.alias or 'inner')}" if isinstance(view.source, q.Select) else ""
     for word, clause in (

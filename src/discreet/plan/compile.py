@@ -10,20 +10,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.errors import NotAllowed, NotUnderstood, Place
-from discreet.plan.expression import Field, Typed, fields
+from discreet.plan.below import condition
+from discreet.plan.expression import Field, Tree, Typed, both, fields
 from discreet.plan.kept import LARGEST
 from discreet.plan.kinds import typed
 from discreet.plan.measure import MOST_STEPS, Caps, Measure
 from discreet.plan.plan import MOST_CELLS, Key
 from discreet.plan.reading import Reading
+from discreet.plan.relation import Relation, prune
 from discreet.plan.schema import Catalogue, Table
 from discreet.plan.split import Question, split
+from discreet.plan.steps import step_of, unbounded
 from discreet.sql import query as q
 
 __all__ = ["Draft", "compile"]
 
 DIGITS = 20  # of a sum with its noise, on record
-FINE = 9  # decimal digits between a range and its step, where no step is declared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +33,10 @@ class Draft:
     """A plan without its noise: all that follows from the question and the catalogue."""
 
     catalogue: Catalogue
+    relation: Relation
     table: Table
     caps: Caps
-    where: Typed | None
+    where: Tree | None
     keys: tuple[Key, ...]
     names: tuple[str, ...]
     measures: tuple[Measure, ...]
@@ -52,16 +55,10 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     question = split(select, catalogue)
     table = question.table
     if table.public:
-        raise NotUnderstood(
-            f"{table.name} is public: nobody is in it.", instead="read it directly", place=_source(select).place
-        )
-    where = None
-    if question.where is not None:
-        where = typed(question.where, table, question.alias)
-        if where.kind not in ("boolean", None):
-            raise NotUnderstood(
-                "WHERE takes a condition.", instead="for example WHERE age > 65", place=question.where.place
-            )
+        said = f"{table.name} is public: nobody is in it."
+        raise NotUnderstood(said, instead="read it directly", place=_innermost(question.view).place)
+    asked = condition(question.where, table, question.alias)
+    where = both(question.given, None if asked is None else asked.tree)
     keys = tuple(_key(each, question) for each in question.keys)
     cells = math.prod(key.size for key in keys if key.declared)
     if cells > MOST_CELLS:
@@ -82,10 +79,14 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
             instead="add COUNT(*)",
             place=question.keys[0].place,
         )
+    caps = _caps(question, cells if all(key.declared for key in keys) else None)
+    trees = [where, *(each.tree for each in keys), *(each.of for each in measures)]
+    read = set().union({caps.unit} if caps.unit else set(), *(fields(each) for each in trees))
     return Draft(
         catalogue=catalogue,
+        relation=prune(question.relation, read),
         table=table,
-        caps=_caps(question, cells if all(key.declared for key in keys) else None),
+        caps=caps,
         where=where,
         keys=keys,
         names=question.names,
@@ -96,10 +97,8 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     )
 
 
-def _source(select: q.Select) -> q.Source:
-    while isinstance(select.source, q.Select):
-        select = select.source
-    return select.source
+def _innermost(view: q.Select) -> q.Origin:
+    return _innermost(view.source) if isinstance(view.source, q.Select) else view.source
 
 
 def _title(aggregate: q.Aggregate) -> str:
@@ -153,7 +152,7 @@ def _caps(question: Question, cells: int | None) -> Caps:
     Nobody is in more groups than there are.
     """
     table = question.table
-    if table.unit is None:
+    if table.unit is None or table.single:
         return Caps(unit=None, rows=None, groups=None)
     for aggregate in question.aggregates:
         if not aggregate.distinct and table.rows_per_unit is None:
@@ -169,7 +168,7 @@ def _caps(question: Question, cells: int | None) -> Caps:
             instead="declare groups_per_unit = 3",
             place=question.keys[0].place,
         )
-    return Caps(unit=table.unit, rows=table.rows_per_unit, groups=min(known) if question.keys else 1)
+    return Caps(unit=question.unit, rows=table.rows_per_unit, groups=min(known) if question.keys else 1)
 
 
 # ── measures ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -257,8 +256,8 @@ def _measure(parts: tuple[str, ...], what: Typed, table: Table, place: Place) ->
         return Measure(parts=parts, of=what.tree)
     bounds = (Fraction(0), Fraction(1)) if what.kind == "boolean" else what.bounds
     if bounds is None:
-        raise _unbounded(what, table, place)
-    step = _step(what, bounds, table)
+        raise unbounded(what, table, place)
+    step = step_of(what, bounds)
     low, high = math.floor(bounds[0] / step), math.ceil(bounds[1] / step)
     if low == high:
         low, high = min(low, 0), max(high, 1)
@@ -269,34 +268,3 @@ def _measure(parts: tuple[str, ...], what: Typed, table: Table, place: Place) ->
             place=place,
         )
     return Measure(parts=parts, of=what.tree, low=low, high=high, step=step)
-
-
-def _step(what: Typed, bounds: tuple[Fraction, Fraction], table: Table) -> Fraction:
-    """As declared for a column; one for whole numbers; else a power of ten far below the range."""
-    column = table.column(what.tree.name) if isinstance(what.tree, Field) else None
-    if column is not None and column.step is not None:
-        return column.step
-    if what.kind in ("integer", "boolean"):
-        return Fraction(1)
-    width = max(abs(bounds[0]), abs(bounds[1]), bounds[1] - bounds[0])
-    exponent = math.ceil(math.log10(width.numerator) - math.log10(width.denominator)) if width else 0
-    return Fraction(10) ** (exponent - FINE)
-
-
-def _unbounded(what: Typed, table: Table, place: Place) -> NotAllowed:
-    names = [
-        each
-        for each in sorted(fields(what.tree))
-        if (column := table.column(each)) is not None and column.bounds is None and column.kind in ("integer", "real")
-    ]
-    if names:
-        return NotAllowed(
-            f"`{names[0]}` has no declared bounds, so a sum could reveal one person.",
-            instead=f"declare it: {names[0]} = {{ min = 0, max = 100 }}",
-            place=place,
-        )
-    return NotAllowed(
-        "this expression has no bounds, so a sum could reveal one person.",
-        instead="bound it: LEAST(GREATEST(…, 0), 100), or divide by what cannot be zero",
-        place=place,
-    )

@@ -13,7 +13,7 @@ from fractions import Fraction
 from discreet.core.record import recorded
 from discreet.plan.schema import Kind
 
-__all__ = ["Apply", "Bounds", "Domain", "Field", "Literal", "Tree", "Typed", "Value", "fields", "size"]
+__all__ = ["Apply", "Bounds", "Domain", "Field", "Literal", "Tree", "Typed", "Value", "both", "fields", "size"]
 
 Value = bool | int | Fraction | str | None
 Bounds = tuple[Fraction, Fraction]
@@ -59,11 +59,19 @@ class Typed:
     bounds: Bounds | None = None
     domain: Domain | None = None
     half: tuple[Fraction | None, Fraction | None] = (None, None)  # where only one side is bounded
+    step: Fraction | None = None  # as declared, of a column
 
     @property
     def numeric(self) -> bool:
         """Whether it can be computed with."""
         return self.kind in ("integer", "real", None)
+
+
+def both(first: Tree | None, second: Tree | None) -> Tree | None:
+    """Two conditions at once."""
+    if first is None or second is None:
+        return first or second
+    return Apply(function="and", arguments=(first, second), kind="boolean")
 
 
 def size(tree: Tree) -> int:

@@ -35,6 +35,12 @@ def _typed(what: q.Expression, table: Table, alias: str) -> Typed:
         raise NotAllowed(
             "all columns of a person cannot be asked for.", instead="ask for counts and sums", place=what.place
         )
+    if isinstance(what, q.Exists):
+        raise NotAllowed(
+            "EXISTS and IN (SELECT …) stand in WHERE, alone or between ANDs.",
+            instead="write WHERE … AND EXISTS (SELECT …)",
+            place=what.place,
+        )
     inside = "an aggregate" if isinstance(what, q.Aggregate) else "a window"
     raise NotUnderstood(
         f"{inside} stands beside the columns of the answer, not inside a filter, a key or another aggregate.",
@@ -78,8 +84,8 @@ def _field(what: q.Name, table: Table, alias: str) -> Typed:
         if what.place.text[what.place.start] == '"' or any(what.name in (each.values or ()) for each in table.columns):
             says = f"a text stands in single quotes: '{what.name}'"
         raise NotUnderstood(f"`{what.name}` is not a declared column of {table.name}.", instead=says, place=what.place)
-    tree = Field(name=column.name, kind=column.kind)
-    return Typed(tree=tree, kind=column.kind, bounds=_bounds(column), domain=_domain(column))
+    tree = column.made or Field(name=column.name, kind=column.kind)
+    return Typed(tree=tree, kind=column.kind, bounds=_bounds(column), domain=_domain(column), step=column.step)
 
 
 def _bounds(column: Column) -> Bounds | None:

@@ -29,6 +29,7 @@ from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.expression import Tree, Value
 from discreet.plan.measure import Caps, Measure
+from discreet.plan.relation import Relation
 from discreet.plan.schema import Kind
 
 __all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Released"]
@@ -104,7 +105,7 @@ class PlanError:
 class Plan(Mechanism):
     """Sums over groups of people, with noise."""
 
-    table: str
+    table: Relation
     caps: Caps
     where: Tree | None
     keys: tuple[Key, ...]

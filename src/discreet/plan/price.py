@@ -137,9 +137,9 @@ def _plan(
     neighbours = draft.catalogue.neighbours
     named = {"keys": draft.caps.most_groups, "neighbours": neighbours}
     return Plan(
-        table=draft.table.name,
+        table=draft.relation,
         caps=draft.caps,
-        where=None if draft.where is None else draft.where.tree,
+        where=draft.where,
         keys=draft.keys,
         measures=draft.measures,
         laws=tuple(laws),

@@ -10,14 +10,17 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from discreet.core.exact import interval, positive, whole
 from discreet.core.loss import Budget
 from discreet.core.reach import Neighbours
 from discreet.errors import NotUnderstood
 
-__all__ = ["Catalogue", "Column", "Kind", "Table", "column", "name"]
+if TYPE_CHECKING:
+    from discreet.plan.expression import Tree
+
+__all__ = ["Catalogue", "Column", "Kind", "Reference", "Table", "column", "name"]
 
 Kind = Literal["integer", "real", "text", "boolean"]
 At = Callable[..., AbstractContextManager[None]]
@@ -35,6 +38,15 @@ class Column:
     step: Fraction | None = None
     values: tuple[str | int | bool, ...] | None = None
     kind: Kind | None = None
+    made: Tree | None = None  # of which expression, where it is no column of the data
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A key of another table."""
+
+    table: str
+    column: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +59,10 @@ class Table:
     rows_per_unit: int | None = None
     groups_per_unit: int | None = None
     public: bool = False
+    key: tuple[str, ...] = ()  # no two rows share these columns
+    through: Reference | None = None  # the unit's column holds a key of another table, which knows the unit
+    single: bool = False  # every unit has at most one row
+    links: tuple[Column, ...] = ()  # columns that only join: the unit, the key, and what other tables refer to
 
     def __post_init__(self) -> None:
         names = [each.name.lower() for each in self.columns]
@@ -73,7 +89,16 @@ class Table:
             with at("columns", each.name):
                 own = self._own(each.name, kinds)
                 found.append(replace(each, name=own, kind=_kind(each, kinds[own])))
-        return replace(self, columns=tuple(found), unit=unit)
+        with at("key"):
+            key = tuple(self._own(each, kinds) for each in self.key)
+        return replace(self, columns=tuple(found), unit=unit, key=key).linked([unit, *key], kinds)
+
+    def linked(self, names: Iterable[str | None], kinds: Mapping[str, str]) -> Table:
+        """The same table; rows may be joined by these columns, too."""
+        new = [each for each in dict.fromkeys(names) if each is not None and self.column(each) is None]
+        old = {each.name for each in self.links}
+        links = [Column(name=each, kind=_kind(Column(name=each), kinds[each])) for each in new if each not in old]
+        return replace(self, links=self.links + tuple(links))
 
     def _own(self, name: str, kinds: Iterable[str]) -> str:
         """A column's name as the data source spells it."""
@@ -127,6 +152,37 @@ class Catalogue:
         names = [each.name.lower() for each in self.tables]
         if len(set(names)) < len(names):
             raise NotUnderstood("two tables have the same name.", instead="names differ in more than case")
+
+    def stored(self, kinds: Mapping[str, Mapping[str, str]], at: At | None = None) -> Catalogue:
+        """The same catalogue, once the data source has said how it stores each column; `at` points at the lines."""
+        at = at or (lambda *keys: nullcontext())
+        found = []
+        for each in self.tables:
+            own = each.stored(kinds[each.name], lambda *keys, name=each.name: at(name, *keys))
+            with at(each.name, "unit"):
+                found.append(replace(own, through=self._reference(own, kinds)))
+        referred = [(each.through.table, each.through.column) for each in found if each.through is not None]
+        tables = [t.linked([c for name, c in referred if name == t.name], kinds[t.name]) for t in found]
+        return replace(self, tables=tuple(tables))
+
+    def _reference(self, table: Table, kinds: Mapping[str, Mapping[str, str]]) -> Reference | None:
+        """Where the unit of a table's rows is found, checked up to the table that names it."""
+        if table.through is None:
+            return None
+        seen, at = {table.name}, table.through
+        while True:
+            there = self.table(at.table)
+            if there is None or there.public or there.unit is None or there.name in seen:
+                raise NotUnderstood(
+                    f"`{at.table}` does not lead to a unit.",
+                    instead='unit = "order_id -> orders.id", and orders has one',
+                )
+            if there.through is None:
+                break
+            seen, at = seen | {there.name}, there.through
+        first = self.table(table.through.table)
+        assert first is not None
+        return Reference(first.name, first._own(table.through.column, kinds[first.name]))
 
     def table(self, name: str) -> Table | None:
         """The table of this name; SQL does not mind the case."""
@@ -195,6 +251,25 @@ def name(said: object, what: str) -> str:
     if not isinstance(said, str) or not said.strip() or len(said) > LONGEST or not said.isprintable() or '"' in said:
         raise NotUnderstood(f"{what} has a name of at most {LONGEST} letters.", instead='for example "visits"')
     return said
+
+
+def unit(said: object) -> tuple[str | None, Reference | None]:
+    """The column that says whose row it is; `"order_id -> orders.id"` where another table says it of that key."""
+    if said is None:
+        return None, None
+    first, arrow, other = str(said).partition(" -> ")
+    if not isinstance(said, str) or not arrow:
+        return name(said, "a unit"), None
+    table, dot, column = other.strip().partition(".")
+    if not dot:
+        raise NotUnderstood("a unit in another table is found by a key.", instead='unit = "order_id -> orders.id"')
+    return name(first.strip(), "a unit"), Reference(name(table, "a table"), name(column, "a column"))
+
+
+def key(said: object) -> tuple[str, ...]:
+    """The columns that tell the rows of a table apart."""
+    listed = [] if said is None else said if isinstance(said, list) else [said]
+    return tuple(name(each, "a key") for each in listed)
 
 
 def cap(said: object, what: str) -> int | None:

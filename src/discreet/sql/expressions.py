@@ -87,6 +87,8 @@ class Reader:
             return self._aggregate(node, deeper)
         if kind in (exp.And, exp.Or):
             return self._chain(node, deeper)
+        if kind is exp.Exists or (kind is exp.In and node.args.get("query") is not None):
+            return self.exists(node, deeper)
         if kind in CALLS:
             name, slots = CALLS[kind]
             negated = ("negate",) if node.args.get("negate") else ()  # NOT LIKE is one node
@@ -94,6 +96,10 @@ class Reader:
                 function=name, arguments=self._arguments(node, slots, deeper, negated), place=self.place(node)
             )
             return q.Call(function="not", arguments=(call,), place=call.place) if negated else call
+        raise self._unknown(node)
+
+    def exists(self, node: Any, depth: int) -> q.Exists:
+        """EXISTS (SELECT …), or … IN (SELECT …)."""
         raise self._unknown(node)
 
     def _unknown(self, node: Any) -> Refusal:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import sqlglot
@@ -27,7 +28,9 @@ LONGEST_NAME = 200
 MOST_COLUMNS = 200
 UNHEARD = re.compile("[\0\ud800-\udfff]")  # NUL and halves of letters, which no engine can hold
 EXAMPLE = "for example: SELECT COUNT(*) FROM visits"
-Sources = Mapping[str, q.Select]
+MOST_TABLES = 16
+JOINS = {("", ""), ("", "INNER"), ("", "CROSS"), ("LEFT", ""), ("LEFT", "OUTER")}
+Sources = Mapping[str, q.Select | q.Union]
 
 
 def parse(text: str) -> q.Select:
@@ -58,6 +61,11 @@ def _statements(text: str) -> list[Any]:
 class _Selects(Reader):
     """Reads the SELECTs of one text."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._named: Sources = {}  # what names stand for where an expression is read
+        self._depth = 0
+
     def question(self, statements: list[Any]) -> q.Select:
         if len(statements) != 1:
             instead = "leave out what follows the first `;`" if statements else EXAMPLE
@@ -84,11 +92,8 @@ class _Selects(Reader):
             *("qualify", "order", "limit", "offset", "joins"),
         )
         known = self._with(node.args.get("with_"), known, depth)
-        if joins := node.args.get("joins"):
-            raise self.refuse(
-                joins[0], "a question is about one table.", "ask of one table; joins are not answered yet"
-            )
-        source = self._source(node, known, depth)
+        source = self._from(node, known, depth)
+        self._named, self._depth = known, depth
         if not 1 <= len(node.expressions) <= MOST_COLUMNS:
             raise self.refuse(node, f"a SELECT has 1 to {MOST_COLUMNS} columns.", EXAMPLE, NotUnderstood)
         items = tuple(self._item(each) for each in node.expressions)
@@ -120,26 +125,84 @@ class _Selects(Reader):
             self.only(each, "this", "alias")
             self.only(each.args["alias"], "this")
             name = each.alias
-            named[name.lower()] = self.select(each.this, dict(named), name, depth + 1)
+            named[name.lower()] = self.several(each.this, dict(named), name, depth + 1)
         return named
 
-    def _source(self, node: exp.Select, known: Sources, depth: int) -> q.Source | q.Select:
+    def _from(self, node: exp.Select, known: Sources, depth: int) -> q.Origin:
+        """What stands after FROM: a table, a SELECT, or several of them."""
         if node.args.get("from_") is None:
             raise self.refuse(node, "a question is about a table.", EXAMPLE)
-        origin = node.args["from_"].this
+        first, joins = self._source(node.args["from_"].this, known, depth), node.args.get("joins")
+        if not joins:
+            return first
+        if len(joins) >= MOST_TABLES:
+            raise self.refuse(joins[-1], f"a question joins at most {MOST_TABLES} tables.", "ask of fewer at once")
+        others = tuple(self._joined(each, known, depth) for each in joins)
+        return q.Join(first=first, others=others, place=self.place(joins[0]))
+
+    def _joined(self, node: Any, known: Sources, depth: int) -> q.Joined:
+        self.only(node, "this", "side", "kind", "on", "using", "method")
+        side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
+        if node.args.get("method") or (side, kind) not in JOINS:
+            raise self.refuse(
+                node, "tables are joined by JOIN and LEFT JOIN.", "write JOIN … ON …, the people's table first"
+            )
+        using = tuple(each.name for each in node.args.get("using") or ())
+        on = None if node.args.get("on") is None else self.expression(node.args["on"])
+        plain = on is None and not using
+        if plain and side == "LEFT":
+            raise self.refuse(node, "LEFT JOIN on what?", "write LEFT JOIN … ON …", NotUnderstood)
+        how = "left" if side == "LEFT" else "," if plain else "inner"
+        source = self._source(node.this, known, depth)
+        return q.Joined(source=source, how=how, on=on, using=using, place=self.place(node))
+
+    def _source(self, origin: Any, known: Sources, depth: int) -> q.Source | q.Select | q.Union:
         alias = origin.args.get("alias")
         if alias is not None:
             self.only(alias, "this")
         if isinstance(origin, exp.Subquery):
             self.only(origin, "this", "alias")
-            return self.select(origin.this, known, origin.alias or None, depth + 1)
+            return self.several(origin.this, known, origin.alias or None, depth + 1)
         if not isinstance(origin, exp.Table) or not isinstance(origin.this, exp.Identifier):
             raise self.refuse(origin, "a question is about a table of the catalogue.", EXAMPLE)
         self.only(origin, "this", "alias")
         if origin.name.lower() in known:
-            found = known[origin.name.lower()]
-            return q.Select(**{**vars(found), "alias": origin.alias or origin.name})
+            return replace(known[origin.name.lower()], alias=origin.alias or origin.name)
         return q.Source(name=origin.name, alias=origin.alias or origin.name, place=self.place(origin.this))
+
+    def several(self, node: Any, known: Sources, alias: str | None, depth: int) -> q.Select | q.Union:
+        """A SELECT, or several with UNION ALL between them."""
+        if not isinstance(node, exp.Union):
+            return self.select(node, known, alias, depth)
+        parts: list[q.Select] = []
+        rest: list[Any] = [node]
+        while rest:
+            each = rest.pop()
+            if isinstance(each, exp.Subquery) and not each.args.get("alias"):
+                self.only(each, "this")
+                each = each.this
+            if isinstance(each, exp.Union):
+                self.only(each, "this", "expression", "distinct")
+                if each.args.get("distinct"):
+                    raise self.refuse(node, "UNION would tell rows of people apart.", "write UNION ALL")
+                rest += [each.expression, each.this]
+            else:
+                parts.append(self.select(each, known, None, depth + 1))
+            if len(parts) + len(rest) > MOST_TABLES:
+                raise self.refuse(node, f"at most {MOST_TABLES} SELECTs are put together.", "ask of fewer at once")
+        return q.Union(parts=tuple(parts), alias=alias, place=self.place(node))
+
+    def exists(self, node: Any, depth: int) -> q.Exists:
+        if isinstance(node, exp.In):
+            self.only(node, "this", "query")
+            of, inner = self.expression(node.this, depth), node.args["query"].this
+        else:
+            self.only(node, "this")
+            of, inner = None, node.this
+        kept = self._named, self._depth
+        select = self.select(inner, self._named, None, self._depth + 1)
+        self._named, self._depth = kept
+        return q.Exists(select=select, of=of, place=self.place(node))
 
     def _item(self, node: Any) -> q.Item:
         name = ""
