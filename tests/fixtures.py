@@ -40,6 +40,7 @@ from discreet.plan.explain import Explanation
 from discreet.plan.expression import Apply, Field, Literal
 from discreet.plan.measure import Measure
 from discreet.plan.plan import Key, Plan
+from discreet.plan.relation import Derived, Folded, From, United
 from discreet.sql import query as q
 
 FOLDER = Path(__file__).parent / "fixtures"
@@ -137,6 +138,19 @@ def make(folder: Path) -> Path:
             "patient_id": [i // 2 for i in n], "level": [i / 8 - 0.75 for i in n], "test": ["ab"[i % 2] for i in n],
         },
         "wards": {"ward": ["W0", "W1"]},
+        "patients": {
+            "patient_id": list(n), "born": [1950 + i for i in n], "zip": [f"1{i % 2}" for i in n],
+        },
+        "bills": {
+            "bill": [i // 2 for i in n], "patient_id": [i // 4 for i in n], "paid": [i % 2 == 0 for i in n],
+        },
+        "lines": {
+            "bill": [i // 3 for i in n], "amount": [2.5 * i for i in n], "item": [["bed", "drug"][i % 2] for i in n],
+        },
+        "towns": {
+            "zip": ["10", "11", "11"], "town": ["Aa", "Bb", "Cc"], "people": [1000, 500, 20], "region": ["N", "S", "S"],
+        },
+        "regions": {"region": ["N", "S"], "country": ["X", "X"]},
         "trips": {
             "rider": [i // 4 for i in n], "line": [[1, 2, 3, 5][i % 4] for i in n], "place": [f"p{i % 3}" for i in n],
         },
@@ -189,7 +203,41 @@ def plan_text(explained: Explanation) -> str:
 def _unit(plan: Plan) -> str:
     caps = plan.caps
     most = "every row is a unit" if caps.unit is None else f"unit {caps.unit}, rows {caps.rows}, groups {caps.groups}"
-    return f"table {plan.table}, {most}"
+    return f"table {relation_words(plan.table)}, {most}"
+
+
+def relation_words(relation: Any) -> str:
+    """Where rows come from."""
+    if isinstance(relation, str):
+        return relation
+    if isinstance(relation, From):
+        return "(" + " ".join(_part(each) for each in relation.parts) + ")"
+    if isinstance(relation, United):
+        return "(" + " and ".join(relation_words(each) for each in relation.parts) + ")"
+    where = "" if relation.where is None else f" where {words(relation.where)}"
+    if isinstance(relation, Derived):
+        made = ", ".join(f"{each.name} = {words(each.tree)}" for each in relation.columns)
+        return f"({made} of {relation.called or 'rows'} = {relation.unit} in {relation_words(relation.source)}{where})"
+    assert isinstance(relation, Folded)
+    keys = "".join(f", {each.name} = {words(each.tree)}" for each in relation.keys)
+    found = [f"{each.name} = {each.function}{_within(each)}" for each in relation.totals]
+    totals = ", ".join(found) or "nothing"
+    return f"({totals} for each {relation.called} = {relation.unit}{keys} in {relation_words(relation.source)}{where})"
+
+
+def _within(total: Any) -> str:
+    of = "" if total.of is None else f" of {words(total.of)}"
+    if total.function in ("sum", "avg"):
+        of += f" from {_number(total.low * total.step)} to {_number(total.high * total.step)} by {_number(total.step)}"
+    return of + ("" if total.most is None else f", {total.most} rows")
+
+
+def _part(part: Any) -> str:
+    said = relation_words(part.source)
+    renamed = [f"{name} as {outer}" for name, outer in part.names if name != outer]
+    said += f" ({', '.join(renamed)})" if renamed else ""
+    said += f", one for each {', '.join(part.single)}," if part.single else ""
+    return said if part.on is None else f"{part.how} {said} on {words(part.on)}"
 
 
 def _key(key: Key) -> str:

@@ -22,6 +22,7 @@ from discreet.core.exact import Number
 from discreet.core.loss import Budget, Loss
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.engines.duck import DuckDB
+from discreet.engines.public import read_public
 from discreet.engines.source import Source, open_frame, open_path
 from discreet.errors import BudgetExceeded, NotUnderstood
 from discreet.ledger.ledger import Ledger
@@ -51,7 +52,7 @@ class Curator:
     def __init__(self, catalogue: Catalogue, source: Source, ledger: Ledger, *, coins: Coins = SYSTEM) -> None:
         self.engine = DuckDB(source, catalogue.name)
         self.ledger, self._coins = ledger, coins
-        self.catalogue = catalogue.stored(source.stored)
+        self.catalogue = read_public(catalogue.stored(source.stored), source)
         self._drafts: dict[str, Draft] = {}
 
     @classmethod

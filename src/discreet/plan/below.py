@@ -27,7 +27,7 @@ from discreet.plan.rules import finite
 from discreet.plan.schema import Catalogue, Column, Table
 from discreet.sql import query as q
 
-__all__ = ["Below", "condition", "derived", "known", "laid", "scanned", "united"]
+__all__ = ["Below", "condition", "derived", "free", "known", "laid", "scanned", "united"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ def derived(select: q.Select, below: Below) -> Below:
             raise NotUnderstood(f"two columns are called `{item.name}`.", instead="write … AS other", place=item.place)
         columns.append(known(item.name, found))
     if table.unit is not None:
-        called = called or _free(table.unit, [each.name for each in columns])
+        called = called or free(table.unit, [each.name for each in columns])
     where = condition(select.where, table, alias)
     link = next((each for each in (*table.links, *table.columns) if each.name == table.unit), None)
     shape = replace(
@@ -149,7 +149,8 @@ def _is_unit(what: q.Expression, table: Table, alias: str) -> bool:
     return what.table is None or what.table.lower() == alias.lower()
 
 
-def _free(name: str, taken: list[str]) -> str:
+def free(name: str, taken: list[str]) -> str:
+    """A name that is not taken."""
     lower, found = {each.lower() for each in taken}, name
     while found.lower() in lower:
         found += "_"
@@ -183,7 +184,6 @@ def _plain(select: q.Select) -> None:
 
 def united(union: q.Union, parts: list[Below]) -> Below:
     """UNION ALL of relations that are about the same units; each counts with the rows of all of them."""
-    parts = [laid(each) for each in parts]
     first = parts[0]
     for each, select in zip(parts, union.parts, strict=True):
         if (each.table.unit is None) != (first.table.unit is None) or each.table.public != first.table.public:
@@ -205,7 +205,7 @@ def united(union: q.Union, parts: list[Below]) -> Below:
         rows_per_unit=_sum([each.table.rows_per_unit for each in parts]),
         groups_per_unit=_sum([each.table.groups_per_unit for each in parts]),
         public=first.table.public,
-        links=first.table.links,
+        links=tuple(replace(each, made=None) for each in first.table.links),
     )
     return Below(relation=United(parts=tuple(relations)), table=shape, alias=union.alias or "", unit=unit)
 
@@ -213,11 +213,11 @@ def united(union: q.Union, parts: list[Below]) -> Below:
 def _alike(part: Below, columns: list[Column], unit: str | None) -> Derived:
     """The rows of a part, under the names and in the kinds of the whole."""
     made = tuple(
-        Made(name=column.name, tree=Field(name=own.name, kind=own.kind), kind=column.kind)
+        Made(name=column.name, tree=own.made or Field(name=own.name, kind=own.kind), kind=column.kind)
         for own, column in zip(part.table.columns, columns, strict=True)
         if own.kind is not None and column.kind is not None
     )
-    return Derived(source=part.relation, where=None, columns=made, unit=part.unit, called=unit)
+    return Derived(source=part.relation, where=part.where, columns=made, unit=part.unit, called=unit)
 
 
 def _sum(caps: list[int | None]) -> int | None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.plan.below import Below, condition, derived, known
-from discreet.plan.expression import Typed, both
+from discreet.plan.below import Below, condition, derived, free, known
+from discreet.plan.expression import Field, Typed, both
 from discreet.plan.kinds import typed
 from discreet.plan.measure import MOST_STEPS
 from discreet.plan.relation import Folded, Made, Total
@@ -40,10 +40,10 @@ def folded(
     """One row for each unit (and key): k0, k1, … are its keys, a0, a1, … its aggregates, and `view` is over them."""
     table, alias = below.table, below.alias
     assert table.unit is not None
-    made, columns, called = [], [], ""
+    made, columns, named = [], [], ""
     for n, key in enumerate(keys):
         if _unit(key, table):
-            called = called or f"k{n}"
+            named = named or f"k{n}"
             continue
         found = typed(key, table, alias)
         if found.kind is None:
@@ -56,6 +56,7 @@ def folded(
         totals.append(total)
         columns.append(column)
     filtered = condition(where, table, alias)
+    called = free(below.unit or "", [f"{letter}{n}" for letter in "ka" for n in range(200)])
     relation = Folded(
         source=below.relation,
         unit=below.unit or "",
@@ -69,13 +70,17 @@ def folded(
     shape = Table(
         name=view.alias or "the SELECT inside",
         columns=tuple(columns),
-        unit=called,
+        unit=named,
         rows_per_unit=table.rows_per_unit if made else 1,
         groups_per_unit=table.groups_per_unit,
         single=not made,
-        links=() if link is None else (Column(name=called, kind=link.kind),),
+        links=() if link is None or link.kind is None else (_link(named, called, link.kind),),
     )
     return derived(view, Below(relation=relation, table=shape, alias="", unit=called))
+
+
+def _link(name: str, called: str, kind: Kind) -> Column:
+    return Column(name=name, kind=kind, made=Field(name=called, kind=kind))
 
 
 def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple[Total, Column]:
@@ -122,7 +127,7 @@ def _added(name: str, aggregate: q.Aggregate, what: Typed, table: Table, most: i
     total = Total(name=name, function=aggregate.function, of=what.tree, low=low, high=high, step=step, most=most)
     if aggregate.function == "avg":
         return replace(total, kind="real"), Column(name=name, bounds=(low * step, high * step), kind="real")
-    kind: Kind = "integer" if step.denominator == 1 else "real"
+    kind: Kind = "integer" if what.kind != "real" and step.denominator == 1 else "real"
     if most is None:
         return replace(total, kind=kind), Column(name=name, kind=kind)
     ends = (min(low, low * most) * step, max(high, high * most) * step)

@@ -19,7 +19,9 @@ from discreet.plan.relation import From, How, Part
 from discreet.plan.schema import Catalogue, Column, Table
 from discreet.sql import query as q
 
-__all__ = ["Side", "join"]
+__all__ = ["INSIDE", "Scope", "Side", "join"]
+
+INSIDE = "\x01inside"  # the SELECT of an IN; no question can name it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,7 @@ class Side:
     how: How
     on: tuple[q.Expression, ...]
     place: Place
+    shared: tuple[str, ...] = ()  # names of columns that are those of a table before it, as USING says
     names: dict[str, str] = field(default_factory=dict)  # its own name of a column, in small letters: what it is called
 
     @property
@@ -66,14 +69,15 @@ def join(sides: list[Side], where: list[q.Expression], catalogue: Catalogue) -> 
 class Scope:
     """What a name in the question means."""
 
-    def __init__(self, sides: list[Side], first: Side | None = None) -> None:
-        self.sides = sides
-        self.first = first  # whose names come before all others
+    def __init__(self, sides: list[Side], test: Side | None = None) -> None:
+        self.sides = sides  # whose columns need no name of a table
+        self.test = test  # one more, under its name; in EXISTS its columns come before all others
 
     def __call__(self, what: q.Name) -> q.Name:
         """The column that is meant, under its name in the join. A name that is no column stays what it is."""
         if what.table is not None:
-            side = next((each for each in self.sides if each.below.alias.lower() == what.table.lower()), None)
+            there = self.sides if self.test is None else [self.test, *self.sides]
+            side = next((each for each in there if each.below.alias.lower() == what.table.lower()), None)
             if side is None:
                 raise NotUnderstood(
                     f"there is no table `{what.table}` in this question.",
@@ -84,11 +88,13 @@ class Scope:
             if name is None:
                 raise _unknown(what, side)
             return replace(what, name=name, table=None)
-        if self.first is not None and what.name.lower() in self.first.names:
-            return replace(what, name=self.first.names[what.name.lower()])
-        found = {each.names[what.name.lower()] for each in self.sides if what.name.lower() in each.names}
+        name = what.name.lower()
+        if self.test is not None and name in self.test.names and self.test.below.alias != INSIDE:
+            return replace(what, name=self.test.names[name])
+        sides = [each for each in self.sides if name in each.names and name not in each.shared]
+        found = {each.names[name] for each in sides}
         if len(found) > 1:
-            having = [each.below.alias for each in self.sides if what.name.lower() in each.names]
+            having = [each.below.alias for each in sides]
             raise NotUnderstood(
                 f"`{what.name}` is in several tables.", instead=f"write {having[0]}.{what.name}", place=what.place
             )
@@ -108,7 +114,8 @@ class _Classes:
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self._above: dict[str, str] = {}
         for a, b in pairs:
-            self._above[self.of(a)] = self.of(b)
+            if not self.same(a, b):
+                self._above[self.of(a)] = self.of(b)
 
     def of(self, name: str) -> str:
         while name in self._above:
@@ -134,7 +141,7 @@ class _Joiner:
         self.used: set[int] = set()
 
     def _within(self, side: Side) -> Scope:
-        return Scope([*self.scope.sides, side], side) if side.tests else self.scope
+        return Scope(self.scope.sides, side) if side.tests else self.scope
 
     # ── whose rows ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -197,10 +204,12 @@ class _Joiner:
                 place=side.place,
             )
         if not classes.same(owner, other):
-            unit, ours = side.table.unit, first.table.unit
+            a, b = (each.below.alias for each in (first, side))
+            through = side.table.through or first.table.through
+            on = f"join on the unit: ON {a}.{first.table.unit} = {b}.{side.table.unit}"
             raise NotAllowed(
-                f"this joins rows of different people: `{first.below.alias}` and `{side.below.alias}`.",
-                instead=f"join on the unit: ON {first.below.alias}.{ours} = {side.below.alias}.{unit}",
+                f"this joins rows of different people: `{a}` and `{b}`.",
+                instead=on if through is None else f"join {through.table} in between, on {through.column}",
                 place=side.place,
             )
 

@@ -14,7 +14,7 @@ from discreet.plan.around import apart, numbered, outer, steady
 from discreet.plan.below import Below, derived, laid, scanned, united
 from discreet.plan.expression import Tree
 from discreet.plan.folding import folded, folds
-from discreet.plan.joining import Scope, Side, join
+from discreet.plan.joining import INSIDE, Scope, Side, join
 from discreet.plan.kinds import typed
 from discreet.plan.relation import How, Relation
 from discreet.plan.schema import Catalogue, Table
@@ -81,7 +81,7 @@ def _inside(select: q.Select, catalogue: Catalogue) -> Question | Below:
         return replace(found, view=outer(select, found.view))
     select, below = found
     cut = _Cut(select, below)
-    if not select.keys and not any(q.aggregates(item.what) for item in select.items):
+    if not select.keys and not any(_adds(item.what) for item in select.items):
         if select.distinct:
             return cut.question()
         return derived(select, below)
@@ -89,6 +89,13 @@ def _inside(select: q.Select, catalogue: Catalogue) -> Question | Below:
         question = cut.question()
         return folded(question.keys, question.aggregates, question.view, question.where, below)
     return cut.question()
+
+
+def _adds(what: q.Expression) -> bool:
+    """Whether an expression adds up rows; a window alone does not."""
+    if isinstance(what, q.Aggregate):
+        return True
+    return isinstance(what, (q.Call, q.Window)) and any(_adds(each) for each in what.arguments)
 
 
 def _side(source: q.Origin, how: How, catalogue: Catalogue, found: Question | Below | None = None) -> Side:
@@ -126,7 +133,7 @@ def _more(joined: q.Joined, before: list[Side], catalogue: Catalogue) -> Side:
             raise NotUnderstood(f"`{name}` is not in both tables.", instead="write ON a.x = b.y", place=joined.place)
         pair = tuple(q.Name(name=name, table=each.below.alias, place=joined.place) for each in (there, side))
         on += (q.Call(function="=", arguments=pair, place=joined.place),)
-    return replace(side, on=on, place=joined.place)
+    return replace(side, on=on, place=joined.place, shared=tuple(each.lower() for each in joined.using))
 
 
 def _has(side: Side, name: str) -> bool:
@@ -155,11 +162,10 @@ def _test(what: q.Expression, catalogue: Catalogue) -> Side | None:
             "NOT IN (SELECT …) is never true where a NULL is inside.", instead="write NOT EXISTS (SELECT …)",
             place=inner.place,
         )  # fmt: skip
-    alias = select.alias or "\x01in"
-    side = _side(replace(select, alias=alias), how, catalogue)
-    name = q.Name(name=select.items[0].name, table=alias, place=inner.place)
+    side = _side(replace(select, alias=INSIDE), how, catalogue)
+    name = q.Name(name=select.items[0].name, table=INSIDE, place=inner.place)
     equal = q.Call(function="=", arguments=(inner.of, name), place=inner.place)
-    return replace(side, on=(equal,), place=inner.place, below=replace(side.below, alias=alias))
+    return replace(side, on=(equal,), place=inner.place, below=replace(side.below, alias=INSIDE))
 
 
 def _renamed(select: q.Select, scope: Scope) -> q.Select:
