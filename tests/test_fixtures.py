@@ -27,6 +27,7 @@ ELSEWHERE = (  # texts that a file does not hold, and guards against what the pa
     "of what?",
     "has no branch",
     "NotImplementedError",
+    "is not answered.",
 )
 WRITE = bool(os.environ.get("DISCREET_WRITE_FIXTURES"))
 
@@ -105,11 +106,8 @@ def test_every_refusal_of_sql_is_here(ask_of: Callable[..., Curator]) -> None:
             while trace is not None:
                 found.get(trace.tb_frame.f_code.co_filename, set()).discard(trace.tb_lineno)
                 trace = trace.tb_next
-    never = [
-        "".join(Path(name).read_text().split("\n")[line - 1 : line + 1])
-        for name, lines in found.items()
-        for line in lines
-    ]
+    texts = {name: Path(name).read_text().split("\n") for name in found}
+    never = ["".join(texts[name][line - 1 : line + 1]) for name, lines in found.items() for line in lines]
     unseen = [line for line in never if not any(words in line for words in ELSEWHERE)]
     assert "\n".join(unseen) == ""
 
