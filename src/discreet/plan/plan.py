@@ -28,6 +28,7 @@ from discreet.errors import NotUnderstood
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.expression import Tree, Value
 from discreet.plan.measure import Caps, Measure, Setting
+from discreet.plan.measures import KINDS
 from discreet.plan.schema import Kind
 
 __all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Released"]
@@ -121,6 +122,7 @@ class Plan(Mechanism):
         )
         if (
             len(self.laws) != len(self.measures)
+            or not all(isinstance(each, KINDS) for each in self.measures)
             or not (self.measures or self.naming)
             or private != (self.naming is not None)
             or not fits
