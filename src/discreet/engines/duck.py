@@ -10,13 +10,14 @@ import duckdb
 
 from discreet.core.coins import SYSTEM, Coins
 from discreet.engines.numbers import exact, plain, short, totals, values
+from discreet.engines.own import OWN
 from discreet.engines.render import Stored, keyed, spell
 from discreet.engines.source import Source
 from discreet.errors import Broken, NotAllowed
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.spelling import constant, quoted
 
-__all__ = ["DuckDB", "sql"]
+__all__ = ["DuckDB", "sql", "statements"]
 
 SECONDS = 600.0  # a question may run so long
 FAILED = "the engine could not compute this answer; what it cost stays spent, and asking again is free."
@@ -43,24 +44,25 @@ class DuckDB:
 
     def sql(self, plan: Plan) -> str:
         """The SQL that a plan runs, with the name of the table in place of where it is."""
-        return sql(plan, quoted(plan.table), self.source.stored[plan.table])
+        return ";\n".join(statements(plan, quoted(plan.table), self.source.stored[plan.table]).values())
 
     def check(self, plan: Plan) -> None:
         """Let the engine read the SQL of a plan, without any row; what it cannot run is refused before it is paid."""
-        text = sql(plan, self.source.place(plan.table), self.source.stored[plan.table])
-        if text in self._checked:
-            return
-        cursor = self.source.cursor()
-        try:
-            cursor.execute(f"EXPLAIN {text}", {"salt": 0} if "$salt" in text else None)
-        except duckdb.Error:
-            raise NotAllowed(
-                "the engine cannot run this question.",
-                instead="write it another way; the README lists the SQL that works",
-            ) from None
-        finally:
-            cursor.close()
-        self._checked = {*list(self._checked)[-200:], text}
+        texts = statements(plan, self.source.place(plan.table), self.source.stored[plan.table]).values()
+        for text in texts:
+            if text in self._checked:
+                continue
+            cursor = self.source.cursor()
+            try:
+                cursor.execute(f"EXPLAIN {text}", {"salt": 0} if "$salt" in text else None)
+            except duckdb.Error:
+                raise NotAllowed(
+                    "the engine cannot run this question.",
+                    instead="write it another way; the README lists the SQL that works",
+                ) from None
+            finally:
+                cursor.close()
+            self._checked = {*list(self._checked)[-200:], text}
 
     def aggregate(self, plan: Plan, receipt: Receipt, version: str, coins: Coins = SYSTEM) -> tuple[Plan, Exact]:
         """The plan on record, and its exact sums. Nothing is read before the receipt has opened the data.
@@ -70,12 +72,18 @@ class DuckDB:
         plan = receipt.use(plan, dataset=self.dataset, version=version)
         salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1
         try:
-            return plan, exact(plan, self._rows(plan, salt))
+            return plan, self._exact(plan, salt)
         except Exception:  # whatever it says, it may say it of somebody, so it goes no further
             pass
         with suppress(Exception):  # then the next question fails, too
             self.source.mend()
         raise Broken(FAILED)
+
+    def _exact(self, plan: Plan, salt: int) -> Exact:
+        """What all statements of a plan find."""
+        own = statements(plan, self.source.place(plan.table), self.source.stored[plan.table])
+        rows = self._rows(plan, salt) if own.pop(None, None) else []
+        return exact(plan, rows, {n: self._run(text, salt) for n, text in own.items() if n is not None})
 
     def _rows(self, plan: Plan, salt: int) -> list[tuple[Any, ...]]:
         """The groups of a plan. Where every row is a unit, other groups than the declared ones are few, mostly: then it
@@ -84,20 +92,19 @@ class DuckDB:
         place, stored = self.source.place(plan.table), self.source.stored[plan.table]
         if plan.caps.unit is None and plan.keys and plan.naming is None:
             most = 2 * plan.cells + 1000
-            rows = self._run(f"{sql(plan, place, stored, every=True)}\nLIMIT {most}", None)
+            rows = self._run(f"{sql(plan, place, stored, every=True)}\nLIMIT {most}", salt)
             if len(rows) < most:
                 return rows
-        text = sql(plan, place, stored)
-        return self._run(text, {"salt": salt} if "$salt" in text else None)
+        return self._run(sql(plan, place, stored), salt)
 
-    def _run(self, text: str, given: dict[str, int] | None) -> list[tuple[Any, ...]]:
+    def _run(self, text: str, salt: int) -> list[tuple[Any, ...]]:
         """All rows of a question, or an exception when it takes too long."""
         cursor = self.source.cursor()
         clock = threading.Timer(SECONDS, cursor.interrupt)
         clock.daemon = True
         clock.start()
         try:
-            return cursor.execute(text, given).fetchall()
+            return cursor.execute(text, {"salt": salt} if "$salt" in text else None).fetchall()
         finally:
             clock.cancel()
             cursor.close()
@@ -110,20 +117,33 @@ class DuckDB:
 # ── SQL ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def statements(plan: Plan, place: str, stored: Stored) -> dict[int | None, str]:
+    """All SQL of a plan: that of its sums and private keys, under None, and that of each measure of another kind."""
+    keys, found = [f"k{n}" for n in range(len(plan.keys))], dict[int | None, str]()
+    if plan.naming is not None or any(each.needs not in OWN for each in plan.measures):
+        found[None] = sql(plan, place, stored)
+    for n, measure in enumerate(plan.measures):
+        if measure.needs in OWN:
+            own = OWN[measure.needs]
+            rows = _rows(plan, place, stored, [f"{own.column(measure, stored)} AS x"])
+            found[n] = own.sql(plan, rows, keys, _hashed(plan, keys)[1])
+    return found
+
+
 def sql(plan: Plan, place: str, stored: Stored, *, every: bool = False) -> str:
     """The SQL of a plan: for each group its keys, its units, and the numbers of each measure that is made of sums.
 
     With `every`, also for groups that are not declared.
     """
-    rows = _rows(plan, place, stored, every=every)
+    rows = _rows(plan, place, stored, values(plan.measures, stored), every=every)
     keys = [f"k{n}" for n in range(len(plan.keys))]
     return _by_row(plan, rows, keys) if plan.caps.unit is None else _by_unit(plan, rows, keys)
 
 
-def _rows(plan: Plan, place: str, stored: Stored, *, every: bool) -> str:
+def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: bool = False) -> str:
     """The rows that are asked about, with their keys and values."""
     columns = [f"{keyed(key.tree, key.kind, stored)} AS k{n}" for n, key in enumerate(plan.keys)]
-    columns += values(plan.measures, stored)
+    columns += read
     conditions = [] if plan.where is None else [spell(plan.where, stored)]
     if plan.caps.unit is not None:
         columns.insert(0, f"{quoted(plan.caps.unit)} AS u")

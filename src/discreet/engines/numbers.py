@@ -7,12 +7,13 @@ that is cut short can be counted in proportion without any part becoming negativ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from discreet.core.law import Integers, narrowest
+from discreet.core.law import narrowest
+from discreet.engines.own import OWN
 from discreet.engines.render import Stored, spell, stepped
 from discreet.plan.measure import Form, Measure, Noised, Steps
 from discreet.plan.plan import Exact, Plan
@@ -53,7 +54,8 @@ def values(measures: Sequence[Measure], stored: Stored) -> list[str]:
 def _value(value: Steps, stored: Stored) -> str:
     if value.step is None:
         return f"CASE WHEN {spell(value.of, stored)} IS NOT NULL THEN 1 END"
-    return stepped(value.of, value.low, value.high, value.step, stored)
+    text = stepped(value.of, value.low, value.high, value.step, stored)
+    return f"CAST({text} AS BIGINT) - ({value.base})" if value.base else text
 
 
 def plain(measures: Sequence[Measure]) -> list[str]:
@@ -119,25 +121,28 @@ def _weighted(form: Form, spelled: Callable[[tuple[int, ...]], str]) -> str:
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def exact(plan: Plan, rows: list[tuple[Any, ...]]) -> Exact:
-    """Rows of keys, units, and the numbers of each measure, as the exact data of each measure by group."""
+def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, list[tuple[Any, ...]]]) -> Exact:
+    """The exact data of each measure by group.
+
+    From rows of keys, units, and the numbers of each measure that is made of sums; and, for each other measure, from
+    the rows of its own statement.
+    """
     width, numbers = len(plan.keys), 1 + sum(len(measure.forms) for _, measure in _summed(plan.measures))
     keys = [row[:width] for row in rows]
-    if plan.naming is None:
-        index = {key: place for place, key in enumerate(plan.groups)}
-        there = [n for n, key in enumerate(keys) if key in index]
-        size, places = len(index), [index[keys[n]] for n in there]
-    else:
-        size, there = len(rows), list(range(len(rows)))
-        places = there
-    table = np.zeros((numbers, size), object)
-    for n in range(numbers):
+    groups = plan.groups if plan.naming is None else keys
+    index = {key: place for place, key in enumerate(groups)}
+    there = [n for n, key in enumerate(keys) if key in index]
+    places = [index[keys[n]] for n in there]
+    table = np.zeros((numbers, len(index)), object)
+    for n in range(numbers if rows else 0):
         table[n, places] = [rows[row][width + n] or 0 for row in there]
-    units, at, found = narrowest(table[0]), 1, list[Integers]()
-    for measure in plan.measures:
-        if measure.needs == "units":
+    units, at, found = narrowest(table[0]), 1, list[Any]()
+    for n, measure in enumerate(plan.measures):
+        if n in own:
+            found.append(OWN[measure.needs].read(measure, own[n], index))
+        elif measure.needs == "units":
             found.append(units[None, :])
-            continue
-        found.append(narrowest(np.diff(table[at : at + len(measure.parts)], axis=0, prepend=0)))
-        at += len(measure.parts)
+        else:
+            found.append(narrowest(np.diff(table[at : at + len(measure.parts)], axis=0, prepend=0)))
+            at += len(measure.parts)
     return Exact(keys=() if plan.naming is None else tuple(keys), units=units, sums=tuple(found))

@@ -161,7 +161,7 @@ def _caps(question: Question, cells: int | None) -> Caps:
     if table.unit is None:
         return Caps(unit=None, rows=None, groups=None)
     for aggregate in question.aggregates:
-        if not aggregate.distinct and table.rows_per_unit is None:
+        if not aggregates.people(aggregate, table) and table.rows_per_unit is None:
             raise NotAllowed(
                 f"how many rows of one {table.unit} count is not declared, so one could count without limit.",
                 instead="declare rows_per_unit = 10, or ask COUNT(DISTINCT " + table.unit + ")",

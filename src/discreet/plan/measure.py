@@ -75,12 +75,16 @@ class Setting:
 
 
 class Steps(NamedTuple):
-    """A value of each row: an expression in whole steps, clamped to [low, high]; without a step, 1 where it has one."""
+    """A value of each row: an expression in whole steps, clamped to [low, high], less `base`.
+
+    Without a step it is 1 where the expression has a value.
+    """
 
     of: Tree
     low: int = 0
     high: int = 1
     step: Fraction | None = None
+    base: int = 0
 
 
 class View(ABC):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from discreet.plan.distinct import Distinct
 from discreet.plan.measure import Measure
+from discreet.plan.moments import Moments
 from discreet.plan.sums import Sums
 
 __all__ = ["KINDS"]
 
-KINDS: tuple[type[Measure], ...] = (Sums,)
+KINDS: tuple[type[Measure], ...] = (Distinct, Moments, Sums)
