@@ -279,7 +279,7 @@ class _Joiner:
     def _shape(self, owner: str | None, first: Side, caps: _Caps) -> Table:
         shown = [side for side in self.scope.sides if not side.tests]
         columns = {each.name: each for side in shown for each in side.columns()[: len(side.table.columns)]}
-        links = {each.name: each for side in shown for each in side.columns() if each.name == owner}
+        links = {each.name: each for side in shown for each in side.columns() if each.name not in columns}
         only = [side for side in self.sides if not side.table.public and not side.tests]
         return Table(
             name=" and ".join(side.table.name for side in shown),

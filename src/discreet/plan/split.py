@@ -262,7 +262,7 @@ class _Cut:
         if isinstance(what, q.Call):
             return replace(what, arguments=tuple(self.plain(each) for each in what.arguments))
         if isinstance(what, q.Aggregate) and what.argument is not None:
-            return replace(what, argument=self.plain(what.argument))
+            return replace(what, argument=self.plain(what.argument), more=tuple(self.plain(each) for each in what.more))
         return what
 
     def above(self, what: q.Expression, within: tuple[str, ...] = ()) -> q.Expression:
