@@ -168,7 +168,7 @@ class Curator:
         released = read(self.ledger.answer(receipt, look))
         remarks = () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
         heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, remarks)
-        return Answer.of(draft, plan, released, wanted.confidence, heard)
+        return Answer.of(draft, plan, released, heard, confidence=wanted.confidence)
 
     def _spend(self, plans: tuple[Plan, ...], version: str, analyst: str) -> tuple[Plan, Receipt]:
         refused: BudgetExceeded | None = None

@@ -37,11 +37,18 @@ class Draft:
     caps: Caps
     where: Tree | None
     keys: tuple[Key, ...]
+    sets: tuple[tuple[int, ...], ...]  # which keys each part of the answer is grouped by, when not by all
     names: tuple[str, ...]
     measures: tuple[Measure, ...]
     readings: tuple[Reading, ...]  # of the aggregates a0, a1, …
     titles: tuple[str, ...]  # what the question calls each of them
     view: q.Select
+
+    @property
+    def added(self) -> int:
+        """How many groups a number of the answer adds up, at most."""
+        dropped = [[n for n in range(len(self.keys)) if n not in one] for one in self.sets]
+        return max((math.prod(self.keys[n].size for n in each) for each in dropped), default=1)
 
     @property
     def private(self) -> bool:
@@ -85,6 +92,8 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
             place=question.keys[0].place,
         )
     caps = _caps(question, cells if all(key.declared for key in keys) else None)
+    if question.sets:
+        _adds(question, keys, measures, caps)
     trees = [where, *(each.tree for each in keys), *(tree for each in measures for tree in each.trees)]
     read = set().union({caps.unit} if caps.unit else set(), *(fields(each) for each in trees))
     return Draft(
@@ -94,12 +103,30 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         caps=caps,
         where=where,
         keys=keys,
+        sets=question.sets,
         names=question.names,
         measures=measures,
         readings=readings,
         titles=tuple(_title(each) for each in question.aggregates),
         view=question.view,
     )
+
+
+def _adds(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ...], caps: Caps) -> None:
+    """Refuse totals that are not the sums of their parts."""
+    for written, key in zip(question.keys, keys, strict=True):
+        if not key.declared:
+            raise NotAllowed(
+                "ROLLUP, CUBE and GROUPING SETS add up groups, so all of them must be known.",
+                instead=f'declare its values: {aggregates.named(written)} = {{ values = ["a", "b"] }}',
+                place=written.place,
+            )
+    if not all(each.adds(caps) for each in measures):
+        raise NotAllowed(
+            "a total of people, of different values or of quantiles is not the sum over groups.",
+            instead="ask each grouping as a question, or COUNT(*), SUM and AVG",
+            place=question.keys[0].place if question.keys else question.view.place,
+        )
 
 
 def _innermost(view: q.Select) -> q.Origin:

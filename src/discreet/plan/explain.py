@@ -52,7 +52,7 @@ class Explanation:
         share = self.confidence
         if simultaneous:
             share = share_of(1 - (1 - share) / max(len(readings), 1), self.plan.cells)
-        found = [reading.margin(self.plan, share) for reading in readings]
+        found = [reading.margin(self.plan, share, self.draft.added) for reading in readings]
         return {
             title: None if each is None else float(each) for title, each in zip(self.draft.titles, found, strict=True)
         }

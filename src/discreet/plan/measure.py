@@ -152,6 +152,10 @@ class Measure(ABC):
     def view(self, function: str) -> View:
         """How a number is read from the released parts."""
 
+    def adds(self, caps: Caps) -> bool:
+        """Whether what is released of several groups adds up to what would be released of them together."""
+        return self.needs == "sums" or (self.needs == "units" and caps.most_groups == 1)
+
     def chosen(self, exact: Any, places: Sequence[int]) -> Any:
         """The exact data of these groups."""
         return exact[:, places]

@@ -168,7 +168,7 @@ def least_cost(draft: Draft, wanted: Want) -> Fraction:
 
     def enough(epsilon: Fraction) -> bool:
         plan = plan_for(draft, epsilon, wanted.delta)
-        margins = [reading.margin(plan, wanted.confidence) for reading in draft.readings]
+        margins = [reading.margin(plan, wanted.confidence, draft.added) for reading in draft.readings]
         return all(each is not None and each <= margin for each in margins)
 
     return search(enough, wanted.within)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.law import Integers
 from discreet.plan.measure import Floats, Measure, View
 from discreet.plan.plan import Plan, Released
+from discreet.plan.spread import several
 
-__all__ = ["Reading"]
+__all__ = ["Cells", "Reading"]
+
+Cells = NDArray[np.int64] | None  # how many groups each row adds up; None: one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,14 +31,32 @@ class Reading:
         """How the number is read."""
         return measures[self.measure].view(self.function)
 
-    def margin(self, plan: Plan, confidence: Fraction) -> Fraction | None:
-        """Half the width of the interval around every value, where that is known without looking."""
-        return self.view(plan.measures).margin(plan.laws[self.measure], confidence)
+    def margin(self, plan: Plan, confidence: Fraction, cells: int = 1) -> Fraction | None:
+        """Half the width of the interval around every value of so many groups, where that is known without looking."""
+        return self.view(plan.measures).margin(several(plan.laws[self.measure], cells), confidence)
 
-    def values(self, plan: Plan, released: Released) -> list[Any]:
-        """The numbers, group by group."""
-        return self.view(plan.measures).values(plan.laws[self.measure], released.sums[self.measure])
+    def values(self, plan: Plan, released: Released, cells: Cells = None) -> list[Any]:
+        """The numbers, group by group, or row by row of so many groups."""
+        view, parts = self.view(plan.measures), released.sums[self.measure]
+        found: list[Any] = [None] * parts.shape[1]
+        for law, here in self._alike(plan, parts, cells):
+            for place, value in zip(here, view.values(law, parts[:, here]), strict=True):
+                found[place] = value
+        return found
 
-    def ends(self, plan: Plan, released: Released, confidence: Fraction) -> tuple[Floats, Floats]:
+    def ends(self, plan: Plan, released: Released, confidence: Fraction, cells: Cells = None) -> tuple[Floats, Floats]:
         """The ends of an interval around each number that holds it with this confidence."""
-        return self.view(plan.measures).ends(plan.laws[self.measure], released.sums[self.measure], confidence)
+        view, parts = self.view(plan.measures), released.sums[self.measure]
+        low, high = np.zeros(parts.shape[1]), np.zeros(parts.shape[1])
+        for law, here in self._alike(plan, parts, cells):
+            low[here], high[here] = view.ends(law, parts[:, here], confidence)
+        return low, high
+
+    def _alike(self, plan: Plan, parts: Integers, cells: Cells) -> Iterator[tuple[Any, Any]]:
+        """The rows that add up equally many groups, and the law of their noise."""
+        law = plan.laws[self.measure]
+        if cells is None:
+            yield law, np.arange(parts.shape[1])
+            return
+        for times in np.unique(cells):
+            yield several(law, max(int(times), 1)), np.flatnonzero(cells == times)

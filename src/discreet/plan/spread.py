@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -13,11 +14,29 @@ from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Law
 
-__all__ = ["law_scale", "radii", "radius"]
+__all__ = ["Several", "law_scale", "radii", "radius", "several"]
+
+
+@dataclass(frozen=True)
+class Several:
+    """The sum of so many independent draws: the noise of groups that are added up."""
+
+    law: Law
+    times: int
+
+    @property
+    def variance(self) -> float:
+        """Variances add."""
+        return self.times * self.law.variance
+
+
+def several(law: Law, times: int) -> Law | Several:
+    """The law of a sum of draws."""
+    return law if times == 1 else Several(law, times)
 
 
 @lru_cache(maxsize=4096)
-def radius(law: Law, weights: tuple[Fraction, ...], confidence: Fraction) -> Fraction:
+def radius(law: Law | Several, weights: tuple[Fraction, ...], confidence: Fraction) -> Fraction:
     """The least r, or hardly more, such that Σ wᵢXᵢ stays within ±r with this confidence; the Xᵢ are independent.
 
     Because  one draw: the law's own quantile, exactly. Several: see `radii`.
@@ -25,12 +44,12 @@ def radius(law: Law, weights: tuple[Fraction, ...], confidence: Fraction) -> Fra
     used = tuple(abs(each) for each in weights if each)
     if not used:
         return Fraction(0)
-    if len(used) == 1:
+    if len(used) == 1 and not isinstance(law, Several):
         return used[0] * law.radius(confidence)
     return Fraction(float(radii(law, np.array([[float(each) for each in used]]), confidence)[0]))
 
 
-def radii(law: Law, weights: NDArray[np.float64], confidence: Fraction) -> NDArray[np.float64]:
+def radii(law: Law | Several, weights: NDArray[np.float64], confidence: Fraction) -> NDArray[np.float64]:
     """The same for many rows of weights, none of them negative.
 
     Because  each draw is within one step of a draw from the continuous law with the same scale (Laplace: |X| is a floor
@@ -40,6 +59,8 @@ def radii(law: Law, weights: NDArray[np.float64], confidence: Fraction) -> NDArr
              function of its floating body (Meyer and Reisner 1991).
     """
     missed = float(1 - confidence)
+    if isinstance(law, Several):
+        return np.asarray(_summed(law, missed) * np.sqrt((weights**2).sum(axis=1)) + weights.sum(axis=1))
     if isinstance(law, DiscreteGaussian):
         found = _normal(missed) * np.sqrt((weights**2).sum(axis=1))
     elif weights.shape[1] <= 3:
@@ -47,6 +68,19 @@ def radii(law: Law, weights: NDArray[np.float64], confidence: Fraction) -> NDArr
     else:
         found = np.maximum(_laplace(_merged(weights), missed), _normal(missed) * np.sqrt(2 * (weights**2).sum(axis=1)))
     return np.asarray(law_scale(law) * found + weights.sum(axis=1))
+
+
+def _summed(law: Several, missed: float) -> float:
+    """The quantile of a sum of draws that a normal law and at most three Laplace laws of its variance have, at most.
+
+    Because  see `_merged`; the variance is that of the discrete law, so that only the sum is off by a step, not each.
+    """
+    found = _normal(missed)
+    if isinstance(law.law, DiscreteLaplace):
+        shares = [law.times // 3 + (n < law.times % 3) for n in range(min(law.times, 3))]
+        scales = np.sqrt(np.array([shares]) / (2 * law.times))
+        found = max(found, float(_laplace(scales, missed)[0]))
+    return found * math.sqrt(law.variance)
 
 
 def law_scale(law: Law) -> float:

@@ -177,6 +177,7 @@ class Select(_Node):
     alias: str | None = None  # the name under which the SELECT around it knows it
     where: Expression | None = None
     keys: tuple[Expression, ...] = ()
+    sets: tuple[tuple[int, ...], ...] = ()  # which keys each part of the answer is grouped by, when not by all
     having: Expression | None = None
     qualify: Expression | None = None
     order: tuple[Order, ...] = ()

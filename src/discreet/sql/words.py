@@ -53,6 +53,7 @@ CALLS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # sqlglot's 
     exp.Substring: ("substring", ("this", "start", "length")),
     exp.Concat: ("concat", ("expressions",)),
     exp.DPipe: ("||", BINARY),
+    exp.Grouping: ("grouping", ("expressions",)),
 }
 
 FLAGS = {
