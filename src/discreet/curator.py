@@ -10,13 +10,14 @@ plan.release(exact)                             adds noise, cannot refuse
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from discreet.core import record
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
 from discreet.core.loss import Budget, Loss
@@ -24,7 +25,8 @@ from discreet.core.reach import Neighbours, neighbourhood
 from discreet.engines.duck import DuckDB
 from discreet.engines.public import read_public
 from discreet.engines.source import Source, open_frame, open_path
-from discreet.errors import BudgetExceeded, NotUnderstood
+from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
+from discreet.ledger.facts import Charge
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import Left
@@ -32,6 +34,7 @@ from discreet.plan import catalogue as catalogues
 from discreet.plan import schema
 from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
+from discreet.plan.derive import derive
 from discreet.plan.explain import Explanation
 from discreet.plan.kept import kept, read
 from discreet.plan.margin import enough, next_cost
@@ -86,15 +89,26 @@ class Curator:
         confidence: Number = "0.95",
         delta: Number | None = None,
         analyst: str = "",
+        reuse: bool = False,
     ) -> Answer:
         """Answer a question, for a cost `epsilon` or at the least cost for a margin `within`; the same again is free.
 
         `within=25` means ±25 for every number, `within="2%"` relative to it, at this confidence; then `epsilon` is the
         most that may be spent. `delta` is what naming private keys may cost, by default the same share of the budget's
-        as of its ε.
+        as of its ε. With `reuse`, an answer that follows from earlier ones costs nothing: a coarser grouping, a part of
+        the groups, another number of the same sums.
         """
-        wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=None)
+        default = Fraction(1) if reuse else None
+        wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=default)
         draft = self._draft(sql)
+        if reuse and (found := self._reused(draft, wanted, analyst)) is not None:
+            return found
+        if reuse and epsilon is None and within is None:
+            raise NotAllowed(
+                "this does not follow from what was answered so far.",
+                instead='ask it for a cost: epsilon="0.1"',
+                place=draft.view.place,
+            )
         if wanted.within is None or not _depends(draft, wanted):
             return self._answer(draft, self._plans(draft, wanted), wanted, analyst)
         return self._closer(draft, wanted, analyst)
@@ -160,15 +174,44 @@ class Curator:
         self.engine.check(plans[0])
         version = self.engine.version()
         plan, receipt = self._spend(plans, version, analyst)
+        released = read(self.ledger.answer(receipt, self._look(plan, receipt, version)))
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, self._remarks())
+        return Answer.of(draft, plan, released, heard, confidence=wanted.confidence)
+
+    def _reused(self, draft: Draft, wanted: Want, analyst: str) -> Answer | None:
+        """An answer that follows from earlier ones, the most exact of them, if there is one."""
+        version = self.engine.version()
+        follows = [(plan, *found) for plan in self._released(version) if (found := derive(draft, plan)) is not None]
+        if not follows:
+            return None
+        plan, draft, merge = min(follows, key=lambda each: float(each[2].cells.mean() / each[0].loss.rho))
+        receipt = self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version)  # it was paid for
+        released = read(self.ledger.answer(receipt, self._look(plan, receipt, version)))
+        remarks = ["It follows from an earlier answer, so it costs nothing."]
+        remarks += ["Rows whose keys there were not among the declared ones are left out."] if plan.keys else []
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), *remarks))
+        return Answer.of(draft, plan, released, heard, confidence=wanted.confidence, merge=merge)
+
+    def _released(self, version: str) -> Iterator[Plan]:
+        """Plans that were paid for, of these data."""
+        for entry in self.ledger:
+            fact = entry.fact
+            if isinstance(fact, Charge) and fact.dataset == self.catalogue.name and fact.version == version:
+                plan = record.read(fact.mechanism)
+                if isinstance(plan, Plan) and fact.key == plan.key:
+                    yield plan
+
+    def _look(self, plan: Plan, receipt: Receipt, version: str) -> Callable[[], bytes]:
+        """Look at the data, once, and make what is kept of it."""
 
         def look() -> bytes:
             paid, exact = self.engine.aggregate(plan, receipt, version, self._coins)
             return kept(paid.release(exact, self._coins))
 
-        released = read(self.ledger.answer(receipt, look))
-        remarks = () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, remarks)
-        return Answer.of(draft, plan, released, heard, confidence=wanted.confidence)
+        return look
+
+    def _remarks(self) -> tuple[str, ...]:
+        return () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
 
     def _spend(self, plans: tuple[Plan, ...], version: str, analyst: str) -> tuple[Plan, Receipt]:
         refused: BudgetExceeded | None = None

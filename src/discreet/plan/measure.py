@@ -152,6 +152,10 @@ class Measure(ABC):
     def view(self, function: str) -> View:
         """How a number is read from the released parts."""
 
+    def offers(self, function: str) -> bool:
+        """Whether a number of this kind can be read from it, when it was measured for others."""
+        return False
+
     def adds(self, caps: Caps) -> bool:
         """Whether what is released of several groups adds up to what would be released of them together."""
         return self.needs == "sums" or (self.needs == "units" and caps.most_groups == 1)

@@ -113,6 +113,13 @@ class Moments(Noised):
 
     # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────
 
+    def offers(self, function: str) -> bool:
+        if function in ("rows", "present"):
+            return function == "present" or self.missing
+        if len(self.of) == 1:
+            return function in ("sum", "avg") or (function.startswith(("var", "stddev")) and self.degree == 2)
+        return function in ("covar_samp", "covar_pop") or (function in ("corr", "regr_slope") and self.degree == 2)
+
     def view(self, function: str) -> View:
         if function in ("rows", "present"):
             one = Fraction(1, self.whole)

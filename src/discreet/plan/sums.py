@@ -124,6 +124,10 @@ class Sums(Noised):
 
     # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────
 
+    def offers(self, function: str) -> bool:
+        wanted = {"rows": {"rows", "missing"}, "present": {"present", "low"}, "sum": {"sum", "low"}, "avg": {"low"}}
+        return bool(wanted.get(function, {function}) & set(self.parts))
+
     def view(self, function: str) -> View:
         low, high = self.low * self.step, self.high * self.step
         clamped = f"{show(low)} to {show(high)}" if self.summed else "–"
