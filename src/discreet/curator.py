@@ -22,6 +22,7 @@ from discreet.core.exact import Number
 from discreet.core.loss import Budget, Loss
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.engines.duck import DuckDB
+from discreet.engines.index import Shelf
 from discreet.engines.source import Source, open_frame, open_path
 from discreet.errors import BudgetExceeded, NotUnderstood
 from discreet.ledger.ledger import Ledger
@@ -32,6 +33,7 @@ from discreet.plan import schema
 from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
 from discreet.plan.explain import Explanation
+from discreet.plan.indexed import indexed
 from discreet.plan.kept import kept, read
 from discreet.plan.margin import enough, next_cost
 from discreet.plan.plan import Plan
@@ -49,10 +51,10 @@ class Curator:
     """Holds data about people, and answers questions about them so that no answer depends much on any one."""
 
     def __init__(self, catalogue: Catalogue, source: Source, ledger: Ledger, *, coins: Coins = SYSTEM) -> None:
-        self.engine = DuckDB(source, catalogue.name)
         self.ledger, self._coins = ledger, coins
         tables = tuple(each.stored(source.stored[each.name]) for each in catalogue.tables)
         self.catalogue = replace(catalogue, tables=tables)
+        self.engine = DuckDB(source, catalogue.name, self._shelf())
         self._drafts: dict[str, Draft] = {}
 
     @classmethod
@@ -126,6 +128,7 @@ class Curator:
             plans = self._plans(draft, wanted)
         left = self.ledger.left_to(analyst)
         plan = next((each for each in plans if _fits(each.loss, left)), plans[0])
+        remarks += self.engine.remarks(plan)
         if plan.loss.pure is None:
             remarks += ("It buys Gaussian noise: from then on ρ counts, and what is left of ε does not.",)
         return Explanation(
@@ -208,6 +211,34 @@ class Curator:
         """The cost of a first, rough answer, where the data decide how much it takes."""
         first = self.catalogue.budget.epsilon / 100
         return first if wanted.epsilon is None else min(first, wanted.epsilon)
+
+    # ── the index ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def index(self, *, progress: Progress | None = None) -> Path:
+        """Build the index beside the ledger, for the data as they are: questions about groups of units, without WHERE,
+        are then answered about ten times faster. It holds data; `progress` is told how many steps of how many are done.
+        """
+        self.engine.version()
+        return self._indexable().build(self.engine.source, self._coins, progress)
+
+    def drop_index(self) -> bool:
+        """Delete the index; whether there was one. Questions are answered without it, too."""
+        return self._indexable().drop()
+
+    def _shelf(self) -> Shelf | None:
+        """Where the index is; there is none beside a ledger that is no file."""
+        where = self.ledger.where
+        if not self.ledger.durable or "://" in where:
+            return None
+        return Shelf(Path(f"{where}.index"), self.catalogue.name, lambda: indexed(self.catalogue))
+
+    def _indexable(self) -> Shelf:
+        if self.engine.shelf is None:
+            raise NotUnderstood(
+                "an index is kept beside the ledger, and this ledger is not a file.",
+                instead='name one: ledger="clinic.ledger"',
+            )
+        return self.engine.shelf
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
 import numpy as np
@@ -17,6 +17,9 @@ from discreet.errors import Broken, NotAllowed
 from discreet.plan.measure import Measure
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.spelling import constant, quoted
+
+if TYPE_CHECKING:
+    from discreet.engines.index import Shelf
 
 __all__ = ["DuckDB", "sql"]
 
@@ -32,10 +35,10 @@ class Receipt(Protocol):
 
 
 class DuckDB:
-    """Runs plans on one source of data."""
+    """Runs plans on one source of data, or on an index of it, where there is one that will do."""
 
-    def __init__(self, source: Source, dataset: str) -> None:
-        self.source, self.dataset = source, dataset
+    def __init__(self, source: Source, dataset: str, shelf: Shelf | None = None) -> None:
+        self.source, self.dataset, self.shelf = source, dataset, shelf
         self._checked: set[str] = set()
 
     def version(self) -> str:
@@ -45,7 +48,14 @@ class DuckDB:
 
     def sql(self, plan: Plan) -> str:
         """The SQL that a plan runs, with the name of the table in place of where it is."""
-        return sql(plan, quoted(plan.table), self.source.stored[plan.table])
+        index = None if self.shelf is None else self.shelf.current(self.source.version())
+        indexed = None if index is None else index.sql(plan)
+        return indexed or sql(plan, quoted(plan.table), self.source.stored[plan.table])
+
+    def remarks(self, plan: Plan) -> tuple[str, ...]:
+        """What there is to say of how a plan would be run."""
+        said = None if self.shelf is None else self.shelf.remark(plan, self.source.version())
+        return () if said is None else (said,)
 
     def check(self, plan: Plan) -> None:
         """Let the engine read the SQL of a plan, without any row; what it cannot run is refused before it is paid."""
@@ -72,12 +82,25 @@ class DuckDB:
         plan = receipt.use(plan, dataset=self.dataset, version=version)
         salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1
         try:
-            return plan, _exact(plan, self._rows(plan, salt))
+            rows = self._indexed(plan, version)
+            return plan, _exact(plan, self._rows(plan, salt) if rows is None else rows)
         except Exception:  # whatever it says, it may say it of somebody, so it goes no further
             pass
         with suppress(Exception):  # then the next question fails, too
             self.source.mend()
         raise Broken(FAILED)
+
+    def _indexed(self, plan: Plan, version: str) -> list[tuple[Any, ...]] | None:
+        """The groups of a plan from the index of these data, or None where there is none that can be read."""
+        index = None if self.shelf is None else self.shelf.current(version)
+        text = None if index is None else index.sql(plan)
+        if self.shelf is None or index is None or text is None:
+            return None
+        try:
+            return self._run(text, None, index.source)
+        except Exception:  # damaged; the data themselves will do
+            self.shelf.distrust(index)
+            return None
 
     def _rows(self, plan: Plan, salt: int) -> list[tuple[Any, ...]]:
         """The groups of a plan. Where every row is a unit, other groups than the declared ones are few, mostly: then it
@@ -92,9 +115,9 @@ class DuckDB:
         text = sql(plan, place, stored)
         return self._run(text, {"salt": salt} if "$salt" in text else None)
 
-    def _run(self, text: str, given: dict[str, int] | None) -> list[tuple[Any, ...]]:
+    def _run(self, text: str, given: dict[str, int] | None, source: Source | None = None) -> list[tuple[Any, ...]]:
         """All rows of a question, or an exception when it takes too long."""
-        cursor = self.source.cursor()
+        cursor = (source or self.source).cursor()
         clock = threading.Timer(SECONDS, cursor.interrupt)
         clock.daemon = True
         clock.start()
