@@ -12,11 +12,12 @@ from discreet.plan.indexed import indexed
 __all__ = ["add"]
 
 MORE = """\
-Of each unit the index has, once and for all, the rows that count. Questions without WHERE, by no column or by one whose
-values are declared, are answered from it about ten times faster, within the same caps and at the same cost. Nothing else
-changes: other questions read the data, and so do all when the data or the catalogue have changed, until it is built anew.
-It is a folder beside the ledger, CATALOGUE's ledger + .index, and holds data: only its owner can open it. To delete it: --drop.
-Building costs no budget; questions can be asked meanwhile.
+Of each unit the index has, once and for all, the rows that count. Questions without WHERE, by no column or by one
+whose values are declared, are answered from it about ten times faster, within the same caps and at the same cost.
+Other questions read the data; so do all when the data or the catalogue have changed, until it is built anew.
+
+It is a folder beside the ledger, named like it with .index at the end. It holds data, so only its owner can open it;
+--drop deletes it. Building costs no budget, and questions can be asked meanwhile.
 """
 
 

@@ -1,22 +1,21 @@
 """Building an index: of each unit, once and for all, a random choice of the rows that count.
 
-Given    a secret salt, drawn once for each index; for every choice (no key, or one) a cap of m rows and g groups.
-Promise  of each unit at most m rows in at most g groups are marked, and no more than g groups have it among their
-         units; so sums over marked rows move no further, when a unit is added, removed or replaced, than the reach of a
-         plan with these caps, for all questions together as for one.
-Because  every step works inside one unit (PARTITION BY u): whether a row is marked is a function of the salt and of the
-         rows of its own unit. So with the salt held fixed the marked rows of everybody else are the same in both of two
-         neighbouring databases, whatever is asked how often, and each plan's bound holds as it does for one that chooses
-         afresh. A mixture of mechanisms that each keep a promise keeps it: the salt may be anything, and it need not
-         even be secret for privacy. That it is random makes the choice fair.
+Given    a salt, drawn once for each index; for every choice (no key, or one) a cap of m rows and one of g groups.
+Promise  of each unit at most m rows in at most g groups are marked, and it is a unit of at most g groups; so when a
+         unit is added, removed or replaced, sums over marked rows move no further than the reach of a plan with these
+         caps, in all questions together as in each.
+Because  every step works inside one unit (PARTITION BY u): whether a row is marked is a function of the salt and of
+         the rows of its own unit. So for every salt the marked rows of everybody else are the same in both of two
+         neighbouring databases, whatever is asked and however often, and each plan keeps its promise as one does that
+         chooses afresh. What holds for every salt holds for a random one, which makes the choice fair.
 
-         Groups of a unit are put in the order of a hash of the salt, the unit and the key; the key breaks ties, so no two
-         share a place, and the first g count. Before a group are b rows of earlier ones, and with its own they are e. With
-         e <= m all of it counts. With b < m < e, which is true of one group at most, m - b of its rows count: those that
-         come first in the order of a hash of the salt, the unit, the row, and how many rows like it came before, so that
-         equal rows have equal chances. With b >= m none of it counts. So the rows that count are m or fewer.
+         Groups of a unit are put in the order of a hash of the salt, the unit and the key; the key breaks ties, so no
+         two share a place, and the first g count. Earlier groups have b rows, and with its own they are e. If e <= m,
+         all of them count. If b < m < e, which is true of one group at most, m - b of its rows do: those that come
+         first in the order of a hash of the salt, the unit, the row, and how many rows like it came before, so that
+         equal rows have equal chances. If b >= m, none do. So m rows count at most.
 
-Units are built in parts, each of about so many rows, so that memory stays bounded and nothing is spilled to disk.
+Units are taken in parts of about so many rows, so that memory is bounded and nothing is spilled to disk.
 """
 
 from __future__ import annotations
@@ -69,8 +68,8 @@ def _steps(connection: duckdb.DuckDBPyConnection, source: Source, table: Indexed
     empty = ", ".join([*columns, *(f"FALSE AS {mark}" for mark in marks)])
     yield f"CREATE TABLE made.counting.{own} AS SELECT {empty} FROM {place} LIMIT 0"
     for n, each in enumerate(table.choices):
-        keys = [f"{keyed(key.tree, key.kind, stored)} AS k0" for key in each.keys]
-        yield f"CREATE OR REPLACE TEMP TABLE units{n} AS SELECT {', '.join([*keys, '0::BIGINT AS units'])} FROM {place} LIMIT 0"
+        counted = [*(f"{keyed(key.tree, key.kind, stored)} AS k0" for key in each.keys), "0::BIGINT AS units"]
+        yield f"CREATE OR REPLACE TEMP TABLE units{n} AS SELECT {', '.join(counted)} FROM {place} LIMIT 0"
     for part in range(parts):
         some = f"hash({quoted(table.unit)}) % {parts} = {part}" if parts > 1 else "TRUE"
         yield _people(table, place, stored, salt, some)
@@ -85,7 +84,7 @@ def _steps(connection: duckdb.DuckDBPyConnection, source: Source, table: Indexed
 
 
 def _people(table: Indexed, place: str, stored: Stored, salt: int, some: str) -> str:
-    """The rows of some units: the unit u, a hash h of the row, its keys k0, k1, … where declared, its columns x0, x1, …"""
+    """The rows of some units: the unit u, a hash h of the row, its declared keys k0, k1, …, its columns x0, x1, …"""
     unit, columns = quoted(table.unit), [quoted(each) for each in table.columns]
     found = [f"{unit} AS u", f"hash(hash({', '.join([str(salt), unit, *columns])})) AS h"]
     for n, each in enumerate(table.choices):
@@ -98,7 +97,7 @@ def _people(table: Indexed, place: str, stored: Stored, salt: int, some: str) ->
 
 
 def _chosen(choice: Choice, n: int, salt: int) -> Iterator[str]:
-    """For one choice: the groups of every unit that count, with b and e; of these the units; and the rows that count."""
+    """For one choice: which groups of each unit count, with b and e; how many units each has; which rows count."""
     rows, groups = choice.caps.most_rows, choice.caps.most_groups
     key, order, known = ("", "", "")
     if choice.keys:
@@ -120,8 +119,9 @@ def _chosen(choice: Choice, n: int, salt: int) -> Iterator[str]:
 
 
 def _place(choice: Choice, salt: int) -> str:
-    """The place of a group among those of its unit. A whole number between declared ends is kept in the last bits of the
-    hash, so there is less to sort.
+    """The place of a group among those of its unit.
+
+    A whole number between declared ends is kept in the last bits of the hash, so there is less to sort.
     """
     (key,) = choice.keys
     hashed = f"hash(hash({salt}, u, k0))"
@@ -133,7 +133,7 @@ def _place(choice: Choice, salt: int) -> str:
 
 
 def _marked(table: Indexed, own: str, columns: Sequence[str], marks: Sequence[str]) -> str:
-    """The rows that count for some choice, with a mark for each; rows of equal marks together, so others are skipped."""
+    """The rows that count for some choice, marked for each; rows of equal marks together, so that others are skipped."""
     counts = [f"chosen{n}.n IS NOT NULL" for n in range(len(marks))]
     joins = " ".join(f"LEFT JOIN chosen{n} ON chosen{n}.n = people.rowid" for n in range(len(marks)))
     found = [f"x{n} AS {column}" for n, column in enumerate(columns)]

@@ -130,6 +130,8 @@ class DuckDB:
     def close(self) -> None:
         """Let go of the data."""
         self.source.connection.close()
+        if self.shelf is not None:
+            self.shelf.close()
 
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -116,6 +116,12 @@ class Shelf:
             return FRESH
         return STALE if self.folder.exists() and any(self.folder.glob(f"{self._owner}-*.duckdb")) else NONE
 
+    def close(self) -> None:
+        """Let go of the index."""
+        if self._open is not None:
+            self._open[1].source.connection.close()
+            self._open = None
+
     # ── building ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def build(self, source: Source, coins: Coins, progress: build.Progress | None) -> Path:
@@ -147,7 +153,7 @@ class Shelf:
                 ) from None
             except (duckdb.IOException, OSError):
                 raise NotUnderstood(
-                    f"the index cannot be written to {self.folder}: the disk is full, or the folder may not be written.",
+                    f"the index cannot be written to {self.folder}: the disk is full, or nobody may write there.",
                     instead="free about as much space as the data take; questions are answered without it, too",
                 ) from None
             except duckdb.Error:

@@ -1,8 +1,8 @@
-"""Which questions an index can answer: those that leave nothing out but what the caps of the catalogue leave out.
+"""Which questions an index can answer: those of which it leaves out nothing but what the caps leave out.
 
-An index knows of each unit, once and for all, which rows count (see `engines/build.py`). It knows it for questions without
-groups, and for each column whose values are declared. Nothing here sees data: whether an index is read depends on the
-catalogue and the question, and on whether there is one.
+An index knows of each unit, once and for all, which rows count (see `engines/build.py`): in questions without groups,
+and in questions by a column whose values are declared. Nothing here sees data: whether an index is read depends on
+the catalogue and the question, and on whether there is one.
 """
 
 from __future__ import annotations
