@@ -133,7 +133,7 @@ def _place(choice: Choice, salt: int) -> str:
 
 
 def _marked(table: Indexed, own: str, columns: Sequence[str], marks: Sequence[str]) -> str:
-    """The rows that count for some choice, marked for each; rows of equal marks together, so that others are skipped."""
+    """The rows that count for some choice, marked for each; rows of equal marks lie together, so others are skipped."""
     counts = [f"chosen{n}.n IS NOT NULL" for n in range(len(marks))]
     joins = " ".join(f"LEFT JOIN chosen{n} ON chosen{n}.n = people.rowid" for n in range(len(marks)))
     found = [f"x{n} AS {column}" for n, column in enumerate(columns)]

@@ -138,6 +138,7 @@ class Shelf:
         path = self._path(version)
         with self._alone():
             unfinished = path.with_suffix(".part")
+            self._clear("*.part*")
             try:
                 salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1
                 build.write(unfinished, source, self.tables, salt=salt, name=path.stem, progress=progress)
@@ -146,6 +147,7 @@ class Shelf:
                 _force(unfinished)
                 unfinished.rename(path)
                 _force(self.folder)
+                self._clear("*", but=path)
             except duckdb.OutOfMemoryException:
                 raise NotUnderstood(
                     "there is not enough memory to build the index.",
@@ -159,7 +161,7 @@ class Shelf:
             except duckdb.Error:
                 raise Broken("the engine could not build the index; questions are answered without it.") from None
             finally:
-                self._clear(path)
+                self._clear("*.part*")
         return path
 
     def drop(self) -> bool:
@@ -168,20 +170,17 @@ class Shelf:
             return False
         with self._alone():
             there = any(self.folder.glob(f"{self._owner}-*.duckdb"))
-            self._clear(None)
+            self._clear("*")
             with suppress(OSError):
                 self.folder.rmdir()  # where no other data set has one
         return there
 
-    def _clear(self, but: Path | None) -> None:
-        """Delete what building left behind, and every index of this data set but one."""
-        if but is not None and not but.exists():  # nothing new: an older one may be of use again
-            left = [*self.folder.glob(f"{self._owner}-*.part*")]
-        else:
-            left = [each for each in self.folder.glob(f"{self._owner}-*") if each != but]
-        for each in left:
-            with suppress(OSError):
-                each.unlink()
+    def _clear(self, which: str, but: Path | None = None) -> None:
+        """Delete files of this data set."""
+        for each in self.folder.glob(f"{self._owner}-{which}"):
+            if each != but:
+                with suppress(OSError):
+                    each.unlink()
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
