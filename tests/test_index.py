@@ -403,7 +403,7 @@ def test_two_data_sets_beside_one_ledger(folder: Path) -> None:
         assert reads(one)
 
 
-@pytest.mark.parametrize("harm", ["empty", "short", "text", "scratched", "head", "folder", "unreadable"])
+@pytest.mark.parametrize("harm", ["empty", "short", "text", "scratched", "head", "folder"])
 def test_a_damaged_index_is_as_good_as_none(folder: Path, harm: str) -> None:
     with opened(folder, 100, 100) as curator:
         plans = [h.plan_of(curator, sql) for sql in PLAIN]
@@ -419,7 +419,7 @@ def test_a_damaged_index_is_as_good_as_none(folder: Path, harm: str) -> None:
             changed = bytearray(body)
             for at in places:
                 changed[at] ^= 0xFF
-            other = {"empty": b"", "short": body[: len(body) // 2], "text": b"hello" * 9999, "unreadable": b""}
+            other = {"empty": b"", "short": body[: len(body) // 2], "text": b"hello" * 9999}
             path.write_bytes(other.get(harm, bytes(changed)))
         for plan, before in zip(plans, plain, strict=True):
             after = h.look(curator, plan, Script(bytes(8)))
@@ -627,13 +627,17 @@ def test_a_full_disk(catalogue: Path) -> None:
 
 
 KILLED = """
-import sys, os, signal, discreet as dp
+import sys, os, signal, threading, time, discreet as dp
 curator = dp.Curator.load("clinic.toml")
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
 def tell(done, of):
     if done == int(sys.argv[1]) % (of + 1):
-        print(of, flush=True)
-        os.kill(os.getpid(), signal.SIGKILL)
+        if done % 2 or done == of:
+            die()
+        threading.Timer(0.002, die).start()  # in the middle of a statement
 curator.index(progress=tell)
+time.sleep(9)
 """
 
 
@@ -645,7 +649,7 @@ def test_killed_while_it_is_built(catalogue: Path, there: bool) -> None:
     with dp.Curator.load(catalogue) as curator:
         if there:
             curator.index()
-        for fatal in (0, 1, 5, 9, 13, 17, -3, -2, -1):
+        for fatal in (0, 1, 5, 6, 8, 10, 13, -4, -1):
             done = subprocess.run(
                 [sys.executable, "-c", KILLED, str(fatal)], cwd=folder, capture_output=True, check=False
             )
