@@ -3,8 +3,8 @@
     python bench/curator.py [rows]
 
 Each question is asked of ten million rows (a million people, a thousand groups), each time at another cost, so that
-none is answered from the ledger. Time and memory of whole processes are those of fresh ones. Then an index is built, and
-questions about units are asked again.
+none is answered from the ledger. Time and memory of whole processes are those of fresh ones. Then an index is built,
+and questions about units are asked again.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def indexed(path: Path) -> list[tuple[str, ...]]:
     start = time.perf_counter()
     index = asked.index()
     built = time.perf_counter() - start
-    lines = []
+    lines: list[tuple[str, ...]] = []
     for title, sql in (("COUNT, SUM by group, unit = person, indexed", BY_UNIT), ("COUNT, indexed", COUNT)):
         ours, theirs = beside(lambda turn, sql=sql: asked.ask(sql, epsilon=1 + turn), plain(path, sql))  # type: ignore[misc]
         target, allowed = ("2 ×", 2 * theirs) if sql == BY_UNIT else ("2 × + 10 ms", 2 * theirs + 0.010)
@@ -139,7 +139,7 @@ def main(rows: int) -> None:
         path = folder / "visits.parquet"
         print(f"Making {rows:,} rows …", file=sys.stderr)
         data(path, rows)
-        lines = []
+        lines: list[tuple[str, ...]] = []
         by_row = curator(path, unit=False)
         for title, sql, target in (
             ("COUNT, warm", COUNT, "2 × + 10 ms"),

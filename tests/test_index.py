@@ -215,26 +215,33 @@ def test_each_index_chooses_afresh(folder: Path) -> None:
     assert found[0] != found[1]
 
 
-def test_the_choice_is_fair(tmp_path: Path) -> None:
-    """Equal rows have equal chances, and so have groups: each of these fails by chance less than once in 10⁸ times."""
-    people = 3000
-    plain: ROW = {"sex": "F", "level": 3, "night": True, "tag": "same"}
-    rows = [
-        plain | {"n": 0, "id": f"p{n}", "age": k % 4, "cost": 1.0 if k else 0.0}
-        for n in range(people) for k in range(8)
-    ]  # fmt: skip
-    saved(tmp_path, rows)
+PEOPLE = 3000
+SAME: ROW = {"n": 0, "sex": "F", "level": 3, "night": True, "tag": "same", "age": 0, "cost": 1.0}
+
+
+def test_rows_have_equal_chances(tmp_path: Path) -> None:
+    """One row in eight is unlike the others, and two of them count; a false alarm is rarer than one in 10⁸."""
+    saved(tmp_path, [SAME | {"id": f"p{n}", "cost": float(k > 0)} for n in range(PEOPLE) for k in range(8)])
+    with opened(tmp_path, 2, 1) as curator:
+        curator.index()
+        sums = [h.look(curator, h.plan_of(curator, sql), Script(bytes(8))).sums[0][0][0]
+                for sql in ("SELECT COUNT(*) FROM data", "SELECT SUM(cost) FROM data")]  # fmt: skip
+    assert sums[0] == 2 * PEOPLE
+    assert stats.binomtest(2 * PEOPLE - int(sums[1]) // 100, PEOPLE, 0.25).pvalue > ALARM
+
+
+def test_groups_have_equal_chances(tmp_path: Path) -> None:
+    """Four groups, of which the first has most of the rows, and one of them counts; alarms as above."""
+    ages = [0, 0, 0, 0, 0, 1, 2, 3]
+    saved(tmp_path, [SAME | {"id": f"p{n}", "age": age} for n in range(PEOPLE) for age in ages])
     with opened(tmp_path, 4, 1) as curator:
         curator.index()
-        of = {sql: h.look(curator, h.plan_of(curator, sql), Script(bytes(8))).sums[0] for sql in PLAIN[:1]}
-        assert int(of[PLAIN[0]][0][0]) == 4 * people
-        asked = h.plan_of(curator, "SELECT SUM(cost) FROM data")
-        one = 4 * people - int(h.look(curator, asked, Script(bytes(8))).sums[0][0][0]) // 100
-        assert stats.binomtest(one, people, 0.5).pvalue > ALARM, "one row of eight, of which four count"
-        groups = h.look(curator, h.plan_of(curator, PLAIN[6]), Script(bytes(8)))
-        counts = [int(each) // 2 for each in groups.sums[0][0][:4]]
-        assert sum(counts) == people, "one of four groups, of two rows"
-        assert stats.chisquare(counts).pvalue > ALARM
+        plan = h.plan_of(curator, "SELECT age, COUNT(*), COUNT(DISTINCT id) FROM data GROUP BY age")
+        rows, units = h.look(curator, plan, Script(bytes(8))).sums
+    counts = [int(each) for each in units[0][:4]]
+    assert sum(counts) == PEOPLE
+    assert stats.chisquare(counts).pvalue > ALARM
+    assert rows[0].tolist() == [4 * counts[0], *counts[1:], *[0] * 6]
 
 
 # ── who joins, and what is seen of it ────────────────────────────────────────────────────────────────────────────
