@@ -87,9 +87,11 @@ def reads(curator: dp.Curator, sql: str = PLAIN[0]) -> bool:
 
 
 def marked(path: Path, number: int) -> set[str]:
-    """The tags of the rows that count for a choice, read from the file itself."""
+    """The tags of the rows that count for a choice, read from the file itself; each is there once."""
     with duckdb.connect(path, read_only=True) as found:
-        return {row[0] for row in found.execute(f'SELECT tag FROM counting.data WHERE "counts {number}"').fetchall()}
+        rows = found.execute(f'SELECT tag FROM counting.data WHERE "counts {number}"').fetchall()
+    assert len(set(rows)) == len(rows)
+    return {row[0] for row in rows}
 
 
 @pytest.fixture

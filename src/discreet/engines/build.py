@@ -13,7 +13,8 @@ Because  every step works inside one unit (PARTITION BY u): whether a row is mar
          two share a place, and the first g count. Earlier groups have b rows, and with its own they are e. If e <= m,
          all of them count. If b < m < e, which is true of one group at most, m - b of its rows do: those that come
          first in the order of a hash of the salt, the unit, the row, and how many rows like it came before, so that
-         equal rows have equal chances. If b >= m, none do. So m rows count at most.
+         equal rows have equal chances. If b >= m, none do. So m rows count at most. (Hashes are hashed once more,
+         because DuckDB only combines the hashes of several things, and that is not enough to put them in any order.)
 
 Units are taken in parts of about so many rows, so that memory is bounded and nothing is spilled to disk.
 """
@@ -111,7 +112,7 @@ def _chosen(choice: Choice, n: int, salt: int) -> Iterator[str]:
         "SELECT count(*) FROM ranked WHERE b = f")  # fmt: skip
     yield f"INSERT INTO units{n} {counted}"
     like = "row_number() OVER o - rank() OVER o"
-    last = f"SELECT n, u, b, hash(h, {like}) AS d FROM ranked WHERE b < {rows} AND e > {rows}"
+    last = f"SELECT n, u, b, hash(hash(h, {like})) AS d FROM ranked WHERE b < {rows} AND e > {rows}"
     last = f"{last} WINDOW o AS (PARTITION BY u ORDER BY h)"
     cut = f"SELECT n, b, row_number() OVER (PARTITION BY u ORDER BY d) AS r FROM ({last})"
     whole = f"SELECT n FROM ranked WHERE e <= {rows}"
