@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
 
@@ -18,6 +18,9 @@ from discreet.engines.source import Source
 from discreet.errors import Broken, NotAllowed
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.spelling import constant, quoted
+
+if TYPE_CHECKING:
+    from discreet.engines.index import Shelf
 
 __all__ = ["DuckDB", "sql", "statements"]
 
@@ -33,10 +36,10 @@ class Receipt(Protocol):
 
 
 class DuckDB:
-    """Runs plans on one source of data."""
+    """Runs plans on one source of data, or on an index of it, where there is one that will do."""
 
-    def __init__(self, source: Source, dataset: str) -> None:
-        self.source, self.dataset = source, dataset
+    def __init__(self, source: Source, dataset: str, shelf: Shelf | None = None) -> None:
+        self.source, self.dataset, self.shelf = source, dataset, shelf
         self._checked: set[str] = set()
 
     def version(self) -> str:
@@ -46,7 +49,15 @@ class DuckDB:
 
     def sql(self, plan: Plan) -> str:
         """The SQL that a plan runs, with the name of the table in place of where it is."""
-        return ";\n".join(statements(plan, *self._from(plan, quoted)).values())
+        index = None if self.shelf is None else self.shelf.current(self.source.version())
+        indexed = None if index is None else index.sql(plan)
+        texts = statements(plan, *self._from(plan, quoted))
+        return ";\n".join((texts if indexed is None else texts | {None: indexed}).values())
+
+    def remarks(self, plan: Plan) -> tuple[str, ...]:
+        """What there is to say of how a plan would be run."""
+        said = None if self.shelf is None else self.shelf.remark(plan, self.source.version())
+        return () if said is None else (said,)
 
     def check(self, plan: Plan) -> None:
         """Let the engine read the SQL of a plan, without any row; what it cannot run is refused before it is paid."""
@@ -74,18 +85,32 @@ class DuckDB:
         plan = receipt.use(plan, dataset=self.dataset, version=version)
         salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1
         try:
-            return plan, self._exact(plan, salt)
+            return plan, self._exact(plan, salt, version)
         except Exception:  # whatever it says, it may say it of somebody, so it goes no further
             pass
         with suppress(Exception):  # then the next question fails, too
             self.source.mend()
         raise Broken(FAILED)
 
-    def _exact(self, plan: Plan, salt: int) -> Exact:
+    def _exact(self, plan: Plan, salt: int, version: str) -> Exact:
         """What all statements of a plan find."""
-        own = statements(plan, *self._from(plan))
-        rows = self._rows(plan, salt) if own.pop(None, None) else []
+        own, rows = statements(plan, *self._from(plan)), list[tuple[Any, ...]]()
+        if own.pop(None, None):
+            found = self._indexed(plan, version)
+            rows = self._rows(plan, salt) if found is None else found
         return exact(plan, rows, {n: self._run(text, salt) for n, text in own.items() if n is not None})
+
+    def _indexed(self, plan: Plan, version: str) -> list[tuple[Any, ...]] | None:
+        """The groups of a plan from the index of these data, or None where there is none that can be read."""
+        index = None if self.shelf is None else self.shelf.current(version)
+        text = None if index is None else index.sql(plan)
+        if self.shelf is None or index is None or text is None:
+            return None
+        try:
+            return self._run(text, 0, index.source)
+        except Exception:  # damaged; the data themselves will do
+            self.shelf.distrust(index)
+            return None
 
     def _rows(self, plan: Plan, salt: int) -> list[tuple[Any, ...]]:
         """The groups of a plan. Where every row is a unit, other groups than the declared ones are few, mostly: then it
@@ -103,9 +128,9 @@ class DuckDB:
         """What stands after FROM, and how it stores its columns; `place` says where a table is."""
         return laid(plan.table, place or self.source.place, self.source.stored)
 
-    def _run(self, text: str, salt: int) -> list[tuple[Any, ...]]:
+    def _run(self, text: str, salt: int, source: Source | None = None) -> list[tuple[Any, ...]]:
         """All rows of a question, or an exception when it takes too long."""
-        cursor = self.source.cursor()
+        cursor = (source or self.source).cursor()
         clock = threading.Timer(SECONDS, cursor.interrupt)
         clock.daemon = True
         clock.start()
@@ -118,6 +143,8 @@ class DuckDB:
     def close(self) -> None:
         """Let go of the data."""
         self.source.connection.close()
+        if self.shelf is not None:
+            self.shelf.close()
 
 
 # ── SQL ──────────────────────────────────────────────────────────────────────────────────────────────────────────
