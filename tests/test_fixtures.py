@@ -12,9 +12,9 @@ import pytest
 
 import discreet as dp
 from discreet.curator import Curator
+from discreet.plan import choices, kinds, numeric, rule, split, texts, times
 from discreet.plan import compile as compile_
-from discreet.plan import kinds, rules, split
-from discreet.sql import expressions, parse
+from discreet.sql import expressions, functions, parse
 from discreet.sql.words import AGGREGATES, CALLS, WINDOWS
 from fixtures import Block, blocks, clinic, make, outcome, rewrite
 
@@ -90,7 +90,10 @@ def _raised(path: Path) -> set[int]:
 
 
 def test_every_refusal_of_sql_is_here(ask_of: Callable[..., Curator]) -> None:
-    files = (module.__file__ for module in (parse, expressions, split, kinds, rules, compile_))
+    files = (
+        module.__file__
+        for module in (parse, expressions, functions, split, kinds, rule, numeric, choices, texts, times, compile_)
+    )
     modules = {file: _raised(Path(file)) for file in files}
     found = {name: set(lines) for name, lines in modules.items()}
     for block in BLOCKS:

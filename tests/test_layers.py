@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "plan": {"errors", "layout", "core", "mechanisms", "accounting", "sql", "plan"},
     "engines": {"errors", "core", "plan", "engines"},
     "curator": {"errors", "core", "ledger", "sql", "plan", "engines"},
-    "cli": {"errors", "core", "layout", "ledger", "plan", "engines", "curator", "cli"},
+    "cli": {"errors", "core", "layout", "ledger", "sql", "plan", "engines", "curator", "cli"},
 }
 OUTSIDE = {"numpy", "cryptography", "flint"}
 EXTRAS = {  # imported where they are needed

@@ -116,6 +116,8 @@ def _exact(plan: Plan, rows: list[tuple[Any, ...]]) -> Exact:
     """Rows of keys, units, rows, and the numbers of each measure, as the sums of each measure by group."""
     width, numbers = len(plan.keys), 2 + sum(_numbers(each) for each in plan.measures)
     keys = [row[:width] for row in rows]
+    if any(key.kind == "date" and key.span for key in plan.keys):
+        keys = [tuple(key.value(each) for key, each in zip(plan.keys, row, strict=True)) for row in keys]
     if plan.naming is None:
         index = {key: place for place, key in enumerate(plan.groups)}
         there = [n for n, key in enumerate(keys) if key in index]

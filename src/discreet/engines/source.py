@@ -31,6 +31,10 @@ KINDS = {
     **dict.fromkeys(("FLOAT", "DOUBLE", "UHUGEINT"), "real"),
     "VARCHAR": "text",
     "BOOLEAN": "boolean",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+    **dict.fromkeys(("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "ticks"),
+    "TIMESTAMP WITH TIME ZONE": "zoned",
 }
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,

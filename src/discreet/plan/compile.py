@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.errors import NotAllowed, NotUnderstood, Place
-from discreet.plan.expression import Field, Typed, fields
+from discreet.plan.days import consecutive
+from discreet.plan.expression import Apply, Field, Typed, fields
 from discreet.plan.kept import LARGEST
 from discreet.plan.kinds import typed
 from discreet.plan.measure import MOST_STEPS, Caps, Measure
@@ -23,6 +24,10 @@ from discreet.sql import query as q
 __all__ = ["Draft", "compile"]
 
 DIGITS = 20  # of a sum with its noise, on record
+BOUNDED = {
+    **dict.fromkeys(("integer", "real"), "{} = {{ min = 0, max = 100 }}"),
+    **dict.fromkeys(("date", "timestamp"), "{} = {{ min = 2024-01-01, max = 2024-12-31 }}"),
+}  # how bounds are declared
 FINE = 9  # decimal digits between a range and its step, where no step is declared
 
 
@@ -136,8 +141,12 @@ def _key(what: q.Expression, question: Question) -> Key:
 def _declared(found: Typed) -> Key:
     domain = found.domain or ()
     assert found.kind is not None
-    if found.kind == "integer" and len(domain) > 2 and domain == tuple(range(int(domain[0]), int(domain[-1]) + 1)):
-        return Key(tree=found.tree, kind=found.kind, span=(int(domain[0]), int(domain[-1])))
+    first, last = (domain[0], domain[-1]) if domain else (None, None)
+    if isinstance(first, int) and isinstance(last, int) and len(domain) > 2 and domain == tuple(range(first, last + 1)):
+        return Key(tree=found.tree, kind=found.kind, span=(first, last))
+    if found.kind == "date" and (days := consecutive(domain)):
+        numbered = Apply(function="day number", arguments=(found.tree,), kind="integer")
+        return Key(tree=numbered, kind="date", span=days)
     return Key(tree=found.tree, kind=found.kind, values=tuple(domain))
 
 
@@ -243,7 +252,10 @@ def _wanted(aggregate: q.Aggregate, question: Question) -> tuple[str, Typed | No
         )
     if what.kind not in ("integer", "real", "boolean"):
         raise NotUnderstood(
-            f"{aggregate.function.upper()} adds up numbers.", instead="COUNT(…) counts anything", place=argument.place
+            f"{aggregate.function.upper()} adds up numbers.",
+            instead="COUNT(…) counts anything"
+            + (f"; AVG(DATE_DIFF('day', DATE '2000-01-01', {_named(argument)})) has days" if what.dated else ""),
+            place=argument.place,
         )
     return aggregate.function, what
 
@@ -284,15 +296,12 @@ def _step(what: Typed, bounds: tuple[Fraction, Fraction], table: Table) -> Fract
 
 
 def _unbounded(what: Typed, table: Table, place: Place) -> NotAllowed:
-    names = [
-        each
-        for each in sorted(fields(what.tree))
-        if (column := table.column(each)) is not None and column.bounds is None and column.kind in ("integer", "real")
-    ]
-    if names:
+    columns = [each for name in sorted(fields(what.tree)) if (each := table.column(name)) is not None]
+    free = [each for each in columns if each.bounds is None and each.values is None and each.kind in BOUNDED]
+    if free:
         return NotAllowed(
-            f"`{names[0]}` has no declared bounds, so a sum could reveal one person.",
-            instead=f"declare it: {names[0]} = {{ min = 0, max = 100 }}",
+            f"`{free[0].name}` has no declared bounds, so a sum could reveal one person.",
+            instead="declare it: " + BOUNDED[free[0].kind or ""].format(free[0].name),
             place=place,
         )
     return NotAllowed(

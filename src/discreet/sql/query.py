@@ -7,14 +7,16 @@ the question, for refusals; places take no part in comparisons.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from fractions import Fraction
 
 from discreet.errors import Place
+from discreet.sql.times import Interval
 
 __all__ = ["Aggregate", "Call", "Constant", "Expression", "Item", "Name", "Order", "Select", "Source", "Star", "Window",
            "aggregates"]  # fmt: skip
 
-Value = bool | int | Fraction | str | None
+Value = bool | int | Fraction | str | date | Interval | None  # a timestamp is a date, too
 
 
 @dataclass(frozen=True, kw_only=True)

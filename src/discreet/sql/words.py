@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-__all__ = ["AGGREGATES", "CALLS", "FLAGS", "PARTS", "TYPES", "WINDOWS"]
+__all__ = ["AGGREGATES", "CALLS", "ELSEWHERE", "FLAGS", "PARTS", "PARTS_OF_DATES", "TYPES", "WINDOWS"]
 
 UNARY, BINARY, MANY = ("this",), ("this", "expression"), ("this", "expressions")
 
@@ -17,7 +17,6 @@ CALLS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # sqlglot's 
     exp.Mul: ("*", BINARY),
     exp.Div: ("/", BINARY),
     exp.Mod: ("%", BINARY),
-    exp.Neg: ("negative", UNARY),
     exp.EQ: ("=", BINARY),
     exp.NEQ: ("<>", BINARY),
     exp.LT: ("<", BINARY),
@@ -53,7 +52,14 @@ CALLS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # sqlglot's 
     exp.Substring: ("substring", ("this", "start", "length")),
     exp.Concat: ("concat", ("expressions",)),
     exp.DPipe: ("||", BINARY),
+    exp.LastDay: ("last_day", UNARY),
+    exp.Monthname: ("monthname", UNARY),
+    exp.Dayname: ("dayname", UNARY),
 }
+
+ELSEWHERE = ("negative", "cast", "extract", "date_trunc", "date_diff")  # read by `functions`
+PARTS_OF_DATES = {"dow": "dayofweek", "weekday": "dayofweek", "doy": "dayofyear", "weekofyear": "week",
+                  "dayofmonth": "day"}  # other names for some  # fmt: skip
 
 FLAGS = {
     "big_int",
@@ -113,4 +119,8 @@ TYPES: dict[str, str] = {  # what CAST may make; what cannot be read so becomes 
     "DOUBLE": "real",
     "TEXT": "text",
     "VARCHAR": "text",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+    "TIMESTAMPNTZ": "timestamp",
+    "DATETIME": "timestamp",
 }
