@@ -34,7 +34,7 @@ def spell(tree: Tree, stored: Stored) -> str:
         return CLOCK[tree.function](tree, lambda each: spell(each, stored))
     numeric = tree.function in NUMERIC and tree.kind not in MOMENTS
     arguments = [_number(each, stored) if numeric else spell(each, stored) for each in tree.arguments]
-    if tree.function in ("concat", "||"):
+    if tree.function in ("concat", "||", "replace"):
         arguments = [f"left({each}, {LONGEST})" for each in arguments]
     if tree.function == "cast":
         return _cast(arguments[0], tree.kind, tree.arguments[0])
@@ -133,6 +133,10 @@ def _infix(sign: str) -> Callable[..., str]:
     return lambda a, b: f"({a} {sign} {b})"
 
 
+def _called(name: str) -> Callable[..., str]:
+    return lambda *each: f"{name}({', '.join(each)})"
+
+
 def _safe(text: str) -> str:
     """NaN, from infinities, is NULL."""
     return f"NULLIF({text}, 'nan'::DOUBLE)"
@@ -154,6 +158,10 @@ SPELLED: dict[str, Callable[..., str]] = {
     "floor": lambda a: f"floor({a})",
     "ceil": lambda a: f"ceil({a})",
     "round": lambda a, digits="0": f"round({a}, CAST({digits} AS INTEGER))",
+    "trunc": lambda a, digits="0": f"trunc({a}, CAST({digits} AS INTEGER))",
+    "//": lambda a, b: _safe(f"trunc({a} / NULLIF({b}, 0::DOUBLE))"),
+    "log10": lambda a: _safe(f"log10(NULLIF({a}, 0::DOUBLE))"),
+    "log2": lambda a: _safe(f"log2(NULLIF({a}, 0::DOUBLE))"),
     "sqrt": lambda a: _safe(f"sqrt({a})"),
     "ln": lambda a: _safe(f"ln(NULLIF({a}, 0::DOUBLE))"),
     "exp": lambda a: f"exp({a})",
@@ -171,14 +179,32 @@ SPELLED: dict[str, Callable[..., str]] = {
     "nullif": lambda a, b: f"nullif({a}, {b})",
     "lower": lambda a: f"lower({a})",
     "upper": lambda a: f"upper({a})",
-    "trim": lambda a: f"trim({a})",
+    **{
+        name: _called(name)
+        for name in (
+            "reverse",
+            "left",
+            "right",
+            "replace",
+            "split_part",
+            "starts_with",
+            "ends_with",
+            "contains",
+            "lpad",
+            "rpad",
+            "trim",
+            "ltrim",
+            "rtrim",
+        )
+    },
+    "strpos": lambda a, part: f"CAST(strpos({a}, {part}) AS DOUBLE)",
     "length": lambda a: f"CAST(length({a}) AS DOUBLE)",
     "concat": lambda *each: f"concat({', '.join(each)})",
     "||": _infix("||"),
     "substring": lambda a, *places: f"substring({a}, {', '.join(places)})",
 }
-NUMERIC = {"+", "-", "*", "/", "%", "negative", "abs", "sign", "floor", "ceil", "round", "sqrt", "ln", "exp", "power",
-           "least", "greatest"}  # fmt: skip
+NUMERIC = {"+", "-", "*", "/", "%", "//", "negative", "abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "ln",
+           "log10", "log2", "exp", "power", "least", "greatest"}  # fmt: skip
 
 
 def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> str:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from discreet.plan import bounds as box
 from discreet.plan.expression import Bounds, Domain, Literal, Typed
-from discreet.plan.rule import Rule, applied, image, numbers, whole
+from discreet.plan.rule import Rule, applied, image, need, numbers, whole
 from discreet.plan.schema import Kind
 from discreet.sql import query as q
 
@@ -48,6 +48,12 @@ def _remainder(what: q.Call, arguments: list[Typed]) -> Typed:
     return _arithmetic(lambda a, b: box.remainder(a, b, step))(what, arguments)
 
 
+def _divided(what: q.Call, arguments: list[Typed]) -> Typed:
+    """a // b: towards zero."""
+    need(what, arguments, ("integer",), "whole numbers")
+    return _arithmetic(lambda a, b: (known := box.quotient(a, b)) and box.rounded(known, math.trunc))(what, arguments)
+
+
 def _round(what: q.Call, arguments: list[Typed]) -> Typed:
     """ROUND and TRUNC, to so many digits."""
     numbers(what, arguments)
@@ -76,14 +82,18 @@ NUMERIC: dict[str, Rule] = {
     "*": _arithmetic(box.product),
     "/": _arithmetic(box.quotient, "real"),
     "%": _remainder,
+    "//": _divided,
     "negative": _arithmetic(box.negative),
     "abs": _arithmetic(box.absolute),
     "sign": _arithmetic(lambda a: (Fraction(-1), Fraction(1)), "integer"),
     "floor": _arithmetic(lambda a: box.rounded(a, math.floor), "integer"),
     "ceil": _arithmetic(lambda a: box.rounded(a, math.ceil), "integer"),
     "round": _round,
+    "trunc": _round,
     "sqrt": _arithmetic(box.root, "real"),
     "ln": _arithmetic(box.logarithm, "real"),
+    "log10": _arithmetic(lambda a: box.logarithm(a, 10), "real"),
+    "log2": _arithmetic(lambda a: box.logarithm(a, 2), "real"),
     "exp": _arithmetic(box.exponential, "real"),
     "power": _power,
 }

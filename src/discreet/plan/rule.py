@@ -31,6 +31,7 @@ WORDS = {
     None: "NULL",
 }
 INSTEAD = {
+    "real": "write FLOOR(…)",
     "text": "compare texts in quotes and numbers without",
     "date": "compute with its parts, YEAR(…), or with days: DATE_DIFF('day', …, …)",
     "timestamp": "compute with its parts, YEAR(…), or with days: DATE_DIFF('day', …, …)",

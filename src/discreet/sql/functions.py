@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
+from fractions import Fraction
 from typing import Any, Protocol
 
 from sqlglot import exp
@@ -13,7 +14,10 @@ from discreet.sql import query as q
 from discreet.sql.times import Interval, interval, iso, midnight, whole_day
 from discreet.sql.words import PARTS_OF_DATES, TYPES
 
-__all__ = ["CALLED", "SPECIAL", "cast", "filtered"]
+__all__ = ["SPECIAL", "filtered"]
+
+MOST_BUCKETS = 10_000
+MOST_PARTS = 5_000  # of an expression, written out
 
 
 class Reader(Protocol):
@@ -135,6 +139,76 @@ def _now(reader: Reader, node: Any, depth: int) -> q.Expression:
     )
 
 
+# ── texts and numbers ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _trim(reader: Reader, node: Any, depth: int) -> q.Call:
+    """TRIM, LTRIM and RTRIM; TRIM(LEADING 'x' FROM …) is one of them."""
+    reader.only(node, "this", "expression", "position")
+    names = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+    parts = [part for part in (node.this, node.args.get("expression")) if part is not None]
+    name = names.get(str(node.args.get("position")).upper(), "trim")
+    return _call(reader, node, name, *(reader.expression(each, depth) for each in parts))
+
+
+def _pad(reader: Reader, node: Any, depth: int) -> q.Call:
+    reader.only(node, "this", "expression", "fill_pattern", "is_left")
+    parts = [node.this, node.expression, node.args.get("fill_pattern") or exp.Literal.string(" ")]
+    name = "lpad" if node.args.get("is_left") else "rpad"
+    return _call(reader, node, name, *(reader.expression(each, depth) for each in parts))
+
+
+def _log(reader: Reader, node: Any, depth: int) -> q.Call:
+    """LOG10(x) and LOG2(x); LOG(x) is the former."""
+    reader.only(node, "this", "expression")
+    base, value = (node.this, node.expression) if node.args.get("expression") is not None else (None, node.this)
+    name = {"None": "log10", "10": "log10", "2": "log2"}.get(str(base))
+    if name is None:
+        raise reader.refuse(node, "LOG has the base 10 or 2.", "write LN(x) / LN(3)", NotUnderstood)
+    return _call(reader, node, name, reader.expression(value, depth))
+
+
+def _bucket(reader: Reader, node: Any, depth: int) -> q.Call:
+    """WIDTH_BUCKET(x, low, high, n): 0 below low, n + 1 from high on, and n steps of the same width between them."""
+    reader.only(node, "this", "min_value", "max_value", "num_buckets")
+    what = reader.expression(node.this, depth)
+    ends = [reader.expression(node.args[each], depth) for each in ("min_value", "max_value", "num_buckets")]
+    low, high, n = (_number(each) for each in ends)
+    if low is None or high is None or n is None or not low < high or n.denominator != 1 or not 1 <= n <= MOST_BUCKETS:
+        raise reader.refuse(
+            node,
+            f"WIDTH_BUCKET takes constants: low, a higher one, and at most {MOST_BUCKETS:,} steps.",
+            "write WIDTH_BUCKET(cost, 0, 1000, 20)",
+            NotUnderstood,
+        )
+
+    def constant(value: int | Fraction) -> q.Expression:
+        return q.Constant(value=value, place=reader.place(node))
+
+    steps = _call(reader, node, "/", _call(reader, node, "-", what, ends[0]), constant((high - low) / n))
+    place = _call(reader, node, "+", _call(reader, node, "floor", steps), constant(1))
+    inside = _call(reader, node, "least", _call(reader, node, "greatest", place, constant(1)), constant(int(n)))
+    below, above = _call(reader, node, "<", what, ends[0]), _call(reader, node, ">=", what, ends[1])
+    between = _call(reader, node, "<", what, ends[1])
+    found = _call(reader, node, "case", below, constant(0), between, inside, above, constant(int(n) + 1))
+    if q.size(found) > MOST_PARTS:  # what is put into buckets stands there several times
+        raise reader.refuse(node, "this expression is too large.", "write it with fewer parts")
+    return found
+
+
+def _number(what: q.Expression) -> Fraction | None:
+    """The value of a constant, which may have a sign."""
+    if isinstance(what, q.Call) and what.function == "negative":
+        inner = _number(what.arguments[0])
+        return None if inner is None else -inner
+    value = what.value if isinstance(what, q.Constant) else None
+    return Fraction(value) if isinstance(value, (int, Fraction)) and not isinstance(value, bool) else None
+
+
+def _pattern(reader: Reader, node: Any, depth: int) -> q.Expression:
+    raise reader.refuse(node, "patterns are those of LIKE.", "write LIKE 'a%', CONTAINS(…, 'a') or STARTS_WITH(…, 'a')")
+
+
 # ── aggregates ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -220,5 +294,11 @@ SPECIAL: dict[type[exp.Expression], Special] = {
     exp.CurrentDate: _now,
     exp.CurrentTime: _now,
     exp.CurrentTimestamp: _now,
+    exp.Trim: _trim,
+    exp.Pad: _pad,
+    exp.Log: _log,
+    exp.WidthBucket: _bucket,
+    exp.RegexpLike: _pattern,
+    exp.SimilarTo: _pattern,
     exp.Anonymous: _anonymous,
 }

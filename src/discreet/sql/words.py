@@ -17,6 +17,7 @@ CALLS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # sqlglot's 
     exp.Mul: ("*", BINARY),
     exp.Div: ("/", BINARY),
     exp.Mod: ("%", BINARY),
+    exp.IntDiv: ("//", BINARY),
     exp.EQ: ("=", BINARY),
     exp.NEQ: ("<>", BINARY),
     exp.LT: ("<", BINARY),
@@ -37,6 +38,7 @@ CALLS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # sqlglot's 
     exp.Floor: ("floor", UNARY),
     exp.Ceil: ("ceil", UNARY),
     exp.Round: ("round", ("this", "decimals")),
+    exp.Trunc: ("trunc", ("this", "decimals")),
     exp.Sqrt: ("sqrt", UNARY),
     exp.Ln: ("ln", UNARY),
     exp.Exp: ("exp", UNARY),
@@ -48,7 +50,15 @@ CALLS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # sqlglot's 
     exp.Lower: ("lower", UNARY),
     exp.Upper: ("upper", UNARY),
     exp.Length: ("length", UNARY),
-    exp.Trim: ("trim", UNARY),
+    exp.Reverse: ("reverse", UNARY),
+    exp.Left: ("left", BINARY),
+    exp.Right: ("right", BINARY),
+    exp.Replace: ("replace", ("this", "expression", "replacement")),
+    exp.SplitPart: ("split_part", ("this", "delimiter", "part_index")),
+    exp.StartsWith: ("starts_with", BINARY),
+    exp.EndsWith: ("ends_with", BINARY),
+    exp.Contains: ("contains", BINARY),
+    exp.StrPosition: ("strpos", ("this", "substr")),
     exp.Substring: ("substring", ("this", "start", "length")),
     exp.Concat: ("concat", ("expressions",)),
     exp.DPipe: ("||", BINARY),
@@ -57,7 +67,8 @@ CALLS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # sqlglot's 
     exp.Dayname: ("dayname", UNARY),
 }
 
-ELSEWHERE = ("negative", "cast", "extract", "date_trunc", "date_diff")  # read by `functions`
+ELSEWHERE = ("negative", "cast", "extract", "date_trunc", "date_diff", "trim", "ltrim", "rtrim", "lpad", "rpad",
+             "log10", "log2")  # read by `functions`  # fmt: skip
 PARTS_OF_DATES = {"dow": "dayofweek", "weekday": "dayofweek", "doy": "dayofyear", "weekofyear": "week",
                   "dayofmonth": "day"}  # other names for some  # fmt: skip
 
