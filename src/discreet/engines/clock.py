@@ -29,7 +29,8 @@ def read(tree: Field, kept: str) -> str:
         return _clamped(name, name, tree.kind)
     if kept == "ticks":
         return _clamped(f"TRY_CAST({name} AS TIMESTAMP)", f"TRY_CAST({name} AS TIMESTAMP)", "timestamp")
-    if kept == "zoned":
+    if kept in ("zoned", "zoned ticks"):
+        name = name if kept == "zoned" else f"TRY_CAST({name} AS TIMESTAMPTZ)"
         low, high = (f"TIMESTAMPTZ '{end.isoformat()}+00'" for end in (datetime.min, datetime.max))
         inside = f"make_timestamp(epoch_us({name}))"
         return _clamped(name, inside, "timestamp", (low, high))

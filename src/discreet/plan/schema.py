@@ -28,7 +28,8 @@ KINDS: dict[Any, Kind] = {str: "text", date: "date", datetime: "timestamp"}  # d
 MOST_VALUES = 100_000  # of one column
 MOST_DATES = 10_000  # that are listed one by one
 LONGEST = 200  # characters of a name or a value
-MOMENTS: dict[str, Kind] = {"date": "date", "timestamp": "timestamp", "ticks": "timestamp", "zoned": "timestamp"}
+MOMENTS: dict[str, Kind] = {"date": "date", "timestamp": "timestamp", "ticks": "timestamp", "zoned": "timestamp",
+                           "zoned ticks": "timestamp"}  # fmt: skip
 DATES = "{name} = {{ min = 2024-01-01, max = 2024-12-31 }}, or {{ }}"
 PROMISE = 'declare it: {name} = {{ min = 0, max = 100 }}, {{ values = ["a", "b"] }}, or {{ }}'
 
