@@ -18,9 +18,11 @@ it in. Then read what was written: it is from now on what must be.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -42,9 +44,10 @@ from discreet.plan.measure import Measure
 from discreet.plan.plan import Key, Plan
 from discreet.plan.relation import Derived, Folded, From, United
 from discreet.sql import query as q
+from discreet.sql.times import Interval
 
 FOLDER = Path(__file__).parent / "fixtures"
-SAID = re.compile(r"(epsilon|delta|within|confidence|neighbours|budget) (\S+)")
+SAID = re.compile(r"(epsilon|delta|within|confidence|neighbours|budget|params) (.+)")
 SPLIT, END = "----", "===="
 
 
@@ -72,9 +75,11 @@ class Block:
         return self.said.get("neighbours", "add-remove"), self.said.get("budget", "both")
 
     @property
-    def wanted(self) -> dict[str, str]:
+    def wanted(self) -> dict[str, Any]:
         """How it is asked."""
-        wanted = {key: value for key, value in self.said.items() if key not in ("neighbours", "budget")}
+        wanted: dict[str, Any] = {key: value for key, value in self.said.items() if key not in ("neighbours", "budget")}
+        if "params" in wanted:
+            wanted["params"] = ast.literal_eval(wanted["params"])
         return wanted if "within" in wanted else {"epsilon": "1"} | wanted
 
 
@@ -151,6 +156,13 @@ def make(folder: Path) -> Path:
             "zip": ["10", "11", "11"], "town": ["Aa", "Bb", "Cc"], "people": [1000, 500, 20], "region": ["N", "S", "S"],
         },
         "regions": {"region": ["N", "S"], "country": ["X", "X"]},
+        "tours": {
+            "guest": [i // 2 for i in n], "day": [date(2024, 1, 1) + timedelta(days=30 * i) for i in n],
+            "born": [date(1950 + i % 2, 5, 17) for i in n], "holiday": [date(2024, 12, 24 + i % 3) for i in n],
+            "paid": [datetime(2024, 3, 3, 12 + i) for i in n], "seen": [datetime(2024, 1, 1, 12) for i in n],
+            "zone": ["north", "south"] * 6, "note": [f"2024-0{1 + i % 3}-0{1 + i % 2}" for i in n],
+            "grade": [["a-1", "b-2", "B-10"][i % 3] for i in n], "price": [7.5 * i for i in n], "n": [i % 5 for i in n],
+        },
         "trips": {
             "rider": [i // 4 for i in n], "line": [[1, 2, 3, 5][i % 4] for i in n], "place": [f"p{i % 3}" for i in n],
         },
@@ -242,7 +254,7 @@ def _part(part: Any) -> str:
 
 def _key(key: Key) -> str:
     if key.span is not None:
-        return f"{words(key.tree)} from {key.span[0]} to {key.span[1]}"
+        return f"{words(key.tree)} from {key.domain[0]} to {key.domain[-1]}"
     if key.values is not None:
         return f"{words(key.tree)} in {', '.join(_constant(each) for each in key.values)}"
     return f"{words(key.tree)}, private {key.kind}"
@@ -320,6 +332,8 @@ def _constant(value: Any) -> str:
         return str(value).upper() if value is not None else "NULL"
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, (date, Interval)):
+        return str(value)
     return _number(Fraction(value))
 
 

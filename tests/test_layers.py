@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "engines": {"errors", "core", "plan", "engines"},
     "opening": {"errors", "core", "ledger", "plan", "engines"},
     "curator": {"errors", "core", "ledger", "sql", "plan", "engines", "opening"},
-    "cli": {"errors", "core", "layout", "ledger", "plan", "engines", "curator", "cli"},
+    "cli": {"errors", "core", "layout", "ledger", "sql", "plan", "engines", "curator", "cli"},
 }
 OUTSIDE = {"numpy", "cryptography", "flint"}
 EXTRAS = {  # imported where they are needed

@@ -43,6 +43,7 @@ from discreet.plan.margin import enough, next_cost
 from discreet.plan.plan import Plan
 from discreet.plan.price import Want, least_cost, plans_for, want
 from discreet.plan.schema import Catalogue
+from discreet.sql.parameters import Parameters, Params
 from discreet.sql.parse import parse
 
 __all__ = ["Curator", "open"]
@@ -58,7 +59,7 @@ class Curator:
         self.ledger, self._coins = ledger, coins
         self.catalogue = read_public(catalogue.stored(source.stored), source)
         self.engine = DuckDB(source, catalogue.name, self._shelf())
-        self._drafts: dict[str, Draft] = {}
+        self._drafts: dict[Any, Draft] = {}
 
     @classmethod
     def load(
@@ -86,6 +87,7 @@ class Curator:
         self,
         sql: str,
         *,
+        params: Params = None,
         epsilon: Number | None = None,
         within: Number | None = None,
         confidence: Number = "0.95",
@@ -95,6 +97,7 @@ class Curator:
     ) -> Answer:
         """Answer a question, for a cost `epsilon` or at the least cost for a margin `within`; the same again is free.
 
+        `params` are the values of `?` and `$1` as a list, or of `$name` and `:name` as a dict.
         `within=25` means ±25 for every number, `within="2%"` relative to it, at this confidence; then `epsilon` is the
         most that may be spent. `delta` is what naming private keys may cost, by default the same share of the budget's
         as of its ε. With `reuse`, an answer that follows from earlier ones costs nothing: a coarser grouping, a part of
@@ -102,7 +105,7 @@ class Curator:
         """
         default = Fraction(1) if reuse else None
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=default)
-        draft = self._draft(sql)
+        draft = self._draft(sql, params)
         if reuse and (found := self._reused(draft, wanted, analyst)) is not None:
             return found
         if reuse and epsilon is None and within is None:
@@ -119,6 +122,7 @@ class Curator:
         self,
         sql: str,
         *,
+        params: Params = None,
         epsilon: Number | None = None,
         within: Number | None = None,
         confidence: Number = "0.95",
@@ -131,7 +135,7 @@ class Curator:
         """
         tenth = self.catalogue.budget.epsilon / 10
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=tenth)
-        draft = self._draft(sql)
+        draft = self._draft(sql, params)
         remarks: tuple[str, ...] = ()
         if wanted.within is not None and _depends(draft, wanted):
             remarks = (
@@ -149,15 +153,17 @@ class Curator:
             draft, plan, wanted.confidence, str(left), self.engine.sql(plan), _fits(plan.loss, left), remarks
         )
 
-    def _draft(self, sql: str) -> Draft:
-        """What a text asks; the last few are remembered."""
-        draft = self._drafts.get(sql) if isinstance(sql, str) else None
+    def _draft(self, sql: str, params: Params = None) -> Draft:
+        """What a text asks, with these parameters; the last few are remembered."""
+        given = Parameters.of(params)
+        key = (sql, given.key) if isinstance(sql, str) else None
+        draft = self._drafts.get(key)
         if draft is None:
-            draft = compile(parse(sql), self.catalogue)
+            draft = compile(parse(sql, given), self.catalogue)
             rehearse(draft)
             if len(self._drafts) >= REMEMBERED:
                 self._drafts.clear()
-            self._drafts[sql] = draft
+            self._drafts[key] = draft
         return draft
 
     def _plans(self, draft: Draft, wanted: Want) -> tuple[Plan, ...]:

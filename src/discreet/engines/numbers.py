@@ -128,7 +128,7 @@ def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, list[tuple[
     the rows of its own statement.
     """
     width, numbers = len(plan.keys), 1 + sum(len(measure.forms) for _, measure in _summed(plan.measures))
-    keys = [row[:width] for row in rows]
+    keys = [_key(plan, row) for row in rows]
     groups = plan.groups if plan.naming is None else keys
     index = {key: place for place, key in enumerate(groups)}
     there = [n for n, key in enumerate(keys) if key in index]
@@ -139,10 +139,19 @@ def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, list[tuple[
     units, at, found = narrowest(table[0]), 1, list[Any]()
     for n, measure in enumerate(plan.measures):
         if n in own:
-            found.append(OWN[measure.needs].read(measure, own[n], index))
+            there_own = [(*_key(plan, row), *row[width:]) for row in own[n]]
+            found.append(OWN[measure.needs].read(measure, there_own, index))
         elif measure.needs == "units":
             found.append(units[None, :])
         else:
             found.append(narrowest(np.diff(table[at : at + len(measure.parts)], axis=0, prepend=0)))
             at += len(measure.parts)
     return Exact(keys=() if plan.naming is None else tuple(keys), units=units, sums=tuple(found))
+
+
+def _key(plan: Plan, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The keys of a row; days that are counted become dates."""
+    found = row[: len(plan.keys)]
+    if any(key.kind == "date" and key.span for key in plan.keys):
+        return tuple(key.value(each) for key, each in zip(plan.keys, found, strict=True))
+    return found

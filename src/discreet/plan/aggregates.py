@@ -113,7 +113,10 @@ def _numeric(what: Typed, function: str, place: Place) -> None:
             place=place,
         )
     if what.kind not in ("integer", "real", "boolean"):
-        raise NotUnderstood(f"{function.upper()} adds up numbers.", instead="COUNT(…) counts anything", place=place)
+        days = "; AVG(DATE_DIFF('day', DATE '2000-01-01', …)) has days" if what.dated else ""
+        raise NotUnderstood(
+            f"{function.upper()} adds up numbers.", instead=f"COUNT(…) counts anything{days}", place=place
+        )
 
 
 # ── what is measured ─────────────────────────────────────────────────────────────────────────────────────────────

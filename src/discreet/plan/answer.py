@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ SAMPLES: dict[str, list[Any]] = {  # values on which a view is tried out, so tha
     "real": [1.5, 0.0, -2.5, 7.0],
     "text": ["a", "", "b", "7"],
     "boolean": [True, False, True, False],
+    "date": [date(2024, 1, 31), date(1, 1, 1), date(9999, 12, 31), date(2000, 2, 29)],
+    "timestamp": [datetime(2024, 1, 31, 10, 30), datetime.min, datetime.max, datetime(2000, 2, 29)],
 }
 ROW = "\x01row"  # no question can name it
 

@@ -20,10 +20,10 @@ from fractions import Fraction
 
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan import bounds as box
-from discreet.plan.expression import Field, Tree, Typed, both
+from discreet.plan.expression import Domain, Field, Tree, Typed, both
 from discreet.plan.kinds import typed
 from discreet.plan.relation import Derived, Made, Relation, United
-from discreet.plan.rules import finite
+from discreet.plan.rule import finite
 from discreet.plan.schema import Catalogue, Column, Table
 from discreet.sql import query as q
 
@@ -245,5 +245,5 @@ def _hull(columns: tuple[Column, ...], union: q.Union) -> Column:
     return Column(name=columns[0].name, bounds=bounds, step=step, values=values, kind=kind)
 
 
-def _domain(column: Column) -> tuple[str | int | bool, ...] | None:
+def _domain(column: Column) -> Domain | None:
     return column.values if column.values is not None else finite(column.kind, column.bounds)

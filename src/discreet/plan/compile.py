@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan import aggregates
 from discreet.plan.below import condition
-from discreet.plan.expression import Tree, Typed, both, fields
+from discreet.plan.days import consecutive
+from discreet.plan.expression import Apply, Tree, Typed, both, fields
 from discreet.plan.kept import LARGEST
 from discreet.plan.kinds import typed
 from discreet.plan.measure import Caps, Measure, Setting
@@ -167,8 +168,12 @@ def _key(what: q.Expression, question: Question) -> Key:
 def _declared(found: Typed) -> Key:
     domain = found.domain or ()
     assert found.kind is not None
-    if found.kind == "integer" and len(domain) > 2 and domain == tuple(range(int(domain[0]), int(domain[-1]) + 1)):
-        return Key(tree=found.tree, kind=found.kind, span=(int(domain[0]), int(domain[-1])))
+    first, last = (domain[0], domain[-1]) if domain else (None, None)
+    if isinstance(first, int) and isinstance(last, int) and len(domain) > 2 and domain == tuple(range(first, last + 1)):
+        return Key(tree=found.tree, kind=found.kind, span=(first, last))
+    if found.kind == "date" and (days := consecutive(domain)):
+        numbered = Apply(function="day number", arguments=(found.tree,), kind="integer")
+        return Key(tree=numbered, kind="date", span=days)
     return Key(tree=found.tree, kind=found.kind, values=tuple(domain))
 
 

@@ -37,8 +37,8 @@ def derive(draft: Draft, plan: Plan) -> tuple[Draft, Merge] | None:
     if plan.naming is not None or draft.private or extra is None or not _same_rows(draft, plan):
         return None
     readings = _readings(draft, plan)
-    keys = {key.tree: f"k{n}" for n, key in enumerate(plan.keys)}
-    asked = [_over(tree, keys) for tree in (*extra, *(key.tree for key in draft.keys))]
+    keys = {_bare(key.tree): f"k{n}" for n, key in enumerate(plan.keys)}
+    asked = [_over(tree, keys) for tree in (*extra, *(_bare(key.tree) for key in draft.keys))]
     if readings is None or None in asked:
         return None
     try:
@@ -82,6 +82,11 @@ def _readings(draft: Draft, plan: Plan) -> tuple[Reading, ...] | None:
             return None
         found.append(Reading(function=reading.function, measure=place))
     return tuple(found)
+
+
+def _bare(tree: Tree) -> Tree:
+    """A key, as the dates that days are counted of."""
+    return tree.arguments[0] if isinstance(tree, Apply) and tree.function == "day number" else tree
 
 
 def _over(tree: Tree, keys: dict[Tree, str]) -> q.Expression | None:

@@ -8,6 +8,7 @@ bounds, and, where they are few, all values it can take.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 
 from discreet.core.record import recorded
@@ -15,9 +16,9 @@ from discreet.plan.schema import Kind
 
 __all__ = ["Apply", "Bounds", "Domain", "Field", "Literal", "Tree", "Typed", "Value", "both", "fields", "size"]
 
-Value = bool | int | Fraction | str | None
-Bounds = tuple[Fraction, Fraction]
-Domain = tuple[bool | int | str, ...]
+Value = bool | int | Fraction | str | date | None  # a timestamp is a date, too
+Bounds = tuple[Fraction, Fraction]  # of dates and timestamps, in days: see `days`
+Domain = tuple[bool | int | str | date, ...]
 
 
 @recorded("field/1")
@@ -65,6 +66,11 @@ class Typed:
     def numeric(self) -> bool:
         """Whether it can be computed with."""
         return self.kind in ("integer", "real", None)
+
+    @property
+    def dated(self) -> bool:
+        """Whether it is a date or a timestamp."""
+        return self.kind in ("date", "timestamp")
 
 
 def both(first: Tree | None, second: Tree | None) -> Tree | None:

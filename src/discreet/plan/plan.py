@@ -11,6 +11,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
@@ -56,7 +57,10 @@ class Released(NamedTuple):
 @recorded("key/1")
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """What rows are grouped by. Its values are declared (listed, or whole numbers of a span), or private."""
+    """What rows are grouped by. Its values are declared (listed, or whole numbers of a span), or private.
+
+    Dates of a span are grouped by the number of their day; see `days`.
+    """
 
     tree: Tree
     kind: Kind
@@ -71,11 +75,14 @@ class Key:
     @once
     def domain(self) -> tuple[Value, ...]:
         """All its values, in order."""
-        return (
-            self.values
-            if self.values is not None
-            else tuple(range(self.span[0], self.span[1] + 1) if self.span else ())
-        )
+        if self.values is not None:
+            return self.values
+        return tuple(map(self.value, range(self.span[0], self.span[1] + 1))) if self.span else ()
+
+    def value(self, grouped: Any) -> Any:
+        """The value that rows are grouped by, as it is shown."""
+        dated = self.kind == "date" and self.span is not None and grouped is not None
+        return date.fromordinal(grouped) if dated else grouped
 
     @property
     def size(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,16 +17,23 @@ from discreet.core.exact import interval, positive, whole
 from discreet.core.loss import Budget
 from discreet.core.reach import Neighbours
 from discreet.errors import NotUnderstood
+from discreet.plan.days import END, number
+from discreet.sql.times import iso, midnight, whole_day
 
 if TYPE_CHECKING:
     from discreet.plan.expression import Tree
 
 __all__ = ["Catalogue", "Column", "Kind", "Reference", "Table", "column", "name"]
 
-Kind = Literal["integer", "real", "text", "boolean"]
+Kind = Literal["integer", "real", "text", "boolean", "date", "timestamp", "interval"]  # the last: constants only
 At = Callable[..., AbstractContextManager[None]]
+KINDS: dict[Any, Kind] = {str: "text", date: "date", datetime: "timestamp"}  # declared by a type alone
 MOST_VALUES = 100_000  # of one column
+MOST_DATES = 10_000  # that are listed one by one
 LONGEST = 200  # characters of a name or a value
+MOMENTS: dict[str, Kind] = {"date": "date", "timestamp": "timestamp", "ticks": "timestamp", "zoned": "timestamp",
+                           "zoned ticks": "timestamp"}  # fmt: skip
+DATES = "{name} = {{ min = 2024-01-01, max = 2024-12-31 }}, or {{ }}"
 PROMISE = 'declare it: {name} = {{ min = 0, max = 100 }}, {{ values = ["a", "b"] }}, or {{ }}'
 
 
@@ -34,9 +42,9 @@ class Column:
     """One column, as declared; its kind is known once the data source has said how it stores it."""
 
     name: str
-    bounds: tuple[Fraction, Fraction] | None = None
+    bounds: tuple[Fraction, Fraction] | None = None  # of dates, in days: see `days`
     step: Fraction | None = None
-    values: tuple[str | int | bool, ...] | None = None
+    values: tuple[str | int | bool | date, ...] | None = None
     kind: Kind | None = None
     made: Tree | None = None  # of which expression, where it is no column of the data
 
@@ -93,7 +101,7 @@ class Table:
         for each in self.columns:
             with at("columns", each.name):
                 own = self._own(each.name, kinds)
-                found.append(replace(each, name=own, kind=_kind(each, kinds[own])))
+                found.append(_fitted(replace(each, name=own), kinds[own]))
         with at("key"):
             key = tuple(self._own(each, kinds) for each in self.key)
         return replace(self, columns=tuple(found), unit=unit, key=key).linked([unit, *key], kinds)
@@ -102,7 +110,7 @@ class Table:
         """The same table; rows may be joined by these columns, too."""
         new = [each for each in dict.fromkeys(names) if each is not None and self.column(each) is None]
         old = {each.name for each in self.links}
-        links = [Column(name=each, kind=_kind(Column(name=each), kinds[each])) for each in new if each not in old]
+        links = [_fitted(Column(name=each), kinds[each]) for each in new if each not in old]
         return replace(self, links=self.links + tuple(links))
 
     def _own(self, name: str, kinds: Iterable[str]) -> str:
@@ -111,6 +119,31 @@ class Table:
         if own is None:
             raise NotUnderstood(f"{self.name} has no column `{name}`.", instead=f"its columns: {_some(kinds)}")
         return own
+
+
+def _fitted(column: Column, stored: str) -> Column:
+    """The column, once it is known how it is stored."""
+    holds = MOMENTS.get(stored)
+    if column.kind not in (None, "date", "timestamp") or (holds is None and column.kind is None):
+        return replace(column, kind=_kind(column, stored))
+    if holds is None and stored != "text":
+        raise NotUnderstood(f"`{column.name}` does not hold dates.", instead="declare it by numbers, texts, or {}")
+    texts = column.values is not None and isinstance(column.values[0], str)
+    if texts and not all(iso(str(each)) for each in column.values or ()):
+        return replace(column, kind="text")
+    if column.kind is None and not texts and (column.bounds is not None or column.values is not None):
+        raise NotUnderstood(
+            f"`{column.name}` holds dates, so what is declared of it are dates.", instead=DATES.format(name=column.name)
+        )
+    values = tuple(iso(each) if isinstance(each, str) else each for each in column.values or ())
+    to = midnight if (holds or column.kind) == "timestamp" else whole_day
+    bounds = column.bounds
+    if bounds is not None and column.kind == "date" and holds == "timestamp":
+        bounds = bounds[0], bounds[1] + END  # the last day, to its end
+    if bounds is not None and column.kind == "timestamp" and holds == "date":
+        bounds = bounds[0] // 1 * Fraction(1), bounds[1] // 1 * Fraction(1)
+    chosen = tuple(dict.fromkeys(to(each) for each in values if isinstance(each, date))) or None
+    return replace(column, kind=holds or column.kind, bounds=bounds, values=chosen)
 
 
 def _kind(column: Column, stored: str) -> Kind:
@@ -199,12 +232,12 @@ def column(label: str, said: Any) -> Column:
     label = name(label, "a column")
     if said is None or (isinstance(said, dict) and not said):
         return Column(name=label)
-    if said is str:
-        return Column(name=label, kind="text")
+    if isinstance(said, type) and said in KINDS:
+        return Column(name=label, kind=KINDS[said])
     if isinstance(said, tuple):
-        return Column(name=label, bounds=_bounds(label, said))
+        return _bounded(label, said)
     if isinstance(said, list):
-        return Column(name=label, values=_values(label, said))
+        return _listed(label, said)
     if not isinstance(said, dict) or not said.keys() <= {"min", "max", "step", "values"}:
         raise NotUnderstood(f"`{label}` is not declared in a way that can be read.", instead=PROMISE.format(name=label))
     if "values" in said:
@@ -212,14 +245,59 @@ def column(label: str, said: Any) -> Column:
             raise NotUnderstood(f"the values of `{label}` are a list.", instead=f'{label} = {{ values = ["a", "b"] }}')
         if len(said) > 1:
             raise NotUnderstood(f"`{label}` has either values or bounds.", instead=PROMISE.format(name=label))
-        return Column(name=label, values=_values(label, said["values"]))
+        return _listed(label, said["values"])
     if not {"min", "max"} <= said.keys():
         raise NotUnderstood(f"`{label}` needs both bounds.", instead=f"{label} = {{ min = 0, max = 100 }}")
     step = positive(said["step"], "step") if "step" in said else None
-    bounds = _bounds(label, (said["min"], said["max"]))
-    if step is not None and step > bounds[1] - bounds[0]:
+    found = _bounded(label, (said["min"], said["max"]))
+    if step is not None and found.kind is not None:
+        raise NotUnderstood(f"`{label}` holds dates, which have no step.", instead=DATES.format(name=label))
+    if step is not None and found.bounds is not None and step > found.bounds[1] - found.bounds[0]:
         raise NotUnderstood(f"the step of `{label}` is larger than its range.", instead="for example step = 1")
-    return Column(name=label, bounds=bounds, step=step)
+    return replace(found, step=step)
+
+
+def _bounded(label: str, said: tuple[Any, ...]) -> Column:
+    """A column with bounds: two numbers, or two dates or timestamps."""
+    moments = [_moment(each) for each in said]
+    if len(said) != 2 or all(each is None for each in moments):
+        return Column(name=label, bounds=_bounds(label, said))
+    known = [each for each in moments if each is not None]
+    if len(known) < 2 or number(known[0]) > number(known[1]):
+        raise NotUnderstood(
+            f"the bounds of `{label}` are two dates, the earlier first.", instead=DATES.format(name=label)
+        )
+    kind: Kind = "timestamp" if any(isinstance(each, datetime) for each in known) else "date"
+    return Column(name=label, bounds=(number(known[0]), number(known[1])), kind=kind)
+
+
+def _moment(said: Any) -> date | None:
+    """A date or a timestamp, as such or as text; in UTC where it has a zone."""
+    if isinstance(said, str):
+        return iso(said)
+    if isinstance(said, datetime):
+        local = said if said.tzinfo is None else said.astimezone(UTC)
+        return datetime(*local.timetuple()[:6], local.microsecond)
+    return said if isinstance(said, date) else None
+
+
+def _listed(label: str, said: list[Any]) -> Column:
+    """A column with values: numbers, texts, true and false, dates or timestamps."""
+    moments = [None if isinstance(each, str) else _moment(each) for each in said]
+    known = tuple(each for each in moments if each is not None)
+    if not known:
+        return Column(name=label, values=_values(label, said))
+    if len(known) < len(said) or len({isinstance(each, datetime) for each in known}) > 1:
+        raise NotUnderstood(
+            f"the values of `{label}` are all dates or all timestamps.",
+            instead=f"{label} = {{ values = [2024-01-31] }}",
+        )
+    kind: Kind = "timestamp" if isinstance(known[0], datetime) else "date"
+    if len(known) > MOST_DATES or len(set(known)) < len(known):
+        raise NotUnderstood(
+            f"`{label}` has more than {MOST_DATES} dates, or one twice.", instead=DATES.format(name=label)
+        )
+    return Column(name=label, values=tuple(sorted(known)), kind=kind)
 
 
 def _bounds(label: str, said: tuple[Any, ...]) -> tuple[Fraction, Fraction]:

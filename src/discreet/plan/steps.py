@@ -11,6 +11,10 @@ from discreet.plan.schema import Table
 
 __all__ = ["FINE", "step_of", "unbounded"]
 
+BOUNDED = {
+    **dict.fromkeys(("integer", "real"), "{} = {{ min = 0, max = 100 }}"),
+    **dict.fromkeys(("date", "timestamp"), "{} = {{ min = 2024-01-01, max = 2024-12-31 }}"),
+}  # how bounds are declared
 FINE = 9  # decimal digits between a range and its step, where no step is declared
 
 
@@ -27,15 +31,12 @@ def step_of(what: Typed, bounds: tuple[Fraction, Fraction], fine: int = FINE) ->
 
 def unbounded(what: Typed, table: Table, place: Place) -> NotAllowed:
     """A refusal of what has no bounds."""
-    names = [
-        each
-        for each in sorted(fields(what.tree))
-        if (column := table.column(each)) is not None and column.bounds is None and column.kind in ("integer", "real")
-    ]
-    if names:
+    columns = [each for name in sorted(fields(what.tree)) if (each := table.column(name)) is not None]
+    free = [each for each in columns if each.bounds is None and each.values is None and each.kind in BOUNDED]
+    if free:
         return NotAllowed(
-            f"`{names[0]}` has no declared bounds, so a sum could reveal one person.",
-            instead=f"declare it: {names[0]} = {{ min = 0, max = 100 }}",
+            f"`{free[0].name}` has no declared bounds, so a sum could reveal one person.",
+            instead="declare it: " + BOUNDED[free[0].kind or ""].format(free[0].name),
             place=place,
         )
     return NotAllowed(

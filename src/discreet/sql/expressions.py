@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -10,8 +11,10 @@ from sqlglot import exp
 
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.sql import query as q
+from discreet.sql.functions import SPECIAL, filtered
+from discreet.sql.parameters import Parameters
 from discreet.sql.places import place
-from discreet.sql.words import AGGREGATES, CALLS, FLAGS, PARTS, TWO, TYPES, WINDOWS
+from discreet.sql.words import AGGREGATES, CALLS, FLAGS, PARTS, TWO, WINDOWS
 
 __all__ = ["Reader"]
 
@@ -23,8 +26,8 @@ DIGITS = 60  # of a number
 class Reader:
     """Reads the expressions in one text."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, given: Mapping[int, tuple[Parameters, str]]) -> None:
+        self.text, self.given = text, given  # where each parameter starts, and which it is
 
     # ── places and refusals ──────────────────────────────────────────────────────────────────────────────────
 
@@ -79,11 +82,11 @@ class Reader:
             return self._constant(node)
         if kind is exp.Case:
             return self._case(node, deeper)
-        if kind in (exp.Cast, exp.TryCast):
-            return self._cast(node, deeper)
+        if kind in SPECIAL:
+            return SPECIAL[kind](self, node, deeper)
         if kind is exp.Window:
             return self._window(node, deeper)
-        if kind in AGGREGATES:
+        if kind in AGGREGATES or kind is exp.Filter:
             return self._aggregate(node, deeper)
         if kind in (exp.And, exp.Or):
             return self._chain(node, deeper)
@@ -107,10 +110,6 @@ class Reader:
             return self.refuse(
                 node, "a SELECT inside an expression cannot be asked.", "ask it as a question of its own"
             )
-        if isinstance(node, exp.Placeholder):
-            return self.refuse(node, "a parameter has no value here.", "write the value itself", NotUnderstood)
-        if isinstance(node, exp.Filter):
-            return self.refuse(node, "FILTER is not answered yet.", "write SUM(CASE WHEN … THEN 1 ELSE 0 END)")
         at = self.place(node)
         called = re.match(r"(\w{1,40})\s*\(", at.text[at.start : at.end])
         if called and isinstance(node, (exp.Func, exp.IgnoreNulls)):
@@ -143,8 +142,13 @@ class Reader:
                 found.append(self.expression(each, depth))
         return tuple(found)
 
-    def _name(self, node: Any) -> q.Name | q.Star:
+    def _name(self, node: Any) -> q.Expression:
         if isinstance(node, exp.Column):
+            start = node.this.meta.get("start")
+            if start in self.given:
+                parameters, name = self.given[start]
+                self.only(node, "this")
+                return parameters.constant(name, self.place(node))
             self.only(node, "this", "table")
             if isinstance(node.this, exp.Star):
                 self.only(node.this)
@@ -187,16 +191,11 @@ class Reader:
             raise self.refuse(node, "this expression is too large.", "write it with fewer parts")
         return call
 
-    def _cast(self, node: Any, depth: int) -> q.Call:
-        self.only(node, "this", "to")
-        target = node.args["to"]
-        kind = TYPES.get(target.this.name if hasattr(target.this, "name") else "")
-        if kind is None or target.expressions:
-            raise self.refuse(node, "this type is not among those that can be cast to.", "cast to INT, DOUBLE or TEXT")
-        to = q.Constant(value=kind, place=self.place(node))
-        return q.Call(function="cast", arguments=(self.expression(node.this, depth), to), place=self.place(node))
-
     def _aggregate(self, node: Any, depth: int) -> q.Aggregate:
+        if isinstance(node, exp.Filter):
+            if type(node.this) not in AGGREGATES:
+                raise self.refuse(node, "FILTER follows an aggregate.", "write COUNT(*) FILTER (WHERE …)")
+            return filtered(self, node, self._aggregate(node.this, depth), depth)
         name, inner = AGGREGATES[type(node)], node.this
         self.only(node, "this", *(("expression",) if name in TWO else ()))
         where = self.place(node)
@@ -225,7 +224,7 @@ class Reader:
     def _window(self, node: Any, depth: int) -> q.Window:
         self.only(node, "this", "partition_by", "order", "spec")
         inner = node.this
-        if type(inner) in AGGREGATES:
+        if type(inner) in AGGREGATES or isinstance(inner, exp.Filter):
             over = self._aggregate(inner, depth)
             name = over.function
             arguments: tuple[q.Expression, ...] = () if over.argument is None else (over.argument, *over.more)

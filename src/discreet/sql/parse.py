@@ -7,18 +7,18 @@ so that nothing a newer sqlglot learns to read slips through.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.sql import query as q
 from discreet.sql.expressions import Reader
+from discreet.sql.parameters import UNHEARD, Parameters, marked
 from discreet.sql.places import spot
 
 __all__ = ["LONGEST", "parse"]
@@ -26,7 +26,6 @@ __all__ = ["LONGEST", "parse"]
 LONGEST = 20_000  # characters of a question
 LONGEST_NAME = 200
 MOST_COLUMNS = 200
-UNHEARD = re.compile("[\0\ud800-\udfff]")  # NUL and halves of letters, which no engine can hold
 EXAMPLE = "for example: SELECT COUNT(*) FROM visits"
 MOST_TABLES = 16
 MOST_SETS = 64
@@ -36,8 +35,8 @@ Sources = Mapping[str, q.Select | q.Union]
 Keys = tuple[q.Expression, ...]
 
 
-def parse(text: str) -> q.Select:
-    """The question in a text: one SELECT, of which every part is on the allow-list."""
+def parse(text: str, given: Parameters | None = None) -> q.Select:
+    """The question in a text: one SELECT, of which every part is on the allow-list; with values for its parameters."""
     if not isinstance(text, str) or not text.strip():
         raise NotUnderstood("a question is one SELECT statement.", instead=EXAMPLE)
     if len(text) > LONGEST:
@@ -45,14 +44,20 @@ def parse(text: str) -> q.Select:
     if UNHEARD.search(text):
         raise NotUnderstood("this text has letters that do not exist.", instead="write it in Unicode, without NUL")
     try:
-        return _Selects(text).question(_statements(text))
+        statements, names = _statements(text)
+        given = given or Parameters()
+        given.check(names, text)
+        return _Selects(text, {start: (given, name) for start, name in names.items()}).question(statements)
     except RecursionError:
         raise NotAllowed("this is nested too deeply.", instead="write it in fewer parentheses") from None
 
 
-def _statements(text: str) -> list[Any]:
+def _statements(text: str) -> tuple[list[Any], dict[int, str]]:
+    """The statements of a text, and the names of its parameters by where they start."""
     try:
-        return [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
+        dialect = Dialect.get_or_raise("duckdb")
+        tokens, names = marked(dialect.tokenize(text), text)
+        return [each for each in dialect.parser().parse(tokens, text) if each is not None], names
     except ParseError as problem:
         raise NotUnderstood("this is not SQL that can be read.", instead=EXAMPLE, place=spot(text, problem)) from None
     except RecursionError:
@@ -64,8 +69,8 @@ def _statements(text: str) -> list[Any]:
 class _Selects(Reader):
     """Reads the SELECTs of one text."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, given: dict[int, tuple[Parameters, str]]) -> None:
+        super().__init__(text, given)
         self._named: Sources = {}  # what names stand for where an expression is read
         self._depth = 0
 
@@ -282,6 +287,8 @@ class _Selects(Reader):
             return None
         count = clause.args.get("expression")
         self.only(clause, "expression")
+        if isinstance(count, exp.Column) and isinstance(given := self.expression(count), q.Constant):
+            count = exp.Literal.number(given.value) if type(given.value) is int else count
         if not isinstance(count, exp.Literal) or count.is_string or not count.this.isdecimal() or len(count.this) > 9:
             raise self.refuse(
                 clause, f"{name.upper()} takes a whole number.", f"write {name.upper()} 10", NotUnderstood

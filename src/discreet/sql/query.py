@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import date
 from fractions import Fraction
 
 from discreet.errors import Place
+from discreet.sql.times import Interval
 
 __all__ = ["Aggregate", "Call", "Constant", "Exists", "Expression", "Item", "Join", "Joined", "Name", "Order", "Origin",
            "Select", "Source", "Star", "Union", "Window", "aggregates", "conjuncts", "rename"]  # fmt: skip
 
-Value = bool | int | Fraction | str | None
+Value = bool | int | Fraction | str | date | Interval | None  # a timestamp is a date, too
 
 
 @dataclass(frozen=True, kw_only=True)
