@@ -106,20 +106,22 @@ class Pivot:
         """
         ones = radii(law, np.ones((1, self.a.shape[1])), confidence)[0]
         slope = radii(law, np.abs(self.d), confidence) + ones * self.d_off
-        enough = self.base[0] > 2 * slope
-        least, most = np.where(enough, self.base[0], 1.0), np.where(enough, self.base[1], 1.0)
-        share, found = np.where(enough, slope / least, 0.0), []
-        for sign, start in ((-1, self.top[0]), (1, self.top[1])):
-            f = np.where(enough, start / least, 0.0)
+        at = np.flatnonzero(self.base[0] > 2 * slope)  # those with enough rows
+        a, d, a_off, d_off = self.a[at], self.d[at], ones * self.a_off[at], ones * self.d_off[at]
+        least, most = self.base[0][at], self.base[1][at]
+        share = slope[at] / least
+        found = np.full(len(slope), -np.inf), np.full(len(slope), np.inf)
+        for sign, start, ends in ((-1, self.top[0][at], found[0]), (1, self.top[1][at], found[1])):
+            f = gap = start / least
             for _ in range(50):
-                room = radii(law, np.abs(self.a - f[:, None] * self.d), confidence)
-                edge = start + sign * (room + ones * (self.a_off + np.abs(f) * self.d_off))
-                turned = np.where(enough, edge / np.where(sign * edge >= 0, least, most), 0.0)
+                room = radii(law, np.abs(a - f[:, None] * d), confidence) + a_off + np.abs(f) * d_off
+                edge = start + sign * room
+                turned = edge / np.where(sign * edge >= 0, least, most)
                 gap, f = np.abs(turned - f), turned
-                if (gap <= 1e-9 * np.abs(f)).all():
+                if (gap <= 1e-7 * np.abs(f)).all():
                     break
-            found.append(np.where(enough, f + sign * gap * share / (1 - share), sign * np.inf))
-        return found[0], found[1]
+            ends[at] = f + sign * gap * share / (1 - share)
+        return found
 
 
 class _Quotient(View):
