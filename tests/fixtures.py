@@ -38,11 +38,14 @@ from discreet.ledger.ledger import Ledger
 from discreet.mechanisms.threshold import GaussianThreshold
 from discreet.plan import catalogue
 from discreet.plan.compile import Draft
+from discreet.plan.distinct import Distinct
 from discreet.plan.explain import Explanation
 from discreet.plan.expression import Apply, Field, Literal
 from discreet.plan.measure import Measure
+from discreet.plan.moments import Moments
 from discreet.plan.plan import Key, Plan
 from discreet.plan.relation import Derived, Folded, From, United
+from discreet.plan.sums import Sums
 from discreet.sql import query as q
 from discreet.sql.times import Interval
 
@@ -203,6 +206,8 @@ def plan_text(explained: Explanation) -> str:
     lines = [_unit(plan)]
     lines += [] if plan.where is None else [f"where {words(plan.where)}"]
     lines += [f"key {n} {_key(key)}" for n, key in enumerate(plan.keys)]
+    sets = ", ".join(f"({', '.join(map(str, each))})" for each in draft.sets)
+    lines += [f"grouped by {sets}"] if draft.sets else []
     lines += [] if plan.naming is None else [f"naming {_naming(plan.naming)}"]
     for n, (measure, noise) in enumerate(zip(plan.measures, plan.mechanisms, strict=True)):
         lines.append(f"measure {n} {_measure(measure)}")
@@ -268,18 +273,25 @@ def _naming(rule: Any) -> str:
 
 def _measure(measure: Measure) -> str:
     said = ", ".join(measure.parts)
-    if measure.of is not None:
-        said += f" of {words(measure.of)}"
-    if measure.summed:
-        said += f" from {_number(measure.low * measure.step)} to {_number(measure.high * measure.step)}"
-        said += f" by {_number(measure.step)}"
-    return said
+    if isinstance(measure, Distinct):
+        return f"distinct {words(measure.of)}"
+    if isinstance(measure, Moments):
+        each = zip(measure.of, measure.low, measure.high, measure.step, strict=True)
+        return f"moments {said} of {' and '.join(f'{words(of)}{_range(*ends)}' for of, *ends in each)}"
+    assert isinstance(measure, Sums)
+    said += "" if measure.of is None else f" of {words(measure.of)}"
+    return said + (_range(measure.low, measure.high, measure.step) if measure.summed else "")
+
+
+def _range(low: int, high: int, step: Fraction) -> str:
+    return f" from {_number(low * step)} to {_number(high * step)} by {_number(step)}"
 
 
 def _view(view: q.Select, draft: Draft) -> list[str]:
     """What is computed from the released numbers, SELECT by SELECT from the inside."""
     lines = _view(view.source, draft) if isinstance(view.source, q.Select) else []
     read = {f"k{n}": f"key {n}" for n in range(len(draft.keys))}
+    read |= {f"g{n}": f"grouping {n}" for n in range(len(draft.keys))}
     read |= {f"a{n}": f"{each.function} of {each.measure}" for n, each in enumerate(draft.readings)}
     names = {} if isinstance(view.source, q.Select) else read
     shown = "; ".join(f"{item.name} = {words(item.what, names)}" for item in view.items)
@@ -316,7 +328,7 @@ def words(what: Any, names: dict[str, str] | None = None) -> str:
             f"{what.function}({', '.join(said)})"
         )  # fmt: skip
     if isinstance(what, q.Aggregate):
-        inner = "*" if what.argument is None else words(what.argument, names)
+        inner = "*" if what.argument is None else ", ".join(words(each, names) for each in (what.argument, *what.more))
         return f"{what.function}({'distinct ' if what.distinct else ''}{inner})"
     if isinstance(what, q.Window):
         over = [f"partition by {', '.join(words(each, names) for each in what.partition)}"] if what.partition else []

@@ -114,9 +114,11 @@ def _fieller(top: Floats, count: Floats, r: Floats) -> tuple[Floats, Floats]:
             inside = np.abs(top[many] - theta * count[many]) <= np.interp(theta, grid, r)
             inner, outer = np.where(inside, theta, inner), np.where(inside, outer, theta)
         ends[many] = outer
-    for index in np.flatnonzero(~many):
-        inside = np.flatnonzero(np.abs(top[index] - grid * count[index]) <= r)
-        if len(inside):
-            first[index] = grid[max(int(inside[0]) - 1, 0)]
-            last[index] = grid[min(int(inside[-1]) + 1, TURNS)]
+    few = np.flatnonzero(~many)
+    for start in range(0, len(few), 4096):
+        at = few[start : start + 4096]
+        inside = np.abs(top[at, None] - grid * count[at, None]) <= r
+        some, at = inside.any(axis=1), at[inside.any(axis=1)]
+        first[at] = grid[np.maximum(inside[some].argmax(axis=1) - 1, 0)]
+        last[at] = grid[np.minimum(TURNS - inside[some, ::-1].argmax(axis=1) + 1, TURNS)]
     return first, last
