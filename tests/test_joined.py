@@ -1,0 +1,64 @@
+"""Joined tables, and what is inside a question: whose the rows are, which names mean what, and nothing that fails."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+import discreet as dp
+import hostile as h
+from discreet.plan.schema import Table
+from lineage import asked, stored, table
+
+BILLS = table("bills", "who", key="bill", rows_per_unit=5)
+LINES = table("lines", "bill -> bills.bill", rows_per_unit=4, columns={"item": str, "amount": (0, 100)})
+TOWNS = table("towns", public=True)
+
+
+def lines(path: Path) -> dp.Curator:
+    """One person has one bill with nine lines."""
+    return stored(
+        path,
+        [
+            "CREATE TABLE bills AS SELECT 7 AS who, 1 AS bill",
+            "CREATE TABLE lines AS SELECT 1 AS bill, 'x' AS item, 10 AS amount FROM range(9)",
+            "CREATE TABLE towns AS SELECT 'x' AS town, 3 AS people",
+        ],
+        [BILLS, LINES, TOWNS],
+    )
+
+
+# ── whose rows ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) FROM (SELECT item FROM lines) AS l JOIN towns ON l.item = towns.town",
+        "SELECT COUNT(*) FROM (SELECT item FROM lines) AS l LEFT JOIN towns ON l.item = towns.town",
+        "SELECT COUNT(*) FROM (SELECT item FROM lines) AS l WHERE item IN (SELECT town FROM towns)",
+        "SELECT COUNT(*) FROM (SELECT item FROM lines UNION ALL SELECT item FROM lines) AS l"
+        " LEFT JOIN towns ON l.item = towns.town",
+    ],
+)
+def test_rows_that_another_table_owns_are_still_somebodys(tmp_path: Path, sql: str) -> None:
+    """The unit is a column of a table that nobody named; a SELECT inside and a join do not lose it."""
+    with lines(tmp_path / "held.duckdb") as curator:
+        plan = h.plan_of(curator, sql)
+        assert plan.caps.unit is not None
+        assert asked(curator, sql)[0] <= plan.noises[0].reach.l1
+
+
+def test_what_is_added_up_of_them_joins_on_their_unit(tmp_path: Path) -> None:
+    people = table("people", "who", rows_per_unit=1, columns={"age": (0, 100)})
+    told = "SELECT SUM(total) FROM people JOIN (SELECT who, SUM(amount) AS total FROM lines GROUP BY who) USING (who)"
+    more = ["CREATE TABLE people AS SELECT 7 AS who, 40 AS age"]
+    statements = [
+        *more,
+        "CREATE TABLE bills AS SELECT 7 AS who, 1 AS bill",
+        "CREATE TABLE lines AS SELECT 1 AS bill, 'x' AS item, 10 AS amount FROM range(3)",
+    ]
+    with stored(tmp_path / "held.duckdb", statements, [people, BILLS, LINES]) as curator:
+        assert asked(curator, told) == [30]
