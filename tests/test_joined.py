@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 import discreet as dp
 import hostile as h
-from discreet.plan.schema import Table
 from lineage import asked, stored, table
 
 BILLS = table("bills", "who", key="bill", rows_per_unit=5)
