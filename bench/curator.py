@@ -3,7 +3,8 @@
     python bench/curator.py [rows]
 
 Each question is asked of ten million rows (a million people, a thousand groups), each time at another cost, so that
-none is answered from the ledger. Time and memory of whole processes are those of fresh ones.
+none is answered from the ledger. Time and memory of whole processes are those of fresh ones. Then an index is built,
+and questions about units are asked again.
 """
 
 from __future__ import annotations
@@ -112,6 +113,25 @@ def cold(folder: Path) -> tuple[float, float]:
     return min(each[0] for each in found), min(each[1] for each in found)
 
 
+def indexed(path: Path) -> list[tuple[str, ...]]:
+    """The same question from the index; how long that takes to build, and how large it is."""
+    asked = curator(path, unit=True)
+    start = time.perf_counter()
+    index = asked.index()
+    built = time.perf_counter() - start
+    lines: list[tuple[str, ...]] = []
+    for title, sql in (("COUNT, SUM by group, unit = person, indexed", BY_UNIT), ("COUNT, indexed", COUNT)):
+        ours, theirs = beside(lambda turn, sql=sql: asked.ask(sql, epsilon=1 + turn), plain(path, sql))  # type: ignore[misc]
+        target, allowed = ("2 ×", 2 * theirs) if sql == BY_UNIT else ("2 × + 10 ms", 2 * theirs + 0.010)
+        lines.append((title, f"{theirs * 1e3:.1f} ms", f"{ours * 1e3:.1f} ms", f"{ours / theirs:.2f} ×", target,
+                      f"{ours / allowed:.2f} of it"))  # fmt: skip
+    sizes = path.stat().st_size / 1e6, index.stat().st_size / 1e6
+    lines.append(("    building it, once", "", f"{built:.1f} s", "", "", ""))
+    lines.append(("    its size, beside the file's", f"{sizes[0]:.0f} MB", f"{sizes[1]:.0f} MB",
+                  f"{sizes[1] / sizes[0]:.2f} ×", "1 ×", f"{sizes[1] / sizes[0]:.2f} of it"))  # fmt: skip
+    return lines
+
+
 def main(rows: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -119,7 +139,7 @@ def main(rows: int) -> None:
         path = folder / "visits.parquet"
         print(f"Making {rows:,} rows …", file=sys.stderr)
         data(path, rows)
-        lines = []
+        lines: list[tuple[str, ...]] = []
         by_row = curator(path, unit=False)
         for title, sql, target in (
             ("COUNT, warm", COUNT, "2 × + 10 ms"),
@@ -136,6 +156,7 @@ def main(rows: int) -> None:
             ours, theirs = (statistics.median(each[side][key] for each in pairs) for side in (1, 0))
             lines.append((title, form.format(theirs), form.format(ours), f"{ours / theirs:.1f} ×", f"{most} ×",
                           f"{ours / theirs / most:.2f} of it"))  # fmt: skip
+        lines += indexed(path)
         imported, first = cold(folder)
         lines.append(("import discreet", "", f"{imported:.2f} s", "", "0.3 s", f"{imported / 0.3:.2f} of it"))
         lines.append(("first answer, cold", "", f"{first:.2f} s", "", "1 s", f"{first:.2f} of it"))

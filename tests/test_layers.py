@@ -22,7 +22,8 @@ MAY_IMPORT = {
     "sql": {"errors", "sql"},
     "plan": {"errors", "layout", "core", "mechanisms", "accounting", "sql", "plan"},
     "engines": {"errors", "core", "plan", "engines"},
-    "curator": {"errors", "core", "ledger", "sql", "plan", "engines"},
+    "opening": {"errors", "core", "ledger", "plan", "engines"},
+    "curator": {"errors", "core", "ledger", "sql", "plan", "engines", "opening"},
     "cli": {"errors", "core", "layout", "ledger", "plan", "engines", "curator", "cli"},
 }
 OUTSIDE = {"numpy", "cryptography", "flint"}

@@ -1,4 +1,4 @@
-"""The command `discreet`: demo, init, ask, explain, ledger."""
+"""The command `discreet`: demo, init, ask, explain, index, ledger."""
 
 from discreet.cli.command import main
 

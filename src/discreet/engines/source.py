@@ -59,7 +59,7 @@ class Source:
         self._frames = dict(frames or {})
         self._content = [f"{name} {_fingerprint(frame)}" for name, frame in self._frames.items()]
         self.again: Callable[[], Source] | None = None  # opens the same place once more
-        self.connection, self._process = self._connect(), os.getpid()
+        self.connection, self._process = self.connect(), os.getpid()
         try:
             self.stored = {table: _described(self.connection, place) for table, place in self._places.items()}
         except duckdb.Error:
@@ -94,7 +94,7 @@ class Source:
         """A connection for one question. A forked process opens its own."""
         if self._process != os.getpid():
             abandon(self.connection)
-            self.connection, self._process = self._connect(), os.getpid()
+            self.connection, self._process = self.connect(), os.getpid()
         return self.connection.cursor()
 
     def mend(self) -> None:
@@ -102,7 +102,7 @@ class Source:
         try:
             self.connection.cursor().execute("SELECT 1").fetchall()
         except duckdb.Error:
-            self.connection = self._connect()
+            self.connection = self.connect()
 
     def current(self) -> Source:
         """Itself, or the same place opened once more when the data have changed since."""
@@ -113,9 +113,14 @@ class Source:
             raise NotUnderstood("the columns of the data have changed.", instead="open the data again")
         return fresh  # whoever still asks the old one may finish
 
-    def _connect(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB that reads this data and nothing else: no other file, no network, no extension, no new setting."""
+    def connect(self, *first: str) -> duckdb.DuckDBPyConnection:
+        """A DuckDB that reads this data and nothing else: no other file, no network, no extension, no new setting.
+
+        Statements that come `first` are run before all that is forbidden.
+        """
         connection = duckdb.connect(":memory:", config=SETTINGS)
+        for each in first:
+            connection.execute(each)
         if self._attach is not None:
             try:
                 connection.execute(f"ATTACH {text(str(self._attach))} AS data (READ_ONLY)")

@@ -55,7 +55,8 @@ def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q
     if isinstance(what, q.Call):
         return replace(what, arguments=tuple(_checked(each, columns, select) for each in what.arguments))
     if isinstance(what, q.Aggregate):
-        return replace(what, argument=what.argument and _checked(what.argument, columns, select))
+        more = tuple(_checked(each, columns, select) for each in what.more)
+        return replace(what, argument=what.argument and _checked(what.argument, columns, select), more=more)
     if isinstance(what, q.Window):
         steady(what)
         return replace(

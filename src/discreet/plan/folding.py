@@ -94,7 +94,7 @@ def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple
         )  # fmt: skip
     if argument is None or (isinstance(argument, q.Constant) and argument.value is not None and function == "count"):
         return Total(name=name, function="rows", most=most), Column(name=name, bounds=count, kind="integer")
-    what = typed(argument, table, alias)
+    what = typed(argument, table.counting if function == "count" else table, alias)
     if function == "count":
         counted = "distinct" if aggregate.distinct else "present"
         total = Total(name=name, function=counted, of=what.tree, most=most)

@@ -186,7 +186,8 @@ class _Joiner:
     def _shape(self, owner: str | None, first: Side, caps: _Caps) -> Table:
         shown = [side for side in self.scope.sides if not side.tests]
         columns = {each.name: each for side in shown for each in side.columns()[: len(side.table.columns)]}
-        links = {each.name: each for side in self.placed for each in side.columns() if each.name == owner}
+        there = [(side in shown, each) for side in self.placed for each in side.columns()]
+        links = {each.name: each for seen, each in there if each.name not in columns and (seen or each.name == owner)}
         only = [side for side in self.sides if not side.table.public and not side.tests]
         return Table(
             name=" and ".join(side.table.name for side in shown),

@@ -28,6 +28,12 @@ def _typed(what: q.Expression, table: Table, alias: str) -> Typed:
         return _constant(what)
     if isinstance(what, q.Name):
         return _field(what, table, alias)
+    if isinstance(what, q.Call) and what.function == "grouping":
+        raise NotUnderstood(
+            "GROUPING stands beside the columns of an answer that has ROLLUP, CUBE or GROUPING SETS.",
+            instead="write GROUPING(ward) for a column that is grouped by",
+            place=what.place,
+        )
     if isinstance(what, q.Call):
         arguments = [_typed(each, table, alias) for each in what.arguments]
         return RULES[what.function](what, arguments)

@@ -78,6 +78,11 @@ class Table:
         """The declared column of this name; SQL does not mind the case."""
         return next((each for each in self.columns if each.name.lower() == name.lower()), None)
 
+    @property
+    def counting(self) -> Table:
+        """The same table, where columns that only join can be counted."""
+        return replace(self, columns=self.columns + self.links, links=())
+
     def stored(self, kinds: Mapping[str, str], at: At | None = None) -> Table:
         """The same table, once the data source has said how it stores its columns; `at` points at their lines."""
         at = at or (lambda *keys: nullcontext())

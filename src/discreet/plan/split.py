@@ -40,6 +40,7 @@ class Question:
     alias: str
     where: q.Expression | None
     keys: tuple[q.Expression, ...]
+    sets: tuple[tuple[int, ...], ...]  # which of them each part of the answer is grouped by, when not by all
     names: tuple[str, ...]  # what the answer calls each key
     aggregates: tuple[q.Aggregate, ...]
     view: q.Select
@@ -226,10 +227,16 @@ class _Cut:
             alias=self.alias,
             where=None if select.where is None else self.plain(select.where),
             keys=tuple(self.keys),
+            sets=self._sets(),
             names=tuple(names),
             aggregates=tuple(self.aggregates),
             view=view,
         )
+
+    def _sets(self) -> tuple[tuple[int, ...], ...]:
+        """Which keys each part of the answer is grouped by, once equal keys are one."""
+        place = [self.keys.index(self.plain(self._by(key))) for key in self.select.keys]
+        return tuple(tuple(sorted({place[n] for n in one})) for one in self.select.sets)
 
     def named_keys(self) -> tuple[q.Expression, ...]:
         """What is grouped by, in the table's own names."""
@@ -263,7 +270,7 @@ class _Cut:
         if isinstance(what, q.Call):
             return replace(what, arguments=tuple(self.plain(each) for each in what.arguments))
         if isinstance(what, q.Aggregate) and what.argument is not None:
-            return replace(what, argument=self.plain(what.argument))
+            return replace(what, argument=self.plain(what.argument), more=tuple(self.plain(each) for each in what.more))
         return what
 
     def above(self, what: q.Expression, within: tuple[str, ...] = ()) -> q.Expression:
@@ -280,6 +287,10 @@ class _Cut:
             if len(self.aggregates) > MOST_NUMBERS:
                 raise NotAllowed(MANY, instead="ask in several parts", place=what.place)
             return q.Name(name=f"a{self.aggregates.index(here)}", place=what.place)
+        if isinstance(what, q.Call) and what.function == "grouping" and len(what.arguments) == 1 and self.select.sets:
+            key = self.above(what.arguments[0], within)
+            if isinstance(key, q.Name) and key.name.startswith("k"):
+                return replace(key, name=f"g{key.name[1:]}")
         if isinstance(what, q.Call):
             return replace(what, arguments=tuple(self.above(each, within) for each in what.arguments))
         if isinstance(what, q.Window):
@@ -291,24 +302,28 @@ class _Cut:
                 order=self._order(what.order, within),
             )
         if isinstance(what, q.Name):
-            meant = self.aliases.get(what.name.lower()) if what.table is None else None
-            if meant is not None and what.name.lower() not in within:
-                return self.above(meant, (*within, what.name.lower()))
-            if what.table is not None and what.table.lower() != self.alias.lower():
-                raise NotUnderstood(
-                    f"there is no table `{what.table}` in this question.",
-                    instead=f"write {self.alias}.{what.name}",
-                    place=what.place,
-                )
-            numeric = typed(here, self.table, self.alias).numeric  # is there such a column at all?
-            raise NotAllowed(
-                f"`{what.name}` is neither grouped by nor aggregated.",
-                instead=f"write GROUP BY {what.name}" + (f", or AVG({what.name})" if numeric else ""),
-                place=what.place,
-            )
+            return self._named(what, here, within)
         if isinstance(what, q.Star):
             raise NotUnderstood("`*` stands in COUNT(*) only.", instead="write COUNT(*)", place=what.place)
         return what
+
+    def _named(self, what: q.Name, here: q.Expression, within: tuple[str, ...]) -> q.Expression:
+        """A name that is no key: that of a column of the answer, or a mistake."""
+        meant = self.aliases.get(what.name.lower()) if what.table is None else None
+        if meant is not None and what.name.lower() not in within:
+            return self.above(meant, (*within, what.name.lower()))
+        if what.table is not None and what.table.lower() != self.alias.lower():
+            raise NotUnderstood(
+                f"there is no table `{what.table}` in this question.",
+                instead=f"write {self.alias}.{what.name}",
+                place=what.place,
+            )
+        numeric = typed(here, self.table, self.alias).numeric  # is there such a column at all?
+        raise NotAllowed(
+            f"`{what.name}` is neither grouped by nor aggregated.",
+            instead=f"write GROUP BY {what.name}" + (f", or AVG({what.name})" if numeric else ""),
+            place=what.place,
+        )
 
     def _order(self, order: tuple[q.Order, ...], within: tuple[str, ...] = ()) -> tuple[q.Order, ...]:
         found = []

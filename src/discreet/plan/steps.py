@@ -9,12 +9,12 @@ from discreet.errors import NotAllowed, Place
 from discreet.plan.expression import Typed, fields
 from discreet.plan.schema import Table
 
-__all__ = ["step_of", "unbounded"]
+__all__ = ["FINE", "step_of", "unbounded"]
 
 FINE = 9  # decimal digits between a range and its step, where no step is declared
 
 
-def step_of(what: Typed, bounds: tuple[Fraction, Fraction]) -> Fraction:
+def step_of(what: Typed, bounds: tuple[Fraction, Fraction], fine: int = FINE) -> Fraction:
     """As declared for a column; one for whole numbers; else a power of ten far below the range."""
     if what.step is not None:
         return what.step
@@ -22,7 +22,7 @@ def step_of(what: Typed, bounds: tuple[Fraction, Fraction]) -> Fraction:
         return Fraction(1)
     width = max(abs(bounds[0]), abs(bounds[1]), bounds[1] - bounds[0])
     exponent = math.ceil(math.log10(width.numerator) - math.log10(width.denominator)) if width else 0
-    return Fraction(10) ** (exponent - FINE)
+    return Fraction(10) ** (exponent - fine)
 
 
 def unbounded(what: Typed, table: Table, place: Place) -> NotAllowed:

@@ -29,8 +29,11 @@ MOST_COLUMNS = 200
 UNHEARD = re.compile("[\0\ud800-\udfff]")  # NUL and halves of letters, which no engine can hold
 EXAMPLE = "for example: SELECT COUNT(*) FROM visits"
 MOST_TABLES = 16
+MOST_SETS = 64
+SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
 JOINS = {("", ""), ("", "INNER"), ("", "CROSS"), ("LEFT", ""), ("LEFT", "OUTER")}
 Sources = Mapping[str, q.Select | q.Union]
+Keys = tuple[q.Expression, ...]
 
 
 def parse(text: str) -> q.Select:
@@ -97,6 +100,7 @@ class _Selects(Reader):
         if not 1 <= len(node.expressions) <= MOST_COLUMNS:
             raise self.refuse(node, f"a SELECT has 1 to {MOST_COLUMNS} columns.", EXAMPLE, NotUnderstood)
         items = tuple(self._item(each) for each in node.expressions)
+        keys, sets = self._keys(node, items)
         distinct = node.args.get("distinct")
         if distinct:
             self.only(distinct)
@@ -105,7 +109,8 @@ class _Selects(Reader):
             source=source,
             alias=alias,
             where=self._clause(node, "where"),
-            keys=self._keys(node, items),
+            keys=keys,
+            sets=sets,
             having=self._clause(node, "having"),
             qualify=self._clause(node, "qualify"),
             order=self._order(node.args.get("order")),
@@ -223,18 +228,44 @@ class _Selects(Reader):
         clause = node.args.get(name)
         return None if clause is None else self.expression(clause.this)
 
-    def _keys(self, node: exp.Select, items: tuple[q.Item, ...]) -> tuple[q.Expression, ...]:
+    def _keys(self, node: exp.Select, items: tuple[q.Item, ...]) -> tuple[Keys, tuple[tuple[int, ...], ...]]:
+        """All keys, and which of them each part of the answer is grouped by, when not by all."""
         group = node.args.get("group")
         if group is None:
-            return ()
+            return (), ()
         self.only(group, "expressions", "all")
         if group.args.get("all"):
             if group.expressions:
                 raise self.refuse(
                     group.expressions[0], "ALL is all.", "write GROUP BY ALL, or name columns", NotUnderstood
                 )
-            return tuple(item.what for item in items if not q.aggregates(item.what))
-        return tuple(self._by(each, items) for each in group.expressions)
+            return tuple(item.what for item in items if not q.aggregates(item.what)), ()
+        sets: list[Keys] = [()]
+        for each in group.expressions:
+            sets = [(*one, *more) for one in sets for more in self._sets(each, items)]
+            if len(sets) > MOST_SETS:
+                raise self.refuse(each, f"at most {MOST_SETS} groupings are answered at once.", "name fewer columns")
+        keys = tuple(dict.fromkeys(key for one in sets for key in one))
+        if len(sets) == 1 and not any(isinstance(each, SETS) for each in group.expressions):
+            return keys, ()
+        return keys, tuple(tuple(sorted({keys.index(key) for key in one})) for one in sets)
+
+    def _sets(self, node: Any, items: tuple[q.Item, ...]) -> list[Keys]:
+        """The groupings that a part of GROUP BY stands for."""
+        if isinstance(node, exp.GroupingSets):
+            return [one for each in node.expressions for one in self._sets(each, items)]
+        if isinstance(node, (exp.Rollup, exp.Cube)):
+            self.only(node, "expressions")
+            parts = [self._sets(each, items)[0] for each in node.expressions]
+            if isinstance(node, exp.Rollup):
+                return [tuple(key for part in parts[:n] for key in part) for n in range(len(parts), -1, -1)]
+            if len(parts) > 6:
+                raise self.refuse(node, f"at most {MOST_SETS} groupings are answered at once.", "name fewer columns")
+            chosen = [[n for n in range(len(parts)) if not turn >> n & 1] for turn in range(1 << len(parts))]
+            return [tuple(key for n in each for key in parts[n]) for each in chosen]
+        if isinstance(node, exp.Tuple):
+            return [tuple(self._by(each, items) for each in node.expressions)]
+        return [(self._by(node.this if isinstance(node, exp.Paren) else node, items),)]
 
     def _by(self, node: Any, items: tuple[q.Item, ...]) -> q.Expression:
         """An expression, or the column of the answer that a number stands for."""

@@ -48,11 +48,12 @@ class Call(_Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregate(_Node):
-    """COUNT, SUM, … of many rows; without an argument, COUNT(*)."""
+    """COUNT, SUM, … of many rows; without an argument, COUNT(*). Whatever else it takes is in `more`."""
 
     function: str
     argument: Expression | None = None
     distinct: bool = False
+    more: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +97,8 @@ def rename(what: Expression, by: Callable[[Name], Expression]) -> Expression:
     if isinstance(what, Call):
         return replace(what, arguments=tuple(rename(each, by) for each in what.arguments))
     if isinstance(what, Aggregate):
-        return what if what.argument is None else replace(what, argument=rename(what.argument, by))
+        more = tuple(rename(each, by) for each in what.more)
+        return what if what.argument is None else replace(what, argument=rename(what.argument, by), more=more)
     if isinstance(what, Window):
         return replace(
             what,
@@ -175,6 +177,7 @@ class Select(_Node):
     alias: str | None = None  # the name under which the SELECT around it knows it
     where: Expression | None = None
     keys: tuple[Expression, ...] = ()
+    sets: tuple[tuple[int, ...], ...] = ()  # which keys each part of the answer is grouped by, when not by all
     having: Expression | None = None
     qualify: Expression | None = None
     order: tuple[Order, ...] = ()

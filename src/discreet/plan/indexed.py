@@ -1,0 +1,99 @@
+"""Which questions an index can answer: those of which it leaves out nothing but what the caps leave out.
+
+An index knows of each unit, once and for all, which rows count (see `engines/build.py`): in questions without groups,
+and in questions by a column whose values are declared. Nothing here sees data: whether an index is read depends on
+the catalogue and the question, and on whether there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from discreet.errors import Refusal
+from discreet.plan.compile import compile
+from discreet.plan.measure import Caps
+from discreet.plan.plan import Key, Plan
+from discreet.plan.schema import Catalogue, Table
+from discreet.plan.spelling import quoted
+from discreet.sql.parse import parse
+
+__all__ = ["Choice", "Indexed", "choice", "indexed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Rows that count in questions grouped by these keys (none, or one) under these caps."""
+
+    keys: tuple[Key, ...]
+    caps: Caps
+
+
+@dataclass(frozen=True, kw_only=True)
+class Indexed:
+    """A table with a unit: the columns that questions may read, and all choices of rows."""
+
+    table: str
+    unit: str
+    columns: tuple[str, ...]
+    choices: tuple[Choice, ...]
+
+    def mark(self, number: int) -> str:
+        """The name of the column that says whether a row counts; no declared column has it."""
+        taken = {each.lower() for each in self.columns}
+        name = f"counts {number}"
+        while name in taken:
+            name += "'"
+        return name
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that it can be grouped by."""
+        return [key.tree.name for each in self.choices for key in each.keys if hasattr(key.tree, "name")]
+
+
+def indexed(catalogue: Catalogue) -> tuple[Indexed, ...]:
+    """All that an index of this catalogue has."""
+    return tuple(
+        Indexed(
+            table=table.name,
+            unit=table.unit,
+            columns=tuple(each.name for each in table.columns),
+            choices=tuple(_choices(table, catalogue)),
+        )
+        for table in catalogue.tables
+        if table.unit is not None and table.through is None
+    )
+
+
+def _choices(table: Table, catalogue: Catalogue) -> Iterator[Choice]:
+    """Read off questions, so that keys and caps are those of every question like them."""
+    people, source = f"COUNT(DISTINCT {quoted(table.unit or '')})", quoted(table.name)
+    for asked in (
+        f"SELECT {people} FROM {source}",
+        *(f"SELECT {quoted(each.name)}, {people} FROM {source} GROUP BY 1" for each in table.columns),
+    ):
+        try:
+            draft = compile(parse(asked), catalogue)
+        except Refusal:
+            continue
+        if not draft.private:
+            yield Choice(keys=draft.keys, caps=draft.caps)
+
+
+def choice(plan: Plan, tables: Iterable[Indexed]) -> tuple[Indexed, int] | None:
+    """The table and the number of the choice that a plan's rows are, or None where only the data themselves will do.
+
+    Promise  the answer from these rows leaves out nothing that the plan's caps would not have left out.
+    Because  it asks of all rows: under a filter, rows that it drops would have taken the place of rows that it keeps.
+             Its keys and caps are those of the choice, and its measures add up rows, or units.
+    """
+    if plan.where is not None or plan.naming is not None or not isinstance(plan.table, str):
+        return None
+    if any(each.needs not in ("sums", "units") for each in plan.measures):
+        return None
+    wanted = Choice(keys=plan.keys, caps=plan.caps)
+    for table in tables:
+        if table.table == plan.table and wanted in table.choices:
+            return table, table.choices.index(wanted)
+    return None

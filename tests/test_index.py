@@ -1,0 +1,672 @@
+"""The unit index: what counts in it, that nobody moves it further than was paid for, and when it is read at all."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+import discreet as dp
+import hostile as h
+import test_neighbours as near
+from discreet.cli import progress
+from discreet.cli.command import main
+from discreet.engines import build
+from discreet.engines.index import FRESH, NONE, STALE
+from discreet.plan.indexed import choice, indexed
+from discreet.plan.plan import Exact, Plan
+from kit import ALARM, Script, tape
+from test_cli_ask import Terminal
+
+ROW, NAMES = dict[str, Any], ["n", "tag", "id", "sex", "level", "age", "night", "cost"]
+KEYS = {"sex": ["F", "M", "X"], "level": [3, 5, 70], "age": (0, 9), "night": [True, False]}
+COLUMNS = {**KEYS, "cost": {"min": 0, "max": 1000, "step": "0.01"}, "tag": {}}
+BUDGET = dp.Budget(epsilon=10**9, delta="1e-3")
+PLAIN = [  # every kind of sum, by every kind of key
+    "SELECT COUNT(*) FROM data",
+    "SELECT COUNT(DISTINCT id), SUM(cost), COUNT(cost) FROM data",
+    "SELECT AVG(cost), SUM(age), COUNT(*) FROM data",
+    "SELECT SUM(cost * age), COUNT(tag), SUM(CASE WHEN night THEN 1 ELSE 0 END) FROM data",
+    *(f"SELECT {key}, COUNT(*), COUNT(DISTINCT id) FROM data GROUP BY {key}" for key in KEYS),
+    *(f"SELECT {key}, SUM(cost), COUNT(cost), AVG(age) FROM data GROUP BY {key}" for key in KEYS),
+    *(f"SELECT {key}, COUNT(DISTINCT id) FROM data GROUP BY {key}" for key in KEYS),
+]
+
+
+def rows_of(chance: random.Random, people: int, most: int) -> list[ROW]:
+    """People of all sizes; some rows are nobody's, some are in no group, some are strange."""
+    found: list[ROW] = []
+    for n in range(people):
+        name = chance.choice([f"p{n}", f"p{n}", f"p{n}", None])
+        for _ in range(chance.randint(0, most)):
+            said = {
+                "sex": ["F", "M", "X", "other", None],
+                "level": [3, 5, 70, 4, None],
+                "age": [*range(10), 99, -1, None],
+                "night": [True, False, None],
+                "cost": [0.0, 1.25, 999.99, 1e9, -5.0, float("nan"), float("inf"), None],
+            }
+            row = {key: chance.choice(values) for key, values in said.items()}
+            found.append(row | {"id": name, "tag": f"t{len(found)}", "n": len(found)})
+    return found
+
+
+def saved(folder: Path, rows: list[ROW]) -> Path:
+    kinds = [pa.int64(), pa.string(), pa.string(), pa.string(), pa.int64(), pa.int64(), pa.bool_(), pa.float64()]
+    pq.write_table(pa.Table.from_pylist(rows, pa.schema(zip(NAMES, kinds, strict=True))), folder / "data.parquet")
+    return folder / "data.parquet"
+
+
+def opened(folder: Path, rows_per_unit: int = 4, groups_per_unit: int = 2, **said: Any) -> dp.Curator:
+    wanted = {"columns": COLUMNS, "budget": BUDGET, "unit": "id", "ledger": folder / "the.ledger"}
+    caps = {"rows_per_unit": rows_per_unit, "groups_per_unit": groups_per_unit}
+    return dp.open(folder / "data.parquet", **(wanted | caps | said))
+
+
+def reads(curator: dp.Curator, sql: str = PLAIN[0]) -> bool:
+    """Whether a question is answered from the index."""
+    return curator.engine._indexed(h.plan_of(curator, sql), curator.engine.version()) is not None
+
+
+def marked(path: Path, number: int) -> set[str]:
+    """The tags of the rows that count for a choice, read from the file itself; each is there once."""
+    with duckdb.connect(path, read_only=True) as found:
+        rows = found.execute(f'SELECT tag FROM counting.data WHERE "counts {number}"').fetchall()
+    assert len(set(rows)) == len(rows)
+    return {row[0] for row in rows}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    saved(tmp_path, rows_of(random.Random(7), 40, 12))
+    return tmp_path
+
+
+# ── what counts ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def steps(value: float | None) -> int | None:
+    return None if value is None or np.isnan(value) else round(min(max(value, 0.0), 1000.0) * 100)
+
+
+def expected(plan: Plan, rows: list[ROW], units: dict[Any, int]) -> list[list[list[int]]]:
+    """The sums of COUNT(*), COUNT(DISTINCT id), SUM(cost) over these rows by this key, computed here."""
+    key = plan.keys[0].tree.name if plan.keys else None  # type: ignore[union-attr]
+    groups: dict[Any, list[ROW]] = defaultdict(list)
+    for row in rows:
+        groups[row[key] if key else ()].append(row)
+    order = [each[0] if key else () for each in plan.groups]
+    sums = {
+        ("rows",): lambda each: len(groups[each]),
+        ("units",): lambda each: units.get(each, 0),
+        ("sum",): lambda each: sum(steps(row["cost"]) or 0 for row in groups[each]),
+    }
+    return [[[sums[measure.parts](each) for each in order]] for measure in plan.measures]
+
+
+def check_unit(own: list[ROW], counted: set[str], key: str | None, most_rows: int, most_groups: int) -> None:
+    """No more than the caps allow, and no less."""
+    sizes: dict[Any, int] = defaultdict(int)
+    chosen: dict[Any, int] = defaultdict(int)
+    for row in own:
+        sizes[row[key] if key else ()] += 1
+        chosen[row[key] if key else ()] += row["tag"] in counted
+    whole = [each for each in sizes if chosen[each] == sizes[each]]
+    touched = [each for each in sizes if chosen[each]]
+    assert len(touched) <= most_groups
+    assert sum(chosen.values()) <= most_rows
+    assert len(touched) - len(set(touched) & set(whole)) <= 1, "one group at most is cut"
+    if sum(chosen.values()) < most_rows:
+        assert touched == [each for each in touched if each in whole]
+        assert len(touched) == min(most_groups, len(sizes))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("key", [None, *KEYS])
+def test_of_each_unit_what_the_caps_allow_counts_and_no_less(tmp_path: Path, key: str | None, seed: int) -> None:
+    chance = random.Random(seed)
+    most_rows, most_groups = chance.choice([1, 2, 4, 9]), chance.choice([1, 2, 3])
+    rows = rows_of(chance, 30, chance.choice([3, 12, 30]))
+    saved(tmp_path, rows)
+    values = None if key is None else list(range(10)) if key == "age" else KEYS[key]
+    there = [row for row in rows if row["id"] is not None and (values is None or row[key] in values)]
+    with opened(tmp_path, most_rows, most_groups) as curator:
+        path = curator.index()
+        group = f" GROUP BY {key}" if key else ""
+        said = f"SELECT {key + ', ' if key else ''}COUNT(*) AS n, COUNT(DISTINCT id) AS u FROM data{group}"
+        total = f"SELECT {key + ', ' if key else ''}SUM(cost) AS s FROM data{group}"
+        plans = [h.plan_of(curator, each) for each in (said, total)]
+        assert all(reads(curator, each) for each in (said, total))
+        exact = [h.look(curator, plan, Script(bytes(8))) for plan in plans]
+    number = 0 if key is None else 1 + list(KEYS).index(key)
+    counted = marked(path, number)
+    assert counted <= {row["tag"] for row in there}
+    people: dict[str, list[ROW]] = defaultdict(list)
+    for row in there:
+        people[row["id"]].append(row)
+    for own in people.values():
+        check_unit(own, counted, key, most_rows, 1 if key is None else min(most_groups, len(values or ())))
+    if key is None:
+        units: dict[Any, int] = {(): len(people)}
+    else:
+        most = {own[0]["id"]: min(most_groups, len({row[key] for row in own})) for own in people.values()}
+        units = dict(zip((each[0] for each in plans[0].groups), exact[0].sums[-1][0].tolist(), strict=True))
+        assert sum(units.values()) == sum(most.values()), "each unit is counted in as many groups as may be"
+        seen = {each: len({row["id"] for row in there if row[key] == each}) for each in values or ()}
+        assert all(units[each] <= seen[each] for each in units)
+    only = [row for row in there if row["tag"] in counted]
+    for plan, found in zip(plans, exact, strict=True):
+        assert [each.tolist() for each in found.sums] == expected(plan, only, units)
+
+
+def test_where_no_cap_binds_every_sum_is_that_of_the_data(folder: Path) -> None:
+    """Read from the index and from the data, and at huge ε the answer itself."""
+    with opened(folder, 100, 100) as curator:
+        plans = [h.plan_of(curator, sql) for sql in PLAIN]
+        plain = [h.look(curator, plan, Script(bytes(8))) for plan in plans]
+        curator.index()
+        for sql, plan, before in zip(PLAIN, plans, plain, strict=True):
+            assert reads(curator, sql), sql
+            after = h.look(curator, plan, Script(bytes(8)))
+            assert [each.tolist() for each in after.sums] == [each.tolist() for each in before.sums], sql
+        answer = curator.ask("SELECT sex, COUNT(*) AS n FROM data GROUP BY sex", epsilon=10**8)
+        with duckdb.connect() as plainly:
+            text = (
+                "SELECT sex, COUNT(*) FROM read_parquet(?) WHERE id IS NOT NULL AND sex IN ('F', 'M', 'X') GROUP BY 1"
+            )
+            assert list(answer) == sorted(plainly.execute(text, [str(folder / "data.parquet")]).fetchall())
+
+
+def test_parts_make_no_difference(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under the same salt the same rows count, however many rows are taken at a time and in whatever order they lie."""
+    found, salt = [], tape(8)
+    rows = pq.read_table(folder / "data.parquet")
+    for part in (10**9, 7, 100):
+        monkeypatch.setattr(build, "PART", part)
+        shuffled = np.random.default_rng(part).permutation(len(rows))
+        pq.write_table(rows.take(shuffled), folder / "data.parquet")
+        with opened(folder) as curator:
+            curator._coins = Script(salt)
+            path = curator.index()
+            found.append([marked(path, number) for number in range(5)])
+            assert found[-1][0]
+    assert found[0] == found[1] == found[2]
+
+
+def test_each_index_chooses_afresh(folder: Path) -> None:
+    with opened(folder, 1, 1) as curator:
+        found = [[marked(curator.index(), number) for number in range(5)] for _ in range(2)]
+    assert found[0] != found[1]
+
+
+PEOPLE = 3000
+SAME: ROW = {"n": 0, "sex": "F", "level": 3, "night": True, "tag": "same", "age": 0, "cost": 1.0}
+
+
+def test_rows_have_equal_chances(tmp_path: Path) -> None:
+    """One row in eight is unlike the others, and two of them count; a false alarm is rarer than one in 10⁸."""
+    saved(tmp_path, [SAME | {"id": f"p{n}", "cost": float(k > 0)} for n in range(PEOPLE) for k in range(8)])
+    with opened(tmp_path, 2, 1) as curator:
+        curator.index()
+        sums = [h.look(curator, h.plan_of(curator, sql), Script(bytes(8))).sums[0][0][0]
+                for sql in ("SELECT COUNT(*) FROM data", "SELECT SUM(cost) FROM data")]  # fmt: skip
+    assert sums[0] == 2 * PEOPLE
+    assert stats.binomtest(2 * PEOPLE - int(sums[1]) // 100, PEOPLE, 0.25).pvalue > ALARM
+
+
+def test_groups_have_equal_chances(tmp_path: Path) -> None:
+    """Four groups, of which the first has most of the rows, and one of them counts; alarms as above."""
+    ages = [0, 0, 0, 0, 0, 1, 2, 3]
+    saved(tmp_path, [SAME | {"id": f"p{n}", "age": age} for n in range(PEOPLE) for age in ages])
+    with opened(tmp_path, 4, 1) as curator:
+        curator.index()
+        plan = h.plan_of(curator, "SELECT age, COUNT(*), COUNT(DISTINCT id) FROM data GROUP BY age")
+        rows, units = h.look(curator, plan, Script(bytes(8))).sums
+    counts = [int(each) for each in units[0][:4]]
+    assert sum(counts) == PEOPLE
+    assert stats.chisquare(counts).pvalue > ALARM
+    assert rows[0].tolist() == [4 * counts[0], *counts[1:], *[0] * 6]
+
+
+# ── who joins, and what is seen of it ────────────────────────────────────────────────────────────────────────────
+
+UNFILTERED = [sql for sql in near.LINEAGE if "WHERE" not in sql]
+
+
+def index_of(clinic: h.Clinic, rows: h.Rows, salt: bytes, plans: list[Plan] | None) -> tuple[list[Plan], list[Exact]]:
+    with clinic.curator(rows, Script(salt)) as curator:
+        curator.index()
+        asked = plans or [h.plan_of(curator, sql) for sql in UNFILTERED]
+        asked = [plan for plan in asked if curator.engine._indexed(plan, curator.engine.version()) is not None]
+        return asked, [h.look(curator, plan, Script(bytes(8))) for plan in asked]
+
+
+@pytest.mark.parametrize("case", range(16))
+def test_no_person_moves_the_sums_further_than_was_paid_for(tmp_path: Path, case: int) -> None:
+    """Random people and one random person more, or other, in any order of rows; two indexes under the same salt."""
+    chance = random.Random(case)
+    clinic = h.Clinic(
+        folder=tmp_path,
+        ledger=tmp_path / "clinic.ledger",
+        neighbours=near.LEVELS[case % 2][1],
+        rows_per_unit=chance.choice([1, 3, 3, 7]),
+        groups_per_unit=chance.choice([1, 2, 2, 4]),
+    )
+    people = [row for n in range(6) for row in near.somebody(chance, f"p{n}", chance.choice([1, 2, 5]))]
+    eager = chance.random() < 0.6
+    other = near.somebody(
+        chance, "zz" if eager else chance.choice(["zz", None]), chance.choice([1, 4, 40]), eager=eager
+    )
+    more = clinic.neighbour(people, other)
+    chance.shuffle(more)
+    salt = tape(8)
+    plans, before = index_of(clinic, people, salt, None)
+    assert len(plans) >= 7
+    _, after = index_of(clinic, more, salt, plans)
+    for plan, one, two in zip(plans, before, after, strict=True):
+        for measure, change in zip(plan.measures, near.moved(plan, one, two), strict=True):
+            near.within(measure, plan, change)
+
+
+@pytest.mark.parametrize(("sql", "rows"), [each for each in near.EDGES if "GROUP BY age" not in each[0]])
+def test_and_somebody_can_move_them_as_far(tmp_path: Path, sql: str, rows: list[dict[str, Any]]) -> None:
+    clinic = h.Clinic(folder=tmp_path, ledger=tmp_path / "clinic.ledger")
+    found = []
+    for people in (h.PEOPLE, h.PEOPLE + [h.person(**each) for each in rows]):
+        with clinic.curator(people, Script(bytes(8))) as curator:
+            curator.index()
+            plan = h.plan_of(curator, sql)
+            assert curator.engine._indexed(plan, curator.engine.version()) is not None
+            found.append(h.look(curator, plan, Script(bytes(8))))
+    change = near.moved(plan, *found)[0]
+    assert sum(abs(int(x)) for x in change.flat) == plan.noises[0].reach.l1
+
+
+@pytest.mark.parametrize("name", h.HOSTILE)
+def test_whoever_joins_changes_nothing_but_noisy_numbers(tmp_path: Path, name: str) -> None:
+    clinic, said = h.Clinic(folder=tmp_path, ledger=tmp_path / "clinic.ledger"), []
+    asked = [each for each in h.SUMS if "WHERE" not in each.sql]
+    for rows in (h.PEOPLE, h.PEOPLE + h.HOSTILE[name]):
+        shutil.rmtree(tmp_path / "marks", ignore_errors=True)
+        (tmp_path / "clinic.ledger").unlink(missing_ok=True)
+        with clinic.curator(rows) as curator:
+            curator.index()
+            said.append([(each.sql, h.explained(curator, each), h.seen(curator, each)) for each in asked])
+    assert said[0] == said[1]
+    assert sum(FRESH in str(explained) for _, explained, _ in said[0]) >= 9
+
+
+# ── when it is read ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("sql", "read"),
+    [
+        *((sql, True) for sql in PLAIN),
+        ("SELECT COUNT(*) FROM data HAVING COUNT(*) > 3", True),
+        ("SELECT COUNT(*) FROM data WHERE age > 3", False),
+        ("SELECT sex, COUNT(*) FROM data WHERE sex = 'F' GROUP BY sex", False),
+        ("SELECT tag, COUNT(*) FROM data GROUP BY tag", False),
+        ("SELECT sex, night, COUNT(*) FROM data GROUP BY ALL", False),
+        ("SELECT FLOOR(age / 2) AS a, COUNT(*) FROM data GROUP BY a", False),
+    ],
+)
+def test_it_is_read_where_it_costs_no_accuracy_and_explain_says_so(folder: Path, sql: str, read: bool) -> None:
+    with opened(folder) as curator:
+        said = str(curator.explain(sql))
+        assert (NONE in said) == read
+        assert not reads(curator, sql)
+        before = curator.explain(sql, epsilon=1, delta="1e-4").plan
+        curator.index()
+        said = str(curator.explain(sql))
+        assert reads(curator, sql) == (FRESH in said) == ("data.counting" in said) == read
+        answer = curator.ask(sql, epsilon=1, delta="1e-4")
+        assert (answer.plan, answer.cost) == (before, before.loss), "the same plan at the same cost"
+
+
+def test_what_is_not_known_here_is_not_read(folder: Path) -> None:
+    """A later plan that says more than today's is not answered from rows chosen for today's."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Later(Plan):
+        joined: str | None = None
+
+    with opened(folder) as curator:
+        plan, tables = h.plan_of(curator, PLAIN[4]), indexed(curator.catalogue)
+        assert choice(plan, tables) is not None
+        fields = {name: getattr(plan, name) for name in Plan.__dataclass_fields__}
+        assert choice(Later(**fields), tables) is not None
+        assert choice(Later(**fields, joined="wards"), tables) is None
+        assert choice(replace(plan, caps=replace(plan.caps, rows=5)), tables) is None
+        assert choice(replace(plan, caps=replace(plan.caps, groups=1)), tables) is None
+
+
+def test_new_data_are_read_themselves_until_it_is_built_anew(folder: Path) -> None:
+    with opened(folder, 100, 100) as curator:
+        curator.index()
+        plan = h.plan_of(curator, PLAIN[0])
+        before = h.look(curator, plan, Script(bytes(8)))
+        saved(folder, rows_of(random.Random(8), 60, 12))
+        assert STALE in str(curator.explain(PLAIN[0]))
+        assert not reads(curator)
+        after = h.look(curator, plan, Script(bytes(8)))
+        assert before.sums[0].tolist() != after.sums[0].tolist()
+        curator.index()
+        assert reads(curator)
+        assert h.look(curator, plan, Script(bytes(8))).sums[0].tolist() == after.sums[0].tolist()
+        assert len(list((folder / "the.ledger.index").iterdir())) == 1, "the old one is gone"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"rows_per_unit": 5},
+        {"groups_per_unit": 1},
+        {"columns": COLUMNS | {"sex": ["F", "M"]}},
+        {"columns": {name: said for name, said in COLUMNS.items() if name != "cost"}},
+        {"unit": "n"},
+    ],
+)
+def test_an_index_of_another_catalogue_is_not_read(folder: Path, said: dict[str, Any]) -> None:
+    with opened(folder) as curator:
+        path = curator.index()
+        assert reads(curator)
+    with opened(folder, **said) as curator:
+        assert not reads(curator)
+        assert curator.engine.shelf is not None
+        wanted = curator.engine.shelf._path(curator.engine.version())
+        assert wanted != path
+        shutil.copy(path, wanted)  # nor under another name
+        assert not reads(curator)
+
+
+def test_two_data_sets_beside_one_ledger(folder: Path) -> None:
+    shutil.copy(folder / "data.parquet", folder / "more.parquet")
+    with opened(folder) as one:
+        one.index()
+        with dp.open(
+            folder / "more.parquet", columns=COLUMNS, budget=BUDGET, unit="id", rows_per_unit=4,
+            ledger=folder / "the.ledger",
+        ) as two:  # fmt: skip
+            two.index()
+            assert two.drop_index()
+            assert not two.drop_index()
+        assert reads(one)
+
+
+@pytest.mark.parametrize("harm", ["empty", "short", "text", "scratched", "head", "folder"])
+def test_a_damaged_index_is_as_good_as_none(folder: Path, harm: str) -> None:
+    with opened(folder, 100, 100) as curator:
+        plans = [h.plan_of(curator, sql) for sql in PLAIN]
+        plain = [h.look(curator, plan, Script(bytes(8))) for plan in plans]
+        path = curator.index()
+        assert reads(curator)
+        body = path.read_bytes()
+        path.unlink()
+        if harm == "folder":
+            path.mkdir()
+        else:
+            places = range(12288, len(body), 512) if harm == "scratched" else range(0, 12288, 64)
+            changed = bytearray(body)
+            for at in places:
+                changed[at] ^= 0xFF
+            other = {"empty": b"", "short": body[: len(body) // 2], "text": b"hello" * 9999}
+            path.write_bytes(other.get(harm, bytes(changed)))
+        for plan, before in zip(plans, plain, strict=True):
+            after = h.look(curator, plan, Script(bytes(8)))
+            assert [each.tolist() for each in after.sums] == [each.tolist() for each in before.sums]
+        assert not reads(curator)
+        assert FRESH not in str(curator.explain(PLAIN[0]))
+        if harm != "folder":
+            curator.index()
+            assert reads(curator)
+
+
+def test_it_can_do_nothing_else(folder: Path) -> None:
+    with opened(folder) as curator:
+        path = curator.index()
+        assert curator.engine.shelf is not None
+        index = curator.engine.shelf.current(curator.engine.version())
+        assert index is not None
+        for text in (
+            f"SELECT * FROM read_parquet('{folder / 'data.parquet'}')",
+            f"ATTACH '{folder / 'other'}' AS other",
+            "SET threads = 1",
+            "INSERT INTO data.main.about VALUES ('x')",
+            f"COPY (SELECT 1) TO '{folder / 'out.csv'}'",
+        ):
+            with pytest.raises(duckdb.Error):
+                index.source.cursor().execute(text)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_forked_process_reads_it(folder: Path) -> None:
+    with opened(folder, 100, 100) as curator:
+        curator.index()
+        assert reads(curator)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if reads(curator) else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+# ── building ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_only_its_owner_can_open_it(folder: Path) -> None:
+    before = os.umask(0)
+    try:
+        (folder / "the.ledger.index").mkdir()
+        with opened(folder) as curator:
+            path = curator.index()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_questions_are_answered_while_it_is_built(folder: Path) -> None:
+    told: list[tuple[int, int]] = []
+    with opened(folder) as curator, opened(folder) as other:
+
+        def tell(done: int, of: int) -> None:
+            told.append((done, of))
+            other.ask(PLAIN[0], epsilon=1 + done)
+
+        path = curator.index(progress=tell)
+        assert told == [(n, told[-1][1]) for n in range(told[-1][1] + 1)]
+        assert reads(other)
+        assert not list(path.parent.glob("*.part*"))
+
+
+def test_data_that_change_meanwhile(folder: Path) -> None:
+    with opened(folder) as curator:
+        changed = rows_of(random.Random(9), 50, 12)
+        with pytest.raises(dp.NotUnderstood, match="the data changed"):
+            curator.index(progress=lambda done, of: saved(folder, changed) and None if done == of else None)
+        assert not list((folder / "the.ledger.index").iterdir())
+        assert not reads(curator)
+
+
+def test_what_cannot_be_indexed_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with dp.open(pa.table({"a": [1]}), columns={"a": (0, 9)}, budget=BUDGET) as curator:
+        with pytest.raises(dp.NotUnderstood, match="not a file"):
+            curator.index()
+        with pytest.raises(dp.NotUnderstood, match="ledger="):
+            curator.drop_index()
+    with dp.open(folder / "data.parquet", columns=COLUMNS, budget=BUDGET) as curator:
+        with pytest.raises(dp.NotUnderstood, match="no table has a unit"):
+            curator.index()
+        assert not curator.drop_index()
+        assert not list(folder.glob("*.index")), "and nothing is made"
+    with opened(folder) as curator:
+        curator.index()
+        held = os.open(folder / "the.ledger.index", os.O_RDONLY)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        for act in (curator.index, curator.drop_index):
+            with pytest.raises(dp.NotUnderstood, match="is being built"):
+                act()
+        os.close(held)
+        curator.drop_index()
+        (folder / "the.ledger.index").write_text("in the way")
+        with pytest.raises(dp.NotUnderstood, match="cannot be made"):
+            curator.index()
+
+
+@pytest.mark.parametrize(
+    ("problem", "refusal", "words"),
+    [
+        (duckdb.OutOfMemoryException, dp.NotUnderstood, "not enough memory"),
+        (duckdb.IOException, dp.NotUnderstood, "disk is full"),
+        (OSError, dp.NotUnderstood, "disk is full"),
+        (duckdb.InternalException, dp.Broken, "without it"),
+    ],
+)
+def test_whatever_fails_quotes_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, problem: type[Exception], refusal: type[Exception], words: str
+) -> None:
+    def fail(*given: Any, **named: Any) -> None:
+        Path(given[0]).write_bytes(b"half")
+        raise problem("p7 was here")
+
+    with opened(folder) as curator:
+        curator.index()
+        monkeypatch.setattr(build, "write", fail)
+        with pytest.raises(refusal, match=words) as said:
+            curator.index()
+        assert "p7" not in str(said.value)
+        assert said.value.__cause__ is None
+        assert said.value.__suppress_context__
+        assert reads(curator), "the old one serves"
+        assert not list((folder / "the.ledger.index").glob("*.part*"))
+
+
+CATALOGUE = """
+[dataset]
+name = "clinic"
+source = "data.parquet"
+budget = {{ epsilon = "1000", delta = "1e-6" }}
+ledger = "clinic.ledger"
+
+[tables.data]
+{unit}
+columns.sex = {{ values = ["F", "M", "X"] }}
+columns.age = {{ min = 0, max = 9 }}
+columns.cost = {{ min = 0, max = 1000, step = "0.01" }}
+"""
+UNIT = 'unit = "id"\nrows_per_unit = 4\ngroups_per_unit = 2'
+
+
+@pytest.fixture
+def catalogue(folder: Path) -> Path:
+    (folder / "clinic.toml").write_text(CATALOGUE.format(unit=UNIT))
+    return folder / "clinic.toml"
+
+
+def run(folder: Path, *words: object, most: int | None = None) -> tuple[int, str, str]:
+    """A command as a user runs it, perhaps on a disk that takes only so many bytes of a file."""
+    done = subprocess.run(
+        [sys.executable, "-m", "discreet.cli", *map(str, words)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONUTF8": "1"},
+        preexec_fn=None if most is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_command(catalogue: Path) -> None:
+    folder = catalogue.parent
+    sql = "SELECT sex, COUNT(*) FROM data GROUP BY sex"
+    assert NONE in run(folder, "explain", "clinic.toml", sql)[1]
+    status, said, error = run(folder, "index", "clinic.toml")
+    assert (status, error) == (0, "")
+    assert said.splitlines()[0] == "data: which rows of a id count, without groups, and by sex, age."
+    assert "It holds data" in said
+    assert FRESH in json.loads(run(folder, "explain", "clinic.toml", sql, "--format", "json")[1])["remarks"]
+    assert run(folder, "ask", "clinic.toml", sql, "--epsilon", 1)[0] == 0
+    assert run(folder, "index", "clinic.toml", "--drop") == (0, "The index is deleted.\n", "")
+    assert run(folder, "index", "clinic.toml", "--drop") == (0, "There was no index.\n", "")
+    assert not (folder / "clinic.ledger.index").exists()
+    catalogue.write_text(CATALOGUE.format(unit=""))
+    status, said, error = run(folder, "index", "clinic.toml")
+    assert (status, said) == (2, "")
+    assert error.startswith("refused: no table has a unit")
+
+
+def test_the_command_says_how_far_it_is(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE", -1)
+    monkeypatch.setattr(progress, "AGAIN", -1)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(["index", str(catalogue)]) == 0
+    assert "building the index: 1 of" in terminal.getvalue()
+
+
+def test_a_full_disk(catalogue: Path) -> None:
+    folder = catalogue.parent
+    run(folder, "index", "clinic.toml")
+    (old,) = (folder / "clinic.ledger.index").iterdir()
+    status, _, error = run(folder, "index", "clinic.toml", most=100_000)
+    assert status == 2, error
+    assert "the disk is full" in error
+    assert list((folder / "clinic.ledger.index").iterdir()) == [old]
+    assert FRESH in run(folder, "explain", "clinic.toml", "SELECT COUNT(*) FROM data")[1]
+
+
+KILLED = """
+import sys, os, signal, threading, time, discreet as dp
+curator = dp.Curator.load("clinic.toml")
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+def tell(done, of):
+    if done == int(sys.argv[1]) % (of + 1):
+        if done % 2 or done == of:
+            die()
+        threading.Timer(0.002, die).start()  # in the middle of a statement
+curator.index(progress=tell)
+time.sleep(9)
+"""
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_killed_while_it_is_built(catalogue: Path, there: bool) -> None:
+    """At any step: the old one or none is left, questions are answered, and the next building clears up."""
+    folder = catalogue.parent
+    shelf = folder / "clinic.ledger.index"
+    with dp.Curator.load(catalogue) as curator:
+        if there:
+            curator.index()
+        for fatal in (0, 1, 5, 6, 8, 10, 13, -4, -1):
+            done = subprocess.run(
+                [sys.executable, "-c", KILLED, str(fatal)], cwd=folder, capture_output=True, check=False
+            )
+            assert done.returncode == -signal.SIGKILL, done.stderr
+            assert bool(list(shelf.glob("*.duckdb"))) == there
+            assert list(shelf.glob("*.part"))
+            assert reads(curator) == there
+        assert run(folder, "ask", "clinic.toml", PLAIN[0], "--epsilon", 1)[0] == 0
+        curator.index()
+        assert reads(curator)
+        assert len(list(shelf.iterdir())) == 1
