@@ -83,9 +83,10 @@ def moved(plan: Plan, before: Exact, after: Exact) -> list[np.ndarray]:
 
 def too_far(plan: Plan, before: Exact, after: Exact) -> str | None:
     """What moved further than the plan says, if anything did."""
-    for noise, change in zip(plan.noises, moved(plan, before, after), strict=True):
+    for mechanism, change in zip(plan.mechanisms, moved(plan, before, after), strict=True):
         every = [int(x) for x in change.flat]
         l1, squared = sum(map(abs, every)), sum(x * x for x in every)
-        if l1 > noise.reach.l1 or squared > noise.reach.l2_squared:
-            return f"moved {l1} and {squared}, paid for {noise.reach.l1} and {noise.reach.l2_squared}"
+        reach = mechanism.reach  # type: ignore[attr-defined]
+        if l1 > reach.l1 or squared > reach.l2_squared:
+            return f"moved {l1} and {squared}, paid for {reach.l1} and {reach.l2_squared}"
     return None

@@ -46,7 +46,7 @@ def test_rows_that_another_table_owns_are_still_somebodys(tmp_path: Path, sql: s
     with lines(tmp_path / "held.duckdb") as curator:
         plan = h.plan_of(curator, sql)
         assert plan.caps.unit is not None
-        assert asked(curator, sql)[0] <= plan.noises[0].reach.l1
+        assert asked(curator, sql)[0] <= plan.mechanisms[0].reach.l1
 
 
 def test_what_is_added_up_of_them_joins_on_their_unit(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def _united(relation: United, place: Place, tables: Tables) -> tuple[str, Stored
     kept = dict(parts[0][1])
     if len({str(stored.get(relation.parts[0].called or "")) for _, stored in parts}) > 1:
         kept[relation.parts[0].called or ""] = "text"
-    names = ", ".join(quoted(each) for each in kept)
+    names = ", ".join(quoted(each) for each in kept) or "1"
     return "\nUNION ALL\n".join(f"SELECT {names} FROM (\n{text}\n)" for text, _ in parts), kept
 
 

@@ -125,7 +125,6 @@ def laid(below: Below) -> Below:
 def known(name: str, found: Typed) -> Column:
     """A column that is computed, and all that is known of it."""
     values = None if found.domain == finite(found.kind, found.bounds) else found.domain
-    values = None if found.domain == finite(found.kind, found.bounds) else found.domain
     return Column(name=name, bounds=found.bounds, step=found.step, values=values, kind=found.kind, made=found.tree)
 
 
@@ -190,6 +189,11 @@ def united(union: q.Union, parts: list[Below]) -> Below:
             raise NotAllowed(
                 "these are rows of different units.", instead="unite tables that have the same unit", place=select.place
             )
+        if each.table.unit is None and not each.table.public:
+            raise NotAllowed(
+                "every row is a person here, so one could count twice.", instead="ask of each table on its own",
+                place=select.place,
+            )  # fmt: skip
         if len(each.table.columns) != len(first.table.columns):
             raise NotUnderstood(
                 "each SELECT of a UNION ALL has as many columns as the first.", instead="name the same columns in each",
