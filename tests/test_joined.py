@@ -60,3 +60,19 @@ def test_what_is_added_up_of_them_joins_on_their_unit(tmp_path: Path) -> None:
     ]
     with stored(tmp_path / "held.duckdb", statements, [people, BILLS, LINES]) as curator:
         assert asked(curator, told) == [30]
+
+
+# ── of a public table at most one row joins each row ─────────────────────────────────────────────────────────────
+
+TWICE = "CREATE TABLE towns AS SELECT zip, 'a' || n AS town FROM (VALUES {zips}) AS t(zip), range(2) AS r(n)"
+
+
+def test_a_key_that_is_none_makes_nobody_count_twice(tmp_path: Path) -> None:
+    """A public table declares a key, and has rows that share it; whoever is one row stays one."""
+    visits = table("visits", "who", rows_per_unit=9, columns={"zip": str})
+    towns = table("towns", public=True, key="zip")
+    made = ["CREATE TABLE visits AS SELECT 7 AS who, '10' AS zip", TWICE.format(zips="('10')")]
+    with stored(tmp_path / "held.duckdb", made, [visits, towns]) as curator:
+        one = "(SELECT who, MAX(zip) AS zip FROM visits GROUP BY who)"
+        assert asked(curator, f"SELECT COUNT(*) FROM {one} AS v JOIN towns ON v.zip = towns.zip") == [1]
+        assert asked(curator, f"SELECT COUNT(*) FROM {one} AS v LEFT JOIN towns USING (zip)") == [1]

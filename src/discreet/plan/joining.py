@@ -151,7 +151,7 @@ class _Joiner:
             conditions = self._connected(side)
             mine, theirs = _sides(conditions, set(side.names.values()))
             caps.add(side, mine, theirs)
-            self._place(side, conditions, _single(side, mine, row=owner is None))
+            self._place(side, conditions, _single(side, mine, row=owner is None or first.table.single))
         below = Below(
             relation=From(parts=tuple(self.parts)), table=self._shape(owner, first, caps), alias="", unit=owner
         )
