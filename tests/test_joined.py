@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,3 +77,26 @@ def test_a_key_that_is_none_makes_nobody_count_twice(tmp_path: Path) -> None:
         one = "(SELECT who, MAX(zip) AS zip FROM visits GROUP BY who)"
         assert asked(curator, f"SELECT COUNT(*) FROM {one} AS v JOIN towns ON v.zip = towns.zip") == [1]
         assert asked(curator, f"SELECT COUNT(*) FROM {one} AS v LEFT JOIN towns USING (zip)") == [1]
+
+
+@pytest.mark.parametrize(
+    ("zip", "zips", "declared"),
+    [
+        ("1", "('1'), ('01'), ('1.0'), (' 1 ')", {"zip": (0, 99)}),  # texts that are the same number
+        ("1.0::DOUBLE", "(1::BIGINT), (1)", {}),
+        ("9007199254740992.0::DOUBLE", "(9007199254740992), (9007199254740993)", {}),  # the same as DOUBLE
+        ("1.0::DOUBLE", "(1.00000000000000000001::DECIMAL(38, 20)), (1.00000000000000000002)", {}),
+        ("0.0::DOUBLE", "(-0.0::DOUBLE), (0.0::DOUBLE)", {}),
+        ("true", "('t'), ('true'), ('1')", {"zip": [True, False]}),
+    ],
+)
+def test_what_a_condition_cannot_tell_apart_joins_once(
+    tmp_path: Path, zip: str, zips: str, declared: dict[str, Any]
+) -> None:
+    """Every row is a person, and stays one, however the public table stores what it is joined on."""
+    people = table("people", columns={"zip": {}})
+    towns = table("towns", public=True, columns=declared)
+    made = [f"CREATE TABLE people AS SELECT {zip} AS zip", TWICE.format(zips=zips)]
+    with stored(tmp_path / "held.duckdb", made, [people, towns]) as curator:
+        assert asked(curator, "SELECT COUNT(*) FROM people JOIN towns ON people.zip = towns.zip") == [1]
+        assert asked(curator, "SELECT COUNT(town) FROM people LEFT JOIN towns USING (zip)") == [1]

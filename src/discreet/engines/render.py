@@ -13,7 +13,7 @@ from fractions import Fraction
 from discreet.plan.expression import Apply, Field, Literal, Tree
 from discreet.plan.spelling import BIG, case, constant, quoted
 
-__all__ = ["Stored", "keyed", "normal", "spell", "stepped"]
+__all__ = ["Stored", "compared", "keyed", "normal", "spell", "stepped"]
 
 Stored = Mapping[str, str]  # of each column: integer, wide (beyond 64 bits), real, text, boolean or other
 LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
@@ -27,7 +27,7 @@ def spell(tree: Tree, stored: Stored) -> str:
     if isinstance(tree, Field):
         return _field(tree, stored)
     if tree.function in COMPARING:
-        return COMPARING[tree.function](*_alike(tree.arguments, stored))
+        return COMPARING[tree.function](*compared(tree.arguments, stored))
     arguments = [_number(each, stored) if tree.function in NUMERIC else spell(each, stored) for each in tree.arguments]
     if tree.function in ("concat", "||"):
         arguments = [f"left({each}, {LONGEST})" for each in arguments]
@@ -89,7 +89,7 @@ def _whole(tree: Tree) -> bool:
     return isinstance(tree, Field) and tree.kind == "integer"
 
 
-def _alike(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
+def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
     """Arguments that are compared: whole numbers as they are, other numbers as DOUBLE, the rest as text or boolean."""
     if any(_kind(each) == "number" for each in arguments):
         whole = all(_whole(each) or (isinstance(each, Literal) and each.value is None) for each in arguments)
