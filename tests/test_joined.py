@@ -9,6 +9,7 @@ import pytest
 
 import discreet as dp
 import hostile as h
+from discreet.plan.schema import Table
 from lineage import asked, stored, table
 
 BILLS = table("bills", "who", key="bill", rows_per_unit=5)
@@ -100,3 +101,72 @@ def test_what_a_condition_cannot_tell_apart_joins_once(
     with stored(tmp_path / "held.duckdb", made, [people, towns]) as curator:
         assert asked(curator, "SELECT COUNT(*) FROM people JOIN towns ON people.zip = towns.zip") == [1]
         assert asked(curator, "SELECT COUNT(town) FROM people LEFT JOIN towns USING (zip)") == [1]
+
+
+# ── the same unit in two tables ──────────────────────────────────────────────────────────────────────────────────
+
+UUID = "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::UUID"
+ALIKE = [  # how a unit is stored in two tables that can be joined, and whether it is the same
+    ("1::INTEGER", "1::BIGINT", True),
+    ("1::BIGINT", "1::HUGEINT", True),
+    ("18446744073709551615::UBIGINT", "18446744073709551615::HUGEINT", True),
+    ("1.5::FLOAT", "1.5::DOUBLE", True),
+    ("'a'", "'a'", True),
+    (UUID, UUID, True),
+    (UUID, "'not one'", False),
+    (UUID, "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", True),
+    ("'ab'::BLOB", "'ünï'", False),
+    ("'ab'::BLOB", "'ab'::BLOB", True),
+    ("DATE '2020-02-29'", "'2020-02-30'", False),
+    ("[1, 2]", "[1, 2]", True),
+    ("[1, 2]", "'x'", False),
+    ("true", "true", True),
+]
+UNLIKE = [
+    ("9007199254740993::BIGINT", "9007199254740992.0::DOUBLE"),
+    ("1::BIGINT", "'1'"),
+    ("1::BIGINT", "true"),
+    ("1.5::DECIMAL(38, 20)", "1.5::DECIMAL(38, 20)"),
+    ("1::UHUGEINT", "1::UHUGEINT"),
+]
+SIDE_BY_SIDE = "SELECT COUNT(*) FROM a JOIN b ON a.who = b.who"
+ONE_AFTER_THE_OTHER = "SELECT COUNT(*) FROM (SELECT x FROM a UNION ALL SELECT x FROM b)"
+A, B = (table(name, "who", rows_per_unit=9, columns={"x": (0, 9)}) for name in "ab")
+
+
+def two(path: Path, one: str, other: str, *tables: Table) -> dp.Curator:
+    """One row in each of two tables."""
+    made = [f"CREATE TABLE {name} AS SELECT {who} AS who, 1 AS x" for name, who in (("a", one), ("b", other))]
+    return stored(path, made, tables or [A, B])
+
+
+@pytest.mark.parametrize(("one", "other", "same"), ALIKE)
+def test_units_that_are_stored_alike_are_told_apart(tmp_path: Path, one: str, other: str, same: bool) -> None:
+    """Whatever is in them, nothing fails: the engine finds no form of its own to cast them to."""
+    with two(tmp_path / "held.duckdb", one, other) as curator:
+        assert asked(curator, SIDE_BY_SIDE) == [same]
+        assert asked(curator, ONE_AFTER_THE_OTHER) == [2]
+        assert asked(curator, ONE_AFTER_THE_OTHER.replace("COUNT(*)", "COUNT(DISTINCT who)").replace(" x ", " who, x "))
+        assert asked(curator, "SELECT COUNT(*) FROM a WHERE EXISTS (SELECT * FROM b WHERE a.who = b.who)") == [same]
+        assert asked(curator, "SELECT COUNT(*) FROM a LEFT JOIN b ON a.who = b.who") == [1]
+
+
+@pytest.mark.parametrize(("one", "other"), UNLIKE)
+def test_units_that_may_be_equal_and_differ_are_refused(tmp_path: Path, one: str, other: str) -> None:
+    """Two people of one table could be taken for the same in the other; then both would move with one of them."""
+    with two(tmp_path / "held.duckdb", one, other) as curator:
+        for sql in (SIDE_BY_SIDE, ONE_AFTER_THE_OTHER):
+            with pytest.raises(dp.Refusal):
+                curator.ask(sql, epsilon=1)
+        assert asked(curator, "SELECT COUNT(*) FROM a") == [1]
+
+
+def test_texts_that_are_declared_as_numbers_are_no_unit_to_join_on(tmp_path: Path) -> None:
+    both = [table(name, "who", rows_per_unit=9, columns={"x": (0, 9), "who": (0, 99)}) for name in "ab"]
+    with two(tmp_path / "held.duckdb", "'1'", "'01'", *both) as curator, pytest.raises(dp.NotAllowed, match="stored"):
+        curator.ask(SIDE_BY_SIDE, epsilon=1)
+
+
+def test_a_reference_that_may_be_several_keys_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(dp.NotUnderstood, match="stored in different ways"):
+        two(tmp_path / "held.duckdb", "1", "'1'", A, table("b", "who -> a.who", rows_per_unit=9))

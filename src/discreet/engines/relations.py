@@ -122,11 +122,17 @@ def _scaled(total: Total) -> str:
 
 
 def _united(relation: United, place: Place, tables: Tables) -> tuple[str, Stored]:
+    """The unit of all parts in one form: an engine that looks for it by itself may find one that it cannot cast to."""
     parts = [_derived(each, place, tables) for each in relation.parts]
-    kept = dict(parts[0][1])
-    if len({str(stored.get(relation.parts[0].called or "")) for _, stored in parts}) > 1:
-        kept[relation.parts[0].called or ""] = "text"
-    names = ", ".join(quoted(each) for each in kept) or "1"
+    kept, unit = dict(parts[0][1]), relation.parts[0].called
+    forms = {stored[unit] for _, stored in parts if unit is not None}
+    if len(forms) > 1 or "other" in forms:
+        kept[unit or ""] = "wide" if "wide" in forms else "text"
+    shown = {each: quoted(each) for each in kept}
+    if unit is not None and kept[unit] in ("wide", "text"):
+        form = "HUGEINT" if kept[unit] == "wide" else "VARCHAR"
+        shown[unit] = f"CAST({quoted(unit)} AS {form}) AS {quoted(unit)}"
+    names = ", ".join(shown.values()) or "1"
     return "\nUNION ALL\n".join(f"SELECT {names} FROM (\n{text}\n)" for text, _ in parts), kept
 
 

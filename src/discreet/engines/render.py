@@ -15,9 +15,9 @@ from discreet.plan.spelling import BIG, case, constant, quoted
 
 __all__ = ["Stored", "compared", "keyed", "normal", "spell", "stepped"]
 
-Stored = Mapping[str, str]  # of each column: integer, wide (beyond 64 bits), real, text, boolean or other
+Stored = Mapping[str, str]  # of each column: integer, wide (beyond 64 bits), real, decimal, text, boolean or other
 LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
-NUMBERS = ("integer", "wide", "real", "boolean")
+NUMBERS = ("integer", "wide", "real", "decimal", "boolean")
 
 
 def spell(tree: Tree, stored: Stored) -> str:

@@ -16,7 +16,7 @@ from discreet.plan.below import Below
 from discreet.plan.expression import Tree
 from discreet.plan.kinds import typed
 from discreet.plan.relation import From, How, Part
-from discreet.plan.schema import Catalogue, Table
+from discreet.plan.schema import Catalogue, Table, same
 from discreet.plan.sides import Classes, Scope, Side, linking, named
 from discreet.sql import query as q
 
@@ -49,11 +49,15 @@ class _Joiner:
 
     # ── whose rows ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _classes(self, *side: Side) -> Classes:
-        """Columns that are equal in every joined row, or in those where these tables have one."""
+    def _classes(self, *side: Side, loose: bool = False) -> Classes:
+        """Columns that are equal in every joined row, or in those where these tables have one; with `loose`, also those
+        that a question takes for equal while what they store may differ.
+        """
+        known = {each.name: each for one in self.sides for each in one.columns()}
         inner = {name for each in self.sides if each.inner for name in each.names.values()}
         pairs = [pair for each in self.pool if (pair := _pair(each)) is not None and set(pair) <= inner]
-        return Classes(pairs + [p for each in side for on in self.on[id(each)] if (p := _pair(on)) is not None])
+        pairs += [pair for each in side for on in self.on[id(each)] if (pair := _pair(on)) is not None]
+        return Classes([(a, b) for a, b in pairs if loose or same(known.get(a), known.get(b))])
 
     def _parent(self, side: Side, classes: Classes) -> Side | None:
         """The table that knows the unit of a table's rows, where it is among those that are joined."""
@@ -111,6 +115,11 @@ class _Joiner:
                 place=side.place,
             )
         if not classes.same(owner, other):
+            if self._classes(*([] if side.inner else [side]), loose=True).same(owner, other):
+                raise NotAllowed(
+                    "the unit is stored in different ways, so it is not certain who is the same.",
+                    instead="join tables that store it alike", place=side.place,
+                )  # fmt: skip
             a, b = (each.below.alias for each in (first, side))
             through = side.table.through or first.table.through
             on = f"join on the unit: ON {a}.{first.table.unit} = {b}.{side.table.unit}"

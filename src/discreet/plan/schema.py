@@ -20,12 +20,18 @@ from discreet.errors import NotUnderstood
 if TYPE_CHECKING:
     from discreet.plan.expression import Tree
 
-__all__ = ["Catalogue", "Column", "Kind", "Reference", "Table", "column", "name"]
+__all__ = ["Catalogue", "Column", "Kind", "Reference", "Table", "column", "name", "same"]
 
 Kind = Literal["integer", "real", "text", "boolean"]
 At = Callable[..., AbstractContextManager[None]]
 MOST_VALUES = 100_000  # of one column
 LONGEST = 200  # characters of a name or a value
+EXACT: dict[Kind, tuple[str, ...]] = {
+    "integer": ("integer", "wide"),
+    "real": ("real",),
+    "text": ("text", "other"),
+    "boolean": ("boolean",),
+}
 PROMISE = 'declare it: {name} = {{ min = 0, max = 100 }}, {{ values = ["a", "b"] }}, or {{ }}'
 
 
@@ -39,6 +45,7 @@ class Column:
     values: tuple[str | int | bool, ...] | None = None
     kind: Kind | None = None
     made: Tree | None = None  # of which expression, where it is no column of the data
+    exact: bool = True  # whether values that are stored differently are different in a question
 
 
 @dataclass(frozen=True)
@@ -93,7 +100,7 @@ class Table:
         for each in self.columns:
             with at("columns", each.name):
                 own = self._own(each.name, kinds)
-                found.append(replace(each, name=own, kind=_kind(each, kinds[own])))
+                found.append(_fitted(replace(each, name=own), kinds[own]))
         with at("key"):
             key = tuple(self._own(each, kinds) for each in self.key)
         return replace(self, columns=tuple(found), unit=unit, key=key).linked([unit, *key], kinds)
@@ -102,8 +109,12 @@ class Table:
         """The same table; rows may be joined by these columns, too."""
         new = [each for each in dict.fromkeys(names) if each is not None and self.column(each) is None]
         old = {each.name for each in self.links}
-        links = [Column(name=each, kind=_kind(Column(name=each), kinds[each])) for each in new if each not in old]
+        links = [_fitted(Column(name=each), kinds[each]) for each in new if each not in old]
         return replace(self, links=self.links + tuple(links))
+
+    def any(self, name: str | None) -> Column | None:
+        """The column of exactly this name, declared or only joining."""
+        return next((each for each in (*self.links, *self.columns) if each.name == name), None)
 
     def _own(self, name: str, kinds: Iterable[str]) -> str:
         """A column's name as the data source spells it."""
@@ -111,6 +122,17 @@ class Table:
         if own is None:
             raise NotUnderstood(f"{self.name} has no column `{name}`.", instead=f"its columns: {_some(kinds)}")
         return own
+
+
+def same(a: Column | None, b: Column | None) -> bool:
+    """Whether two columns are equal in a question only where they are."""
+    return a is not None and b is not None and a.kind == b.kind and a.exact and b.exact
+
+
+def _fitted(column: Column, stored: str) -> Column:
+    """A column as it is stored. Texts that are read as numbers can be equal and differ, as can decimals as doubles."""
+    kind = _kind(column, stored)
+    return replace(column, kind=kind, exact=stored in EXACT[kind])
 
 
 def _kind(column: Column, stored: str) -> Kind:
@@ -134,6 +156,8 @@ def _kind(column: Column, stored: str) -> Kind:
         return "integer" if low.denominator == high.denominator == step.denominator == 1 else "real"
     if stored == "wide":
         return "integer"
+    if stored == "decimal":
+        return "real"
     if stored in ("integer", "real", "boolean"):
         return stored  # type: ignore[return-value]
     return "text"
@@ -168,7 +192,23 @@ class Catalogue:
                 found.append(replace(own, through=self._reference(own, kinds)))
         referred = [(each.through.table, each.through.column) for each in found if each.through is not None]
         tables = [t.linked([c for name, c in referred if name == t.name], kinds[t.name]) for t in found]
-        return replace(self, tables=tuple(tables))
+        whole = replace(self, tables=tuple(tables))
+        for each in tables:
+            with at(each.name, "unit"):
+                whole._told(each)
+        return whole
+
+    def _told(self, table: Table) -> None:
+        """Refuse a reference that may be equal to several keys."""
+        through = table.through
+        there = None if through is None else self.table(through.table)
+        if through is None or there is None or same(table.any(table.unit), there.any(through.column)):
+            return
+        raise NotUnderstood(
+            f"`{table.unit}` and `{through.table}.{through.column}` are stored in different ways, so it is not certain"
+            " which are the same.",
+            instead="store both as whole numbers, or both as texts, and declare no bounds",
+        )
 
     def _reference(self, table: Table, kinds: Mapping[str, Mapping[str, str]]) -> Reference | None:
         """Where the unit of a table's rows is found, checked up to the table that names it."""
