@@ -22,10 +22,11 @@ from discreet.plan import (
     kinds,
     numeric,
     rule,
+    sides,
     split,
     texts,
     times,
-)  # fmt: skip
+)
 from discreet.plan import compile as compile_
 from discreet.sql import expressions, functions, parse
 from discreet.sql.words import AGGREGATES, CALLS, ELSEWHERE, WINDOWS
@@ -42,6 +43,8 @@ UNWRITTEN = (  # texts that a file does not hold, and guards against what the pa
     "has no branch",
     "NotImplementedError",
     "is not answered.",
+    "it is not said whose rows these are",
+    "it is not certain who is the same",
 )
 WRITE = bool(os.environ.get("DISCREET_WRITE_FIXTURES"))
 
@@ -112,6 +115,7 @@ def test_every_refusal_of_sql_is_here(ask_of: Callable[..., Curator]) -> None:
         below,
         folding,
         joining,
+        sides,
         kinds,
         rule,
         numeric,
@@ -121,7 +125,7 @@ def test_every_refusal_of_sql_is_here(ask_of: Callable[..., Curator]) -> None:
         compile_,
         aggregates,
     )
-    files = (module.__file__ for module in (parse, expressions, functions, aggregates, *planning))
+    files = (module.__file__ for module in (parse, expressions, functions, *planning))
     modules = {file: _raised(Path(file)) for file in files}
     found = {name: set(lines) for name, lines in modules.items()}
     for block in BLOCKS:

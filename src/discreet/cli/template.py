@@ -16,14 +16,18 @@ __all__ = ["Declared", "catalogue", "named"]
 
 WORDS = {
     "integer": "whole numbers",
+    "wide": "whole numbers",
     "real": "numbers",
+    "decimal": "numbers",
     "text": "text",
     "boolean": "true or false",
     "other": "other things",
 }
 PLACEHOLDERS = {
     "integer": "{ min = 0, max = 100, step = 1 }",
+    "wide": "{ min = 0, max = 100, step = 1 }",
     "real": '{ min = 0, max = 100, step = "0.01" }',
+    "decimal": '{ min = 0, max = 100, step = "0.01" }',
     "text": '{ values = ["a", "b"] }',
     "boolean": "{ values = [true, false] }",
 }

@@ -28,7 +28,8 @@ DATABASES = (".duckdb", ".db", ".ddb")
 KINDS = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "integer"),
     **dict.fromkeys(("UBIGINT", "HUGEINT"), "wide"),
-    **dict.fromkeys(("FLOAT", "DOUBLE", "UHUGEINT"), "real"),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), "real"),
+    "UHUGEINT": "decimal",
     "VARCHAR": "text",
     "BOOLEAN": "boolean",
     "DATE": "date",
@@ -160,7 +161,7 @@ def _described(connection: duckdb.DuckDBPyConnection, place: str) -> dict[str, s
 
 
 def _kind(stored: str) -> str:
-    return "real" if stored.startswith("DECIMAL") else KINDS.get(stored, "other")
+    return "decimal" if stored.startswith("DECIMAL") else KINDS.get(stored, "other")
 
 
 # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────

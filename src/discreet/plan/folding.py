@@ -65,7 +65,7 @@ def folded(
         keys=tuple(made),
         totals=tuple(totals),
     )
-    link = next((each for each in (*table.links, *table.columns) if each.name == table.unit), None)
+    link = table.any(table.unit)
     columns = [replace(each, made=None) for each in columns]
     shape = Table(
         name=view.alias or "the SELECT inside",
@@ -74,13 +74,14 @@ def folded(
         rows_per_unit=table.rows_per_unit if made else 1,
         groups_per_unit=table.groups_per_unit,
         single=not made,
-        links=() if link is None or link.kind is None else (_link(named, called, link.kind),),
+        links=() if link is None or link.kind is None else (_link(named, called, link),),
     )
     return derived(view, Below(relation=relation, table=shape, alias="", unit=called))
 
 
-def _link(name: str, called: str, kind: Kind) -> Column:
-    return Column(name=name, kind=kind, made=Field(name=called, kind=kind))
+def _link(name: str, called: str, unit: Column) -> Column:
+    assert unit.kind is not None
+    return Column(name=name, kind=unit.kind, exact=unit.exact, made=Field(name=called, kind=unit.kind))
 
 
 def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple[Total, Column]:

@@ -23,7 +23,7 @@ from discreet.sql.times import iso, midnight, whole_day
 if TYPE_CHECKING:
     from discreet.plan.expression import Tree
 
-__all__ = ["Catalogue", "Column", "Kind", "Reference", "Table", "column", "name"]
+__all__ = ["Catalogue", "Column", "Kind", "Reference", "Table", "column", "name", "same"]
 
 Kind = Literal["integer", "real", "text", "boolean", "date", "timestamp", "interval"]  # the last: constants only
 At = Callable[..., AbstractContextManager[None]]
@@ -34,6 +34,14 @@ LONGEST = 200  # characters of a name or a value
 MOMENTS: dict[str, Kind] = {"date": "date", "timestamp": "timestamp", "ticks": "timestamp", "zoned": "timestamp",
                            "zoned ticks": "timestamp"}  # fmt: skip
 DATES = "{name} = {{ min = 2024-01-01, max = 2024-12-31 }}, or {{ }}"
+EXACT: dict[str | None, tuple[str, ...]] = {  # of a kind, how it is stored where it is compared as it is stored
+    "integer": ("integer", "wide"),
+    "real": ("real",),
+    "text": ("text", "other"),
+    "boolean": ("boolean",),
+    "date": ("date",),
+    "timestamp": ("timestamp",),
+}
 PROMISE = 'declare it: {name} = {{ min = 0, max = 100 }}, {{ values = ["a", "b"] }}, or {{ }}'
 
 
@@ -47,6 +55,7 @@ class Column:
     values: tuple[str | int | bool | date, ...] | None = None
     kind: Kind | None = None
     made: Tree | None = None  # of which expression, where it is no column of the data
+    exact: bool = True  # whether values that are stored differently are different in a question
 
 
 @dataclass(frozen=True)
@@ -113,6 +122,10 @@ class Table:
         links = [_fitted(Column(name=each), kinds[each]) for each in new if each not in old]
         return replace(self, links=self.links + tuple(links))
 
+    def any(self, name: str | None) -> Column | None:
+        """The column of exactly this name, declared or only joining."""
+        return next((each for each in (*self.links, *self.columns) if each.name == name), None)
+
     def _own(self, name: str, kinds: Iterable[str]) -> str:
         """A column's name as the data source spells it."""
         own = next((each for each in kinds if each.lower() == name.lower()), None)
@@ -121,8 +134,19 @@ class Table:
         return own
 
 
+def same(a: Column | None, b: Column | None) -> bool:
+    """Whether two columns are equal in a question only where they are."""
+    return a is not None and b is not None and a.kind == b.kind and a.exact and b.exact
+
+
 def _fitted(column: Column, stored: str) -> Column:
-    """The column, once it is known how it is stored."""
+    """A column as it is stored. Texts that are read as numbers can be equal and differ, as can decimals as doubles."""
+    found = _read(column, stored)
+    return replace(found, exact=stored in EXACT.get(found.kind, ()))
+
+
+def _read(column: Column, stored: str) -> Column:
+    """What a column holds, once it is known how it is stored."""
     holds = MOMENTS.get(stored)
     if column.kind not in (None, "date", "timestamp") or (holds is None and column.kind is None):
         return replace(column, kind=_kind(column, stored))
@@ -167,6 +191,8 @@ def _kind(column: Column, stored: str) -> Kind:
         return "integer" if low.denominator == high.denominator == step.denominator == 1 else "real"
     if stored == "wide":
         return "integer"
+    if stored == "decimal":
+        return "real"
     if stored in ("integer", "real", "boolean"):
         return stored  # type: ignore[return-value]
     return "text"
@@ -201,7 +227,23 @@ class Catalogue:
                 found.append(replace(own, through=self._reference(own, kinds)))
         referred = [(each.through.table, each.through.column) for each in found if each.through is not None]
         tables = [t.linked([c for name, c in referred if name == t.name], kinds[t.name]) for t in found]
-        return replace(self, tables=tuple(tables))
+        whole = replace(self, tables=tuple(tables))
+        for each in tables:
+            with at(each.name, "unit"):
+                whole._told(each)
+        return whole
+
+    def _told(self, table: Table) -> None:
+        """Refuse a reference that may be equal to several keys."""
+        through = table.through
+        there = None if through is None else self.table(through.table)
+        if through is None or there is None or same(table.any(table.unit), there.any(through.column)):
+            return
+        raise NotUnderstood(
+            f"`{table.unit}` and `{through.table}.{through.column}` are stored in different ways, so it is not certain"
+            " which are the same.",
+            instead="store both as whole numbers, or both as texts, and declare no bounds",
+        )
 
     def _reference(self, table: Table, kinds: Mapping[str, Mapping[str, str]]) -> Reference | None:
         """Where the unit of a table's rows is found, checked up to the table that names it."""

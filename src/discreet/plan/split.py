@@ -14,10 +14,11 @@ from discreet.plan.around import apart, numbered, outer, steady
 from discreet.plan.below import Below, derived, laid, scanned, united
 from discreet.plan.expression import Tree
 from discreet.plan.folding import folded, folds
-from discreet.plan.joining import INSIDE, Scope, Side, join
+from discreet.plan.joining import join
 from discreet.plan.kinds import typed
 from discreet.plan.relation import How, Relation
 from discreet.plan.schema import Catalogue, Table
+from discreet.plan.sides import INSIDE, Scope, Side
 from discreet.sql import query as q
 
 __all__ = ["RELEASED", "Question", "split"]
