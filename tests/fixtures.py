@@ -178,7 +178,7 @@ def plan_text(explained: Explanation) -> str:
     lines += [] if plan.where is None else [f"where {words(plan.where)}"]
     lines += [f"key {n} {_key(key)}" for n, key in enumerate(plan.keys)]
     lines += [] if plan.naming is None else [f"naming {_naming(plan.naming)}"]
-    for n, (measure, noise) in enumerate(zip(plan.measures, plan.noises, strict=True)):
+    for n, (measure, noise) in enumerate(zip(plan.measures, plan.mechanisms, strict=True)):
         lines.append(f"measure {n} {_measure(measure)}")
         reach = f"l1 {show(noise.reach.l1, 12)}, l2² {show(noise.reach.l2_squared, 12)}"
         lines.append(f"  reach {reach}; {noise.law}")

@@ -168,7 +168,7 @@ def test_02_if_an_engine_fails_all_the_same(
 
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(duck, "_exact", fail)
+            patch.setattr(duck, "exact", fail)
             with pytest.raises(dp.Broken) as no:
                 curator.ask(COUNT, epsilon=1)
             assert str(no.value) == duck.FAILED

@@ -255,7 +255,7 @@ def _path(catalogue: Catalogue) -> Path:
 
 def _depends(draft: Draft, wanted: Want) -> bool:
     """Whether the cost of a margin depends on the data."""
-    return wanted.relative or any(reading.function == "avg" for reading in draft.readings)
+    return wanted.relative or not all(each.view(draft.measures).steady for each in draft.readings)
 
 
 def _fits(loss: Loss, left: Left) -> bool:

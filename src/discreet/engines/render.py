@@ -13,7 +13,7 @@ from fractions import Fraction
 from discreet.plan.expression import Apply, Field, Literal, Tree
 from discreet.plan.spelling import BIG, case, constant, quoted
 
-__all__ = ["Stored", "keyed", "spell", "stepped"]
+__all__ = ["Stored", "keyed", "normal", "spell", "stepped"]
 
 Stored = Mapping[str, str]  # of each column: integer, wide (beyond 64 bits), real, text, boolean or other
 LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
@@ -209,3 +209,10 @@ def keyed(tree: Tree, kind: str, stored: Stored) -> str:
     if isinstance(tree, Field) and kind == "integer" and stored[tree.name] == "wide":
         return f"TRY_CAST({text} AS BIGINT)"
     return text
+
+
+def normal(tree: Tree, stored: Stored) -> str:
+    """A value in its one normal form, to be told from others: zero has no sign, and NaN is NULL."""
+    if not isinstance(tree, Literal) and tree.kind in ("integer", "real") and not _whole(tree):
+        return _safe(f"({_number(tree, stored)} + 0::DOUBLE)")
+    return spell(tree, stored)

@@ -192,7 +192,7 @@ def spell(what: q.Expression) -> str:
         return constant(what.value)
     if isinstance(what, q.Aggregate):
         inner = "*" if what.argument is None else ("DISTINCT " if what.distinct else "") + spell(what.argument)
-        return f"{what.function}({inner})"
+        return f"{what.function}({', '.join([inner, *map(spell, what.more)])})"
     if isinstance(what, q.Window):
         return _window(what)
     assert isinstance(what, q.Call)

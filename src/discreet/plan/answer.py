@@ -35,7 +35,7 @@ ROW = "\x01row"  # no question can name it
 
 def rehearse(draft: Draft) -> None:
     """Refuse what cannot be computed from the answer, before anything is paid."""
-    numbers = [reading.kind(draft.measures[reading.measure]) for reading in draft.readings]
+    numbers = [reading.view(draft.measures).kind for reading in draft.readings]
     keys = [SAMPLES[key.kind] for key in draft.keys]
     check(draft.view, _given(draft, keys, {f"a{n}": SAMPLES[kind] for n, kind in enumerate(numbers)}))
 
@@ -46,8 +46,7 @@ def _given(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any]]
     columns = [Given(ROW, "integer", list(range(size)))]
     columns += [Given(f"k{n}", key.kind, keys[n] if keys else []) for n, key in enumerate(draft.keys)]
     for n, reading in enumerate(draft.readings):
-        kind = reading.kind(draft.measures[reading.measure])
-        columns.append(Given(f"a{n}", kind, numbers.get(f"a{n}", [])))
+        columns.append(Given(f"a{n}", reading.view(draft.measures).kind, numbers.get(f"a{n}", [])))
     return columns
 
 
@@ -165,7 +164,7 @@ class Answer(Frame):
         low, high = reading.ends(self.plan, self.released, confidence)
         if self.shown is self.released:
             return low, high
-        least, most = reading.possible(self.plan.measures[reading.measure])
+        least, most = reading.view(self.plan.measures).possible
         return np.clip(low, least, most), np.clip(high, least, most)
 
     def _keys(self) -> dict[str, Box]:

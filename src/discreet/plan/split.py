@@ -127,7 +127,7 @@ class _Cut:
         if isinstance(what, q.Call):
             return replace(what, arguments=tuple(self.plain(each) for each in what.arguments))
         if isinstance(what, q.Aggregate) and what.argument is not None:
-            return replace(what, argument=self.plain(what.argument))
+            return replace(what, argument=self.plain(what.argument), more=tuple(self.plain(each) for each in what.more))
         return what
 
     def above(self, what: q.Expression, within: tuple[str, ...] = ()) -> q.Expression:
@@ -253,7 +253,8 @@ def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q
     if isinstance(what, q.Call):
         return replace(what, arguments=tuple(_checked(each, columns, select) for each in what.arguments))
     if isinstance(what, q.Aggregate):
-        return replace(what, argument=what.argument and _checked(what.argument, columns, select))
+        more = tuple(_checked(each, columns, select) for each in what.more)
+        return replace(what, argument=what.argument and _checked(what.argument, columns, select), more=more)
     if isinstance(what, q.Window):
         _steady(what)
         return replace(

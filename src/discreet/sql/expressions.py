@@ -11,7 +11,7 @@ from sqlglot import exp
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.sql import query as q
 from discreet.sql.places import place
-from discreet.sql.words import AGGREGATES, CALLS, FLAGS, PARTS, TYPES, WINDOWS
+from discreet.sql.words import AGGREGATES, CALLS, FLAGS, PARTS, TWO, TYPES, WINDOWS
 
 __all__ = ["Reader"]
 
@@ -192,12 +192,12 @@ class Reader:
 
     def _aggregate(self, node: Any, depth: int) -> q.Aggregate:
         name, inner = AGGREGATES[type(node)], node.this
-        self.only(node, "this")
+        self.only(node, "this", *(("expression",) if name in TWO else ()))
         where = self.place(node)
         if isinstance(inner, exp.Distinct):
             self.only(inner, "expressions")
             if len(inner.expressions) != 1:
-                raise self.refuse(node, "DISTINCT takes one column.", "COUNT(DISTINCT …) of the unit")
+                raise self.refuse(node, "DISTINCT takes one column.", "COUNT(DISTINCT …) of one expression")
             return q.Aggregate(
                 function=name, argument=self.expression(inner.expressions[0], depth), distinct=True, place=where
             )
@@ -207,7 +207,14 @@ class Reader:
             return q.Aggregate(function=name, place=where)
         if inner is None:
             raise self.refuse(node, f"{name.upper()} of what?", f"write {name.upper()}(column)", NotUnderstood)
-        return q.Aggregate(function=name, argument=self.expression(inner, depth), place=where)
+        more: tuple[q.Expression, ...] = ()
+        if name in TWO:
+            if node.expression is None:
+                raise self.refuse(
+                    node, f"{name.upper()} is of two columns.", f"write {name.upper()}(y, x)", NotUnderstood
+                )
+            more = (self.expression(node.expression, depth),)
+        return q.Aggregate(function=name, argument=self.expression(inner, depth), more=more, place=where)
 
     def _window(self, node: Any, depth: int) -> q.Window:
         self.only(node, "this", "partition_by", "order", "spec")
@@ -215,7 +222,7 @@ class Reader:
         if type(inner) in AGGREGATES:
             over = self._aggregate(inner, depth)
             name = over.function
-            arguments: tuple[q.Expression, ...] = () if over.argument is None else (over.argument,)
+            arguments: tuple[q.Expression, ...] = () if over.argument is None else (over.argument, *over.more)
             if over.distinct:
                 raise self.refuse(inner, "DISTINCT over a window cannot be asked.", "leave DISTINCT out")
         elif type(inner) in WINDOWS:

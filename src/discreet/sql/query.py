@@ -47,11 +47,12 @@ class Call(_Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregate(_Node):
-    """COUNT, SUM, … of many rows; without an argument, COUNT(*)."""
+    """COUNT, SUM, … of many rows; without an argument, COUNT(*). Whatever else it takes is in `more`."""
 
     function: str
     argument: Expression | None = None
     distinct: bool = False
+    more: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-__all__ = ["AGGREGATES", "CALLS", "FLAGS", "PARTS", "TYPES", "WINDOWS"]
+__all__ = ["AGGREGATES", "CALLS", "FLAGS", "PARTS", "TWO", "TYPES", "WINDOWS"]
 
 UNARY, BINARY, MANY = ("this",), ("this", "expression"), ("this", "expressions")
 
@@ -88,7 +88,18 @@ AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Avg: "avg",
     exp.Min: "min",
     exp.Max: "max",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.CovarSamp: "covar_samp",
+    exp.CovarPop: "covar_pop",
+    exp.Corr: "corr",
+    exp.RegrSlope: "regr_slope",
+    exp.RegrCount: "regr_count",
 }
+TWO = {"covar_samp", "covar_pop", "corr", "regr_slope", "regr_count"}  # aggregates of two expressions
 
 WINDOWS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # only over the rows of an answer
     exp.RowNumber: ("row_number", ()),
