@@ -12,7 +12,8 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.mechanisms.quantiles import Histogram, Quantiles
+from discreet.mechanisms.histogram import Histogram
+from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.slots import Part
 from kit import ALARM, Script, bisect
 
@@ -66,21 +67,22 @@ def test_the_places_where_a_choice_turns_are_the_sums_of_the_law() -> None:
     """Bisection over the first word, then over the next: to 2^-127, against mpmath."""
     rate, q = Fraction(7, 10), Fraction(1, 3)
     part = Part(0, 12, np.array([2, 3, 8]), np.array([1, 4, 3]), np.array([3, 1, 2]))
+    aim = q * part.total
     held = {2: 3, **dict.fromkeys(range(3, 7), 1), **dict.fromkeys(range(8, 11), 2)}
     missed = misses({x: Fraction(w) for x, w in held.items()}, 0, 12, q)
     weights = [mpmath.exp(-mpmath.mpf(rate.numerator * m.numerator) / (rate.denominator * m.denominator))
                for m in missed.values()]  # fmt: skip
-    slots = part._slots(q)
+    slots = part._slots(aim)
     assert int(slots.width.sum()) == 12
     for end in np.cumsum(slots.width).tolist()[:-1]:
         scaled = sum(weights[:end]) / sum(weights) * 2**64
         first = int(mpmath.floor(scaled))
         second = int(mpmath.floor((scaled - first) * 2**64))
-        assert bisect(0, (1 << 64) - 1, lambda w, end=end: part.choose(q, rate, Script.of(w, 1, 1 << 63)) >= end) in (
+        assert bisect(0, (1 << 64) - 1, lambda w, end=end: part.choose(aim, rate, Script.of(w, 1, 1 << 63)) >= end) in (
             first,
             first + 1,
         )
-        turn = lambda w, first=first, end=end: part.choose(q, rate, Script.of(first, 1, w, 1 << 63)) >= end  # noqa: E731
+        turn = lambda w, first=first, end=end: part.choose(aim, rate, Script.of(first, 1, w, 1 << 63)) >= end  # noqa: E731
         assert bisect(0, (1 << 64) - 1, turn) in (second, second + 1)
 
 
@@ -88,14 +90,15 @@ def test_the_places_inside_a_slot_are_the_law() -> None:
     """A cell along which the score falls: the second word turns where the partial sums of the law say."""
     rate, q = Fraction(1, 2), Fraction(1, 2)
     part = Part(0, 9, np.array([0, 1]), np.array([1, 8]), np.array([40, 1]))
-    slots = part._slots(q)
+    aim = q * part.total
+    slots = part._slots(aim)
     falling = int(np.flatnonzero(slots.width == 8)[0])
-    words = {w: part.choose(q, rate, Script.of(w, 1)) for w in range(0, 1 << 64, 1 << 59)}
+    words = {w: part.choose(aim, rate, Script.of(w, 1)) for w in range(0, 1 << 64, 1 << 59)}
     inside = next((w for w, y in words.items() if y == 1), (1 << 64) - 1)
     total = sum(mpmath.exp(-mpmath.mpf(k) / 2) for k in range(8))
     for k in range(1, 8):
         level = sum(mpmath.exp(-mpmath.mpf(j) / 2) for j in range(k)) / total * 2**64
-        place = lambda w, k=k: part.choose(q, rate, Script.of(inside, w, 1 << 63)) >= 1 + k  # noqa: E731
+        place = lambda w, k=k: part.choose(aim, rate, Script.of(inside, w, 1 << 63)) >= 1 + k  # noqa: E731
         assert bisect(0, (1 << 64) - 1, place) in (int(level), int(level) + 1)
     assert bool(slots.falling[falling])
 
@@ -104,7 +107,7 @@ def test_far_slots_are_reached_by_their_share() -> None:
     """Words of zeros, or of ones, lead to the ends, however little weight they have."""
     m = Quantiles(epsilon=1, at=("0.5",), last=1000)
     data = Histogram.of(np.arange(400, 600))
-    assert m.release(data, Script(bytes(40) + b"\x01" * 400))[0, 0] == 0
+    assert m.release(data, Script(bytes(40) + b"\x01" * 400))[0, 0] == 399
     assert m.release(data, Script(b"\xff" * 40 + b"\x01" * 400))[0, 0] == 1000
 
 
@@ -128,7 +131,34 @@ def test_no_unit_does_more_than_the_loss_says(at: tuple[str, ...], fine: int, ne
         mean = math.fsum(p**alpha * tables[other][key] ** (1 - alpha) for key, p in tables[one].items())
         assert math.log(mean) / (alpha - 1) <= float(m.loss.rho) * alpha + 1e-9
     assert worst <= bound
-    assert worst > math.exp(0.25), "the control: something is there to see"
+    assert worst > math.exp(0.2), "the control: something is there to see"
+
+
+@pytest.mark.parametrize("records", [1, 3])
+@pytest.mark.parametrize("q", ["0.5", "0.8"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_the_loss_is_nearly_reached(neighbours: str, q: str, records: int) -> None:
+    """Little room on one side of the quantile, much on the other: some outcome has nearly all of ε, none has more."""
+    m, last = Quantiles(epsilon=1, at=(q,), last=4000, records=records, neighbours=neighbours), 4000
+    grid, share = np.arange(last + 1), float(Fraction(q))
+
+    def odds(data: list[int]) -> np.ndarray:
+        x = np.array(data)
+        before, upto = (x[None, :] < grid[:, None]).sum(1), (x[None, :] <= grid[:, None]).sum(1)
+        a, b = before - share * len(x), upto - share * len(x)
+        weights = np.exp(-float(m._rate(m._root)) * np.maximum(np.maximum(a, -b), 0))
+        return weights / weights.sum()
+
+    base, worst = [3] * 8 + [5] * 24 + [7] * 8, 0.0
+    mirrored = [last - each for each in base]
+    for start in (base, mirrored):
+        ends = (0, 4, 6, last - 6, last - 4, last)
+        for gone, come in itertools.product(ends, repeat=2):
+            removed = [gone] * (records if neighbours == "replace" else 0)
+            ratio = np.log(odds(start + [come] * records) / odds(start + removed))
+            worst = max(worst, np.abs(ratio).max())
+    assert worst <= 1 + 1e-9
+    assert worst > 0.45
 
 
 def test_groups_share_one_loss() -> None:

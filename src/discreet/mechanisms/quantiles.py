@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,36 +27,16 @@ from discreet.core.once import once
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.secret import row
+from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.slots import Part
 
-__all__ = ["MOST_POINTS", "Histogram", "Quantiles", "QuantilesError"]
+__all__ = ["MOST_POINTS", "Quantiles", "QuantilesError"]
 
 MOST_POINTS = 1 << 48  # of a grid
 FINEST = 1 << 16  # points of a cell
 LONGEST = 1 << 62  # of all points of a grid
 DENOMINATOR = 10**6  # of all quantiles together
 MOST = 100  # quantiles at once
-
-
-class Histogram(NamedTuple):
-    """How many records have each value, for so many groups: sorted by group, then by value, none of them twice."""
-
-    groups: int
-    group: NDArray[np.int64]
-    value: NDArray[np.int64]
-    count: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, given: Any) -> Histogram:
-        """Of one group, from the records themselves: whole numbers in any order."""
-        if isinstance(given, Histogram):
-            return given
-        values = row(given)
-        if values.dtype != np.int64:
-            raise NotUnderstood("records are whole numbers of steps.", instead="pass np.round(x / step).astype(int)")
-        value, count = np.unique(values, return_counts=True)
-        return cls(1, np.zeros(len(value), np.int64), value, count.astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -72,8 +52,8 @@ class _Choice:
     @property
     def sides(self) -> list[tuple[_Choice, Fraction]]:
         """Those next to it in the tree, and the part of its error that each of them takes over."""
-        both = ((self.below, lambda q: q), (self.above, lambda q: 1 - q))
-        return [(side, part(side.q)) for side, part in both if side is not None]
+        found = [] if self.below is None else [(self.below, self.below.q)]
+        return found if self.above is None else [*found, (self.above, 1 - self.above.q)]
 
     @once
     def depth(self) -> int:
@@ -92,12 +72,12 @@ class _Choice:
 
     @once
     def _own(self) -> float:
-        return (max(float(self.q), 1 - float(self.q)) ** 2 * self._spread) ** (1 / 3)
+        return float((max(float(self.q), 1 - float(self.q)) ** 2 * self._spread) ** (1 / 3))
 
     @once
     def _cost(self) -> float:
         """The cube root of the sum of all squared errors from here on, when the best shares add up to one."""
-        return self._own + sum(side._cost**3 for side, _ in self.sides) ** (1 / 3)
+        return self._own + float(sum(side._cost**3 for side, _ in self.sides) ** (1 / 3))
 
     def with_share(self, room: Fraction) -> _Choice:
         """The same tree with shares that add up to `room` on every way down, for the least error in all.
@@ -226,25 +206,14 @@ class Quantiles(Mechanism):
         if data.groups > 1 and not self.grouped:
             raise NotUnderstood("there are several groups.", instead="build it with grouped=True")
         found = np.zeros((len(self.at), data.groups), np.int64)
-        edges = np.searchsorted(data.group, np.arange(data.groups + 1)).tolist()
-        for group in range(data.groups):
-            cells = slice(edges[group], edges[group + 1])
-            for index, point in self._chosen(self._root, self._part(data.value[cells], data.count[cells]), coins):
+        for group, part in enumerate(data.parts(self.last, self.fine)):
+            for index, point in self._chosen(self._root, part, coins):
                 found[index, group] = point // self.fine
         return found
 
-    def _part(self, value: NDArray[np.int64], count: NDArray[np.int64]) -> Part:
-        """All records of a group on the grid."""
-        inside = np.clip(value, 0, self.last)
-        if len(inside) and (inside[0] != value[0] or inside[-1] != value[-1]):
-            inside, at = np.unique(inside, return_inverse=True)
-            count = np.bincount(at, weights=count).astype(np.int64)
-        width = np.full(len(inside), self.fine, np.int64)
-        return Part(0, (self.last + 1) * self.fine, inside * self.fine, width, np.maximum(count, 0))
-
     def _chosen(self, choice: _Choice, part: Part, coins: Coins) -> Iterator[tuple[int, int]]:
         """A point for this quantile, then for those below and above it. How many coins it takes is always the same."""
-        point = part.choose(choice.q, self._rate(choice) / self.fine, coins)
+        point = part.choose(choice.q * part.total, self._rate(choice) / self.fine, coins)
         yield choice.index, point
         if choice.below is not None:
             yield from self._chosen(choice.below, part.before(point), coins)
@@ -294,10 +263,10 @@ class QuantilesError:
         m, data = self.quantiles, Histogram.of(values)
         if len(m.at) > 1 or data.groups > 1:
             raise NotUnderstood("this is exact for one quantile of one group.", instead='at=("0.5",)')
-        return m._part(data.value, data.count).mean_miss(m.at[0], m._rate(m._root))
+        (part,) = data.parts(m.last)
+        return part.mean_miss(m.at[0] * part.total, m._rate(m._root))
 
     def describe(self) -> str:
         ranks = self.rank()
         said = ", ".join(f"{show(number(q, 'q'))}: {show(r, 3)}" for q, r in zip(self.quantiles.at, ranks, strict=True))
         return f"95 % of the time the rank of a released value is within so many records of the one asked for: {said}."
-

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.core.coins import Coins, Uniform, whole_part
 from discreet.core.exact import Ball, ball, nearest
+from discreet.core.once import once
 
 __all__ = ["Part"]
 
@@ -58,36 +59,41 @@ class Part:
         kept = slice(int(np.searchsorted(end, point + 1, side="right")), None)
         return Part(point, self.high, start[kept], (end - start)[kept], self.held[kept])
 
-    def choose(self, q: Fraction, rate: Fraction, coins: Coins) -> int:
+    @once
+    def total(self) -> int:
+        """All that is held."""
+        small = float(self.width.astype(np.float64) @ self.held.astype(np.float64)) < ROOM / 2
+        return int(self.width @ self.held) if small else sum(map(int, self.width.astype(object) * self.held))
+
+    def choose(self, aim: Fraction, rate: Fraction, coins: Coins) -> int:
         """A point with probability proportional to e^(-rate·miss), exactly.
 
-        The miss of a point is the distance from the q-th part of all that is held to what is held before it, or up to
-        and with it, whichever is nearer; zero, where it is between the two.
+        The miss of a point is the distance from `aim` to what is held before it, or up to and with it, whichever is
+        nearer; zero, where it is between the two.
         """
-        slots, unit = self._slots(q), rate / q.denominator
+        slots, unit = self._slots(aim), rate / aim.denominator
         first, second = Uniform(coins.bits(64), 64, coins), Uniform(coins.bits(64), 64, coins)
         index = 0 if len(slots.start) == 1 else _slot(slots, unit, self.high - self.low, first)
         start, width, step = (int(each[index]) for each in (slots.start, slots.width, slots.step))
         place = _place(width, unit * step, second)
         return start + place if slots.falling[index] else start + width - 1 - place
 
-    def _slots(self, q: Fraction) -> _Slots:
-        """All runs of points, in order, with misses in units of 1/q.denominator.
+    def _slots(self, aim: Fraction) -> _Slots:
+        """All runs of points, in order, with misses in units of 1/aim.denominator.
 
-        Because  a = den·(held before a run) - num·(all held) is what its first point is off on the left, and with what
+        Because  a = den·(held before a run - aim) is what its first point is off on the left, and with what
                  the run holds, b, what its last is off on the right. It is nearest where it starts when a >= 0, where
                  it ends when b <= 0. A cell with a < 0 < b is cut before and after the one point that has miss zero.
         """
-        num, den = q.numerator, q.denominator
+        num, den = aim.numerator, aim.denominator
         start, width, held = self.start, self.width, self.held
-        total = int(width @ held) if _small(width, held) else sum(map(int, width.astype(object) * held))
-        if den * max(total, 1) >= ROOM:
+        if den * self.total + abs(num) >= ROOM:
             held = held.astype(object)
         left = np.cumsum(width * held) - width * held
-        across = np.flatnonzero((den * left < num * total) & (den * (left + width * held) > num * total))
+        across = np.flatnonzero((den * left < num) & (den * (left + width * held) > num))
         if len(across):
             cell = int(across[0])
-            inside = (num * total - den * int(left[cell])) // (den * int(held[cell]))
+            inside = (num - den * int(left[cell])) // (den * int(held[cell]))
             sizes = [inside, 1, int(width[cell]) - inside - 1]
             if sizes[2] < 0:  # the quantile is the end of the cell
                 sizes = [inside - 1, 1, 0]
@@ -101,28 +107,23 @@ class Part:
         ends = np.concatenate([[self.low], start + width])
         starts[0::2], widths[0::2] = ends, np.concatenate([start, [self.high]]) - ends
         starts[1::2], widths[1::2], steps[1::2] = start, width, den * held
-        b = np.cumsum(widths * steps) - num * total
+        b = np.cumsum(widths * steps) - num
         a = b - widths * steps
         some = widths > 0
         near = np.maximum(np.maximum(a, -b), 0)
         return _Slots(starts[some], widths[some], near[some], steps[some], a[some] >= 0)
 
-    def mean_miss(self, q: Fraction, rate: Fraction) -> float:
+    def mean_miss(self, aim: Fraction, rate: Fraction) -> float:
         """The mean miss of the point that is chosen, where every cell is one point."""
-        slots, unit = self._slots(q), rate / q.denominator
+        slots, unit = self._slots(aim), rate / aim.denominator
         near = np.flatnonzero(slots.near - slots.near.min() <= math.ceil(80 / unit))
 
         def mean() -> Ball:
             weights = [int(slots.width[i]) * (-ball(unit * int(slots.near[i]))).exp() for i in near]
             missed = sum((w * int(slots.near[i]) for w, i in zip(weights, near, strict=True)), ball(0))
-            return missed / sum(weights, ball(0)) / q.denominator
+            return missed / sum(weights, ball(0)) / aim.denominator
 
         return nearest(mean)
-
-
-def _small(width: Whole, held: Whole) -> bool:
-    """Whether all that is held fits a word."""
-    return float(width.astype(np.float64) @ held.astype(np.float64)) < ROOM / 2
 
 
 # ── drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -154,7 +155,7 @@ def _exact_slot(slots: _Slots, unit: Fraction, points: int, bits: int, u: Ball) 
     Because  what is far off has at most the weight of all points at that distance, however it is spread; it is counted
              as anything from nothing to that. With more bits, what counts as far is further off.
     """
-    best = int(slots.near.min())
+    best, last = int(slots.near.min()), len(slots.near) - 1
     far = math.ceil(Fraction(bits + 128) / unit)
     rest = points * (-ball(unit * far)).exp()
     near = np.flatnonzero(slots.near - best <= far).tolist()
@@ -166,11 +167,11 @@ def _exact_slot(slots: _Slots, unit: Fraction, points: int, bits: int, u: Ball) 
         weights.append(weight * (ball(width) if x == 0 else (-ball(x * width)).expm1() / (-ball(x)).expm1()))
     aim, passed = u * (sum(weights, ball(0)) + some), ball(0)
     for i, weight in zip(near, weights, strict=True):
-        if aim < passed:
+        reached = i == 0 or aim > passed + some
+        if reached and (i == last or aim < passed + weight):
+            return int(i)
+        if not reached:
             return None
-        if aim > passed + some or passed == 0 and len(near) == len(slots.near):
-            if aim < passed + weight:
-                return int(i)
         passed = passed + weight
     return None
 
