@@ -22,6 +22,7 @@ from discreet.core.once import once
 __all__ = ["Part"]
 
 ROOM = 1 << 62
+FAR = 150  # what is further off, in units of 1/rate, is looked at when a number falls on it
 Whole = NDArray[np.int64]
 
 
@@ -71,12 +72,34 @@ class Part:
         The miss of a point is the distance from `aim` to what is held before it, or up to and with it, whichever is
         nearer; zero, where it is between the two.
         """
-        slots, unit = self._slots(aim), rate / aim.denominator
+        unit = rate / aim.denominator
         first, second = Uniform(coins.bits(64), 64, coins), Uniform(coins.bits(64), 64, coins)
-        index = 0 if len(slots.start) == 1 else _slot(slots, unit, self.high - self.low, first)
+        part, before = self._around(aim, math.ceil(FAR / rate))
+        slots = part._slots(aim - before)
+        index = _likely_slot(slots, unit, first)
+        if index is None:
+            slots, points = self._slots(aim), self.high - self.low
+            index = first.decide(lambda u: _exact_slot(slots, unit, points, first.bits, u))
         start, width, step = (int(each[index]) for each in (slots.start, slots.width, slots.step))
         place = _place(width, unit * step, second)
         return start + place if slots.falling[index] else start + width - 1 - place
+
+    def _around(self, aim: Fraction, far: int) -> tuple[Part, int]:
+        """The part in which all points are that miss by less than `far` more than the best, and what is held before."""
+        if self.total >= ROOM:
+            return self, 0
+        best = max(Fraction(0), -aim, aim - self.total)
+        ends = np.cumsum(self.width * self.held)
+        least, most = (max(-1, min(each, self.total + 1)) for each in (aim - best - far, aim + best + far))
+        first = int(np.searchsorted(ends, math.floor(least), side="left"))
+        end = min(int(np.searchsorted(ends, math.ceil(most), side="right")) + 1, len(ends))
+        if first >= end:
+            return self, 0
+        low = self.low if first == 0 else int(self.start[first - 1] + self.width[first - 1])
+        high = self.high if end == len(ends) else int(self.start[end])
+        kept = slice(first, end)
+        before = int(ends[first - 1]) if first else 0
+        return Part(low, high, self.start[kept], self.width[kept], self.held[kept]), before
 
     def _slots(self, aim: Fraction) -> _Slots:
         """All runs of points, in order, with misses in units of 1/aim.denominator.
@@ -129,12 +152,12 @@ class Part:
 # ── drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _slot(slots: _Slots, unit: Fraction, points: int, uniform: Uniform) -> int:
-    """Which slot, with probability proportional to the sum of its weights.
+def _likely_slot(slots: _Slots, unit: Fraction, uniform: Uniform) -> int | None:
+    """Which slot, with probability proportional to the sum of its weights; None where floats are not sure.
 
     Because  a weight in floats is off by less than 2^-40 of itself, and a running sum of n of them by n·2^-52 of itself
-             more, so that a number further than that from both ends of a slot is in it. Weights below e^-700 of the
-             largest may be lost; all of them together are below 2^63·e^-700 of it.
+             more, so that a number further than that from both ends of a slot is in it. Points that are not in any of
+             these slots have less than 2^63·e^-150 of the largest weight together, which hardly moves an end.
     """
     rate, best = float(unit), slots.near.min()
     x, width = rate * slots.step.astype(np.float64), slots.width.astype(np.float64)
@@ -144,9 +167,10 @@ def _slot(slots: _Slots, unit: Fraction, points: int, uniform: Uniform) -> int:
     total = float(running[-1])
     aim, room = uniform.known * 2.0**-64 * total, total * (2.0**-38 + len(running) * 2.0**-50)
     index = int(np.searchsorted(running, aim, side="right"))
-    if index < len(running) and aim + room < running[index] and (index == 0 or aim - room > running[index - 1]):
+    sure = index < len(running) and room < aim < total - room
+    if sure and aim + room < running[index] and (index == 0 or aim - room > running[index - 1]):
         return index
-    return uniform.decide(lambda u: _exact_slot(slots, unit, points, uniform.bits, u))
+    return None
 
 
 def _exact_slot(slots: _Slots, unit: Fraction, points: int, bits: int, u: Ball) -> int | None:
