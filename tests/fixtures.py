@@ -36,10 +36,13 @@ from discreet.ledger.ledger import Ledger
 from discreet.mechanisms.threshold import GaussianThreshold
 from discreet.plan import catalogue
 from discreet.plan.compile import Draft
+from discreet.plan.distinct import Distinct
 from discreet.plan.explain import Explanation
 from discreet.plan.expression import Apply, Field, Literal
 from discreet.plan.measure import Measure
+from discreet.plan.moments import Moments
 from discreet.plan.plan import Key, Plan
+from discreet.plan.sums import Sums
 from discreet.sql import query as q
 
 FOLDER = Path(__file__).parent / "fixtures"
@@ -208,12 +211,18 @@ def _naming(rule: Any) -> str:
 
 def _measure(measure: Measure) -> str:
     said = ", ".join(measure.parts)
-    if measure.of is not None:
-        said += f" of {words(measure.of)}"
-    if measure.summed:
-        said += f" from {_number(measure.low * measure.step)} to {_number(measure.high * measure.step)}"
-        said += f" by {_number(measure.step)}"
-    return said
+    if isinstance(measure, Distinct):
+        return f"distinct {words(measure.of)}"
+    if isinstance(measure, Moments):
+        each = zip(measure.of, measure.low, measure.high, measure.step, strict=True)
+        return f"moments {said} of {' and '.join(f'{words(of)}{_range(*ends)}' for of, *ends in each)}"
+    assert isinstance(measure, Sums)
+    said += "" if measure.of is None else f" of {words(measure.of)}"
+    return said + (_range(measure.low, measure.high, measure.step) if measure.summed else "")
+
+
+def _range(low: int, high: int, step: Fraction) -> str:
+    return f" from {_number(low * step)} to {_number(high * step)} by {_number(step)}"
 
 
 def _view(view: q.Select, draft: Draft) -> list[str]:
@@ -256,7 +265,7 @@ def words(what: Any, names: dict[str, str] | None = None) -> str:
             f"{what.function}({', '.join(said)})"
         )  # fmt: skip
     if isinstance(what, q.Aggregate):
-        inner = "*" if what.argument is None else words(what.argument, names)
+        inner = "*" if what.argument is None else ", ".join(words(each, names) for each in (what.argument, *what.more))
         return f"{what.function}({'distinct ' if what.distinct else ''}{inner})"
     if isinstance(what, q.Window):
         over = [f"partition by {', '.join(words(each, names) for each in what.partition)}"] if what.partition else []

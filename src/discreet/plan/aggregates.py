@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.plan.distinct import Distinct
-from discreet.plan.expression import Field, Typed, fields
+from discreet.plan.expression import Apply, Field, Literal, Tree, Typed, fields
 from discreet.plan.kinds import typed
 from discreet.plan.measure import MOST_STEPS, Measure
 from discreet.plan.moments import Moments
@@ -21,11 +21,13 @@ from discreet.sql import query as q
 __all__ = ["measures", "named", "people"]
 
 FINE = 9  # decimal digits between a range and its step, where no step is declared
-COARSE = {  # of so many expressions to such a degree: the digits, and the most steps, so that products fit 62 bits
-    (1, 2): (6, 1 << 31),
-    (2, 1): (9, 1 << 31),
+COARSE = {  # the same for moments of these degrees, and the most steps, so that products of powers fit 62 bits
+    (2,): (6, 1 << 31),
+    (1, 1): (9, 1 << 31),
+    (1, 2): (6, 1 << 20),
     (2, 2): (4, 1 << 15),
 }
+EITHER = ("present", "covar_samp", "covar_pop", "corr")  # the same for (x, y) and (y, x)
 
 
 class Asked(NamedTuple):
@@ -38,7 +40,7 @@ class Asked(NamedTuple):
 
 def measures(question: Question) -> tuple[tuple[Measure, ...], tuple[Reading, ...]]:
     """The fewest measures that answer all aggregates, and what each aggregate reads."""
-    asked = [_asked(each, question) for each in question.aggregates]
+    asked = _aligned([_asked(each, question) for each in question.aggregates])
     together: dict[tuple[bool, tuple[Typed, ...]], list[Asked]] = {}  # those that one measure answers
     for each in asked:
         if each.of:
@@ -57,6 +59,20 @@ def measures(question: Question) -> tuple[tuple[Measure, ...], tuple[Reading, ..
             at[function, ()] = len(found)
             found.append(Sums(parts=(function,)))
     return tuple(found), tuple(Reading(function=each.function, measure=at[each.function, each.of]) for each in asked)
+
+
+def _aligned(asked: list[Asked]) -> list[Asked]:
+    """Two expressions in the order of those that mind it, or of the first, so that one measure answers them all."""
+    orders: list[tuple[Typed, ...]] = [each.of for each in asked if each.function == "regr_slope"]
+    found = []
+    for each in asked:
+        turned = tuple(reversed(each.of))
+        if each.function in EITHER and turned in orders and each.of not in orders:
+            found.append(each._replace(of=turned))
+            continue
+        orders.append(each.of)
+        found.append(each)
+    return found
 
 
 def people(aggregate: q.Aggregate, table: Table) -> bool:
@@ -124,16 +140,33 @@ def _measure(group: list[Asked], table: Table, *, missing: bool) -> Measure:
     trees = tuple(each.tree for each in of)
     if functions == {"distinct"}:
         return Distinct(of=trees[0])
-    if functions == {"present"} and len(of) == 1:
-        return Sums(parts=("present", "missing") if missing else ("present",), of=trees[0])
+    if functions == {"present"}:
+        tree = trees[0] if len(of) == 1 else _both(of)
+        return Sums(parts=("present", "missing") if missing else ("present",), of=tree)
     if functions <= {"present", "sum", "avg"} and len(of) == 1:
         low, high, step = _range(of[0], table, place, FINE, MOST_STEPS)
         parts = ("sum",) if functions == {"sum"} and not missing else ("low", "high")
         return Sums(parts=parts + ("missing",) * missing, of=trees[0], low=low, high=high, step=step)
-    degree = 1 if functions <= {"present", "covar_samp", "covar_pop"} else 2
-    fine, most = COARSE[len(of), degree]
-    lows, highs, steps = zip(*(_range(each, table, place, fine, most) for each in of), strict=True)
-    return Moments(of=trees, low=lows, high=highs, step=steps, degree=degree, missing=missing)
+    degree = _degree(functions, len(of))
+    ranges = [_range(each, table, place, *COARSE[degree]) for each in of]
+    lows, highs, steps = zip(*ranges, strict=True)
+    least = tuple(1 if high - low == 1 else each for each, (low, high, _) in zip(degree, ranges, strict=True))
+    return Moments(of=trees, low=lows, high=highs, step=steps, degree=least, missing=missing)
+
+
+def _degree(functions: set[str], size: int) -> tuple[int, ...]:
+    """The least degrees, for values that are not just zero or one, from which all of these follow."""
+    if size == 1:
+        return (2,)
+    return (2, 2) if "corr" in functions else (1, 2) if "regr_slope" in functions else (1, 1)
+
+
+def _both(of: tuple[Typed, ...]) -> Tree:
+    """Something that is there where both are."""
+    there = [Apply(function="not", arguments=(Apply(function="is", arguments=(each.tree, Literal(value=None)),
+             kind="boolean"),), kind="boolean") for each in of]  # fmt: skip
+    both = Apply(function="and", arguments=tuple(there), kind="boolean")
+    return Apply(function="case", arguments=(both, Literal(value=1)), kind="integer")
 
 
 def _range(what: Typed, table: Table, place: Place, fine: int, most: int) -> tuple[int, int, Fraction]:

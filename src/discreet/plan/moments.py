@@ -4,8 +4,8 @@ Write t for a value scaled to [0, 1]. The Bernstein polynomials of degree two, (
 negative and add up to one, whatever t is. So a row that adds them to three sums adds exactly one in ℓ1, as it does to a
 count, and the number of rows, Σt and Σt² all follow from the three: the variance, the average, the sum and the count at
 the full ε. Of two values s and t the products of their polynomials add up to one, too: four of degree one for the
-covariance, nine of degree two for the correlation. A row that lacks a value adds its one to `missing`, where COUNT(*)
-is asked as well.
+covariance, nine of degree two for the correlation, six for a slope. What is zero or one is its own square, and needs no
+more than degree one. A row that lacks a value adds its one to `missing`, where COUNT(*) is asked as well.
 
 In whole steps: with x steps above `low` and W from there to `high`, a row adds C(d,i)·xⁱ·(W - x)^(d-i), in all W^d.
 """
@@ -43,14 +43,14 @@ class Moments(Noised):
     low: tuple[int, ...]
     high: tuple[int, ...]
     step: tuple[Fraction, ...]
-    degree: int
+    degree: tuple[int, ...]
     missing: bool = False
 
     def __post_init__(self) -> None:
-        size = len(self.of)
+        sizes = {len(self.of), len(self.low), len(self.high), len(self.step), len(self.degree)}
         if (
-            (size, self.degree) not in ((1, 2), (2, 1), (2, 2))
-            or not len(self.low) == len(self.high) == len(self.step) == size
+            sizes not in ({1}, {2})
+            or not {1, 2} >= set(self.degree)
             or not all(-MOST_STEPS <= a < b <= MOST_STEPS for a, b in zip(self.low, self.high, strict=True))
             or self.whole > MOST
         ):
@@ -64,12 +64,12 @@ class Moments(Noised):
     @property
     def whole(self) -> int:
         """What one row adds up to over the parts."""
-        return int(math.prod(self.widths) ** self.degree)
+        return math.prod(width**degree for width, degree in zip(self.widths, self.degree, strict=True))
 
     @property
     def corners(self) -> tuple[tuple[int, ...], ...]:
         """Which polynomial of each expression every part is a product of."""
-        return tuple(product(range(self.degree + 1), repeat=len(self.of)))
+        return tuple(product(*(range(each + 1) for each in self.degree)))
 
     @property
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -89,8 +89,8 @@ class Moments(Noised):
         found = []
         for corner in self.corners:
             form: dict[tuple[int, ...], int] = {(): 1}
-            for width, i in zip(self.widths, corner, strict=True):
-                more = _bernstein(width, self.degree, i)
+            for width, degree, i in zip(self.widths, self.degree, corner, strict=True):
+                more = _bernstein(width, degree, i)
                 form = {(*p, q): a * b for p, a in form.items() for q, b in more.items()}
             found.append(form)
         there = (0,) * len(self.of)
@@ -136,9 +136,11 @@ class Moments(Noised):
         cross = self._padded(self._weights((1, 1)))
         if function in ("covar_samp", "covar_pop"):
             return Covariance(means=self._means, cross=cross, sample=function == "covar_samp")
-        squares = (self._padded(self._weights((2, 0))), self._padded(self._weights((0, 2))))
-        kind = {"corr": Correlation, "regr_slope": Slope}[function]
-        return kind(means=self._means, cross=cross, squares=squares)
+        second = self._padded(self._weights((0, 2)))
+        if function == "regr_slope":
+            return Slope(means=self._means, cross=cross, square=second)
+        assert function == "corr"
+        return Correlation(means=self._means, cross=cross, squares=(self._padded(self._weights((2, 0))), second))
 
     @property
     def _clamped(self) -> str:
@@ -162,10 +164,10 @@ class Moments(Noised):
 
     def _weights(self, powers: tuple[int, ...]) -> list[Fraction]:
         """A product of powers of values, each scaled to [0, 1], in terms of the parts."""
-        return [
-            math.prod((_power(i, self.degree, k) for i, k in zip(corner, powers, strict=True)), start=Fraction(1))
-            for corner in self.corners
-        ]
+        each = list(zip(self.degree, powers, strict=True))
+        assert all(k <= d or w == 1 for w, (d, k) in zip(self.widths, each, strict=True))
+        found = [[_power(i, d, k) for i, (d, k) in zip(corner, each, strict=True)] for corner in self.corners]
+        return [math.prod(powers, start=Fraction(1)) for powers in found]
 
     def _padded(self, weights: list[Fraction], missing: Fraction | int = 0) -> Weights:
         return (*weights, *([Fraction(missing)] if self.missing else []))
@@ -178,5 +180,6 @@ def _bernstein(width: int, degree: int, i: int) -> dict[int, int]:
 
 
 def _power(i: int, degree: int, k: int) -> Fraction:
-    """The weight of polynomial i of degree d in t^k: C(i,k)/C(d,k)."""
+    """The weight of polynomial i of degree d in t^k: C(i,k)/C(d,k); beyond d, t is zero or one, and so is its power."""
+    k = min(k, degree)
     return Fraction(math.comb(i, k), math.comb(degree, k))

@@ -161,6 +161,12 @@ def _product(law: Law, parts: Integers, first: Average, second: Average, cross: 
     return np.asarray(n * both - one * two - float(bias) * law.variance)
 
 
+def _spread(law: Law, parts: Integers, mean: Average, square: Weights) -> Floats:
+    """n² times the variance; zero where hardly a row is left."""
+    enough = weighted(mean.all, parts) >= 2 * mean.whole
+    return np.where(enough, _product(law, parts, mean, mean, square), 0.0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Variance(_Quotient):
     """The variance of a value, or its root; of a sample or of all."""
@@ -271,7 +277,7 @@ class Slope(_Quotient):
 
     means: tuple[Average, ...]
     cross: Weights
-    squares: tuple[Weights, Weights]
+    square: Weights
 
     @property
     def clamped(self) -> str:  # type: ignore[override]
@@ -286,27 +292,17 @@ class Slope(_Quotient):
         """What one is in the scale of both values."""
         return self.means[0].width / self.means[1].width
 
-    def products(self, law: Law, parts: Integers) -> tuple[Floats, Floats, Floats]:
-        """n² times the covariance and both variances; zero, the variances, where hardly a row is left."""
-        (first, second), (one, two) = self.means, self.squares
-        enough = weighted(first.all, parts) >= 2 * first.whole
-        found = [
-            _product(law, parts, first, second, self.cross),
-            np.where(enough, _product(law, parts, first, first, one), 0.0),
-            np.where(enough, _product(law, parts, second, second, two), 0.0),
-        ]
-        return found[0], found[1], found[2]
-
     def estimates(self, law: Law, parts: Integers) -> Floats:
-        both, _, square = self.products(law, parts)
-        some = square > 0
-        return np.asarray(np.where(some, both / np.where(some, square, 1.0), 0.0) * self.width)
+        first, second = self.means
+        base = _spread(law, parts, second, self.square)
+        top = _product(law, parts, first, second, self.cross)
+        return np.asarray(np.where(base > 0, top / np.where(base > 0, base, 1.0), 0.0) * self.width)
 
     def around(self, law: Law, parts: Integers, confidence: Fraction) -> Range:
         asked, known = _split(confidence, 2)
         both = [Means.of(each, law, parts, known) for each in self.means]
         top, a = crossed(self.means, self.cross, both, parts)
-        base, d = squared(self.means[1], self.squares[1], both[1], parts)
+        base, d = squared(self.means[1], self.square, both[1], parts)
         off = both[0].reach + both[1].reach
         low, high = Pivot(top=top, base=base, a=a, d=d, a_off=off, d_off=2 * both[1].reach).solve(law, asked)
         return low * self.width, high * self.width
@@ -316,17 +312,30 @@ class Slope(_Quotient):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Correlation(Slope):
+class Correlation(_Quotient):
     """Their covariance over the root of the product of their variances."""
+
+    means: tuple[Average, ...]
+    cross: Weights
+    squares: tuple[Weights, Weights]
+
+    @property
+    def clamped(self) -> str:  # type: ignore[override]
+        return self.means[0].clamped
 
     @property
     def possible(self) -> tuple[float, float]:  # type: ignore[override]
         return -1.0, 1.0
 
+    def noise(self, law: Law) -> str:
+        return noise_said(law, len(self.cross), 1 / self.means[0].whole)
+
     def estimates(self, law: Law, parts: Integers) -> Floats:
-        both, first, second = self.products(law, parts)
+        first, second = (_spread(law, parts, *each) for each in zip(self.means, self.squares, strict=True))
         some = (first > 0) & (second > 0)
-        return np.asarray(np.where(some, both / np.sqrt(np.where(some, first * second, 1.0)), 0.0))
+        root = np.sqrt(np.where(some, first, 1.0)) * np.sqrt(np.where(some, second, 1.0))
+        top = _product(law, parts, self.means[0], self.means[1], self.cross)
+        return np.asarray(np.where(some, top / root, 0.0))
 
     def around(self, law: Law, parts: Integers, confidence: Fraction) -> Range:
         """The interval, with κ between the ratios that both variances leave possible.

@@ -210,9 +210,8 @@ class Reader:
         more: tuple[q.Expression, ...] = ()
         if name in TWO:
             if node.expression is None:
-                raise self.refuse(
-                    node, f"{name.upper()} is of two columns.", f"write {name.upper()}(y, x)", NotUnderstood
-                )
+                said = f"{name.upper()} is of two columns."
+                raise self.refuse(node, said, f"write {name.upper()}(y, x)", NotUnderstood)
             more = (self.expression(node.expression, depth),)
         return q.Aggregate(function=name, argument=self.expression(inner, depth), more=more, place=where)
 

@@ -149,12 +149,18 @@ class _Selects(Reader):
             name, node = node.alias, node.this
         what = self.expression(node)
         if not name:
-            name = what.name if isinstance(what, q.Name) else node.sql("duckdb", comments=False)
+            name = what.name if isinstance(what, q.Name) else self._written(node)
         if not name.isprintable():
             raise self.refuse(whole, "a name is made of letters that can be printed.", "write AS n", NotUnderstood)
         if len(name) > 200:
             name = name[:199] + "…"
         return q.Item(what=what, name=name, place=self.place(whole))
+
+    def _written(self, node: Any) -> str:
+        """An expression in one spelling, but for the name of a function that has two."""
+        text, at = node.sql("duckdb", comments=False), self.place(node)
+        same = "var_samp" in at.text[at.start : at.end].lower()
+        return str(text.replace("VARIANCE(", "VAR_SAMP(") if same else text)
 
     def _clause(self, node: exp.Select, name: str) -> q.Expression | None:
         clause = node.args.get(name)

@@ -75,6 +75,7 @@ PARTS: dict[str, str] = {  # what a question calls the parts that sqlglot has ot
     "field": "`IN` without a list",
     "limit_options": "a percentage",
     "locks": "`FOR UPDATE`",
+    "null_on_zero_variance": "a third argument",
     "nulls": "`NULLS`",
     "position": "an end to trim",
     "query": "a SELECT inside an expression",
