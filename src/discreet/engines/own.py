@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet.core.law import Integers, narrowest
-from discreet.engines.render import Stored, normal
+from discreet.engines.render import Stored, keyed, normal, stepped
 from discreet.plan.distinct import Distinct
 from discreet.plan.plan import Plan
+from discreet.plan.ranks import Extremes, Histogram, Mode, Ranks
+from discreet.plan.spelling import constant
 
 __all__ = ["OWN", "Own", "chosen"]
 
@@ -74,4 +76,48 @@ def _normal(measure: Distinct, stored: Stored) -> str:
     return normal(measure.of, stored)
 
 
-OWN: dict[str, Own] = {"distinct": Own(column=_normal, sql=_distinct, read=_counts)}
+# ── quantiles, extremes and commonest values ─────────────────────────────────────────────────────────────────────
+
+
+def _histogram(plan: Plan, rows: str, keys: list[str], hashed: str) -> str:
+    """How many of the rows that count have each value, group by group."""
+    counted = chosen(plan, rows, keys, hashed, once=False)
+    names = ", ".join([*keys, "x"])
+    return f"SELECT {names}, count(*) AS c\nFROM (\n {counted}\n)\nGROUP BY {names}"
+
+
+def _placed(measure: Ranks | Extremes, found: Found, index: Index) -> Histogram:
+    """Counts of steps from the low end, sorted by group and value."""
+    known = [(index[row[:-2]], row[-2] - measure.low, row[-1]) for row in found if row[:-2] in index]
+    group, value, count = np.array(known, np.int64).reshape(-1, 3).T
+    order = np.lexsort((value, group))
+    return Histogram(len(index), group[order], value[order], count[order])
+
+
+def _stepped(measure: Ranks | Extremes, stored: Stored) -> str:
+    return stepped(measure.of, measure.low, measure.high, measure.step, stored)
+
+
+def _tallied(measure: Mode, found: Found, index: Index) -> Integers:
+    """A row for each declared value, a column for each group."""
+    places = {value: place for place, value in enumerate(measure.values)}
+    counts = np.zeros((len(places), len(index)), object)
+    for row in found:
+        if row[:-2] in index and row[-2] in places:
+            counts[places[row[-2]], index[row[:-2]]] = row[-1]
+    return narrowest(counts)
+
+
+def _declared(measure: Mode, stored: Stored) -> str:
+    text = keyed(measure.of, measure.kind, stored)
+    first, last = measure.values[0], measure.values[-1]
+    if measure.kind == "integer" and measure.values == tuple(range(int(first or 0), int(last or 0) + 1)):
+        return f"CASE WHEN {text} BETWEEN {first} AND {last} THEN {text} END"
+    return f"CASE WHEN {text} IN ({', '.join(constant(each) for each in measure.values)}) THEN {text} END"
+
+
+OWN: dict[str, Own] = {
+    "distinct": Own(column=_normal, sql=_distinct, read=_counts),
+    "histogram": Own(column=_stepped, sql=_histogram, read=_placed),
+    "counts": Own(column=_declared, sql=_histogram, read=_tallied),
+}

@@ -31,7 +31,7 @@ from discreet.plan.expression import Tree, Value
 from discreet.plan.measure import Floats, Measure, Setting, View
 from discreet.plan.schema import Kind
 
-__all__ = ["Extremes", "Mode", "Ranks"]
+__all__ = ["Extremes", "Histogram", "Mode", "Ranks"]
 
 CHOICES = {"flip": PermuteAndFlip, "exponential": Exponential}
 

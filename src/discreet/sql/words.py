@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-__all__ = ["AGGREGATES", "CALLS", "FLAGS", "PARTS", "TWO", "TYPES", "WINDOWS"]
+__all__ = ["AGGREGATES", "CALLS", "FLAGS", "PARTS", "QUANTILES", "TWO", "TYPES", "WINDOWS"]
 
 UNARY, BINARY, MANY = ("this",), ("this", "expression"), ("this", "expressions")
 
@@ -99,7 +99,14 @@ AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Corr: "corr",
     exp.RegrSlope: "regr_slope",
     exp.RegrCount: "regr_count",
+    exp.Median: "median",
+    exp.Mode: "mode",
+    exp.PercentileCont: "quantile_cont",
+    exp.PercentileDisc: "quantile_disc",
+    exp.Quantile: "quantile_disc",
+    exp.ApproxQuantile: "quantile_cont",
 }
+QUANTILES = {"quantile_cont", "quantile_disc"}  # aggregates of an expression, and of a number between 0 and 1
 TWO = {"covar_samp", "covar_pop", "corr", "regr_slope", "regr_count"}  # aggregates of two expressions
 
 WINDOWS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # only over the rows of an answer
