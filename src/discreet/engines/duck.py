@@ -44,7 +44,8 @@ class DuckDB:
 
     def sql(self, plan: Plan) -> str:
         """The SQL that a plan runs, with the name of the table in place of where it is."""
-        return ";\n".join(statements(plan, quoted(plan.table), self.source.stored[plan.table]).values())
+        texts = statements(plan, quoted(plan.table), self.source.stored[plan.table]).values()
+        return ";\n".join(dict.fromkeys(texts))
 
     def check(self, plan: Plan) -> None:
         """Let the engine read the SQL of a plan, without any row; what it cannot run is refused before it is paid."""
@@ -83,7 +84,11 @@ class DuckDB:
         """What all statements of a plan find."""
         own = statements(plan, self.source.place(plan.table), self.source.stored[plan.table])
         rows = self._rows(plan, salt) if own.pop(None, None) else []
-        return exact(plan, rows, {n: self._run(text, salt) for n, text in own.items() if n is not None})
+        found: dict[str, Any] = {}  # several measures may need the same
+        for n, text in own.items():
+            if text not in found and n is not None:
+                found[text] = self._run(text, salt, arrow=OWN[plan.measures[n].needs].arrow)
+        return exact(plan, rows, {n: found[text] for n, text in own.items() if n is not None})
 
     def _rows(self, plan: Plan, salt: int) -> list[tuple[Any, ...]]:
         """The groups of a plan. Where every row is a unit, other groups than the declared ones are few, mostly: then it
@@ -97,14 +102,17 @@ class DuckDB:
                 return rows
         return self._run(sql(plan, place, stored), salt)
 
-    def _run(self, text: str, salt: int) -> list[tuple[Any, ...]]:
-        """All rows of a question, or an exception when it takes too long."""
+    def _run(self, text: str, salt: int, *, arrow: bool = False) -> Any:
+        """All rows of a question, as a list or as an Arrow table, or an exception when it takes too long."""
         cursor = self.source.cursor()
         clock = threading.Timer(SECONDS, cursor.interrupt)
         clock.daemon = True
         clock.start()
         try:
-            return cursor.execute(text, {"salt": salt} if "$salt" in text else None).fetchall()
+            given = {"salt": salt} if "$salt" in text else None
+            if arrow:
+                return cursor.sql(text, params=given).to_arrow_table()
+            return cursor.execute(text, given).fetchall()
         finally:
             clock.cancel()
             cursor.close()

@@ -121,7 +121,7 @@ def _weighted(form: Form, spelled: Callable[[tuple[int, ...]], str]) -> str:
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, list[tuple[Any, ...]]]) -> Exact:
+def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, Any]) -> Exact:
     """The exact data of each measure by group.
 
     From rows of keys, units, and the numbers of each measure that is made of sums; and, for each other measure, from

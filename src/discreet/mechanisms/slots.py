@@ -63,7 +63,9 @@ class Part:
     @once
     def total(self) -> int:
         """All that is held."""
-        small = float(self.width.astype(np.float64) @ self.held.astype(np.float64)) < ROOM / 2
+        if not len(self.held):
+            return 0
+        small = int(self.width.max()) * int(self.held.max()) * len(self.held) < ROOM
         return int(self.width @ self.held) if small else sum(map(int, self.width.astype(object) * self.held))
 
     def choose(self, aim: Fraction, rate: Fraction, coins: Coins) -> int:
