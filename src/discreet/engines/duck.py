@@ -90,7 +90,7 @@ class DuckDB:
                 found[text] = self._run(text, salt, arrow=OWN[plan.measures[n].needs].arrow)
         return exact(plan, rows, {n: found[text] for n, text in own.items() if n is not None})
 
-    def _rows(self, plan: Plan, salt: int) -> list[tuple[Any, ...]]:
+    def _rows(self, plan: Plan, salt: int) -> Any:
         """The groups of a plan. Where every row is a unit, other groups than the declared ones are few, mostly: then it
         is faster to leave them out afterwards; when they are not few, they are left out by the engine after all.
         """

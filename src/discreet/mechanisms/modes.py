@@ -48,7 +48,9 @@ class Modes(Mechanism):
         """From counts, a row for each candidate and a column for each group: of each group the winner's index."""
         counts = read(exact)
         if counts.ndim != 2 or not counts.shape[0]:
-            raise NotUnderstood("counts have a row for each candidate and a column for each group.", instead="[[3], [5]]")
+            raise NotUnderstood(
+                "counts have a row for each candidate and a column for each group.", instead="[[3], [5]]"
+            )
         return np.array([[self.choose.release(column, coins) for column in counts.T]], np.int64).reshape(1, -1)
 
     @property

@@ -92,9 +92,11 @@ class Part:
             return self, 0
         best = max(Fraction(0), -aim, aim - self.total)
         ends = np.cumsum(self.width * self.held)
-        least, most = (max(-1, min(each, self.total + 1)) for each in (aim - best - far, aim + best + far))
-        first = int(np.searchsorted(ends, math.floor(least), side="left"))
-        end = min(int(np.searchsorted(ends, math.ceil(most), side="right")) + 1, len(ends))
+        reach = far + best
+        least = max(-1, min(math.floor(aim - reach), self.total + 1))
+        most = max(-1, min(math.ceil(aim + reach), self.total + 1))
+        first = int(np.searchsorted(ends, least, side="left"))
+        end = min(int(np.searchsorted(ends, most, side="right")) + 1, len(ends))
         if first >= end:
             return self, 0
         low = self.low if first == 0 else int(self.start[first - 1] + self.width[first - 1])

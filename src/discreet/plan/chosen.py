@@ -8,7 +8,7 @@ from fractions import Fraction
 from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.plan.expression import Field, Typed
 from discreet.plan.measure import Measure
-from discreet.plan.ranks import Extremes, Mode, Ranks
+from discreet.plan.ranks import Extremes, Mode, Ranks, Side
 from discreet.sql import query as q
 
 __all__ = ["FINE", "chosen", "commonest", "family", "function_of"]
@@ -57,9 +57,10 @@ def chosen(functions: set[str], what: Typed, span: tuple[int, int, Fraction], pl
     low, high, step = span
     if high - low > 1 << 47:
         raise NotAllowed("its range has too many steps to choose from.", instead="declare a larger step", place=place)
-    side = next(iter(functions))
-    if side == "least" or side == "greatest":
-        return Extremes(of=what.tree, side=side, low=low, high=high, step=step)
+    sides: tuple[Side, ...] = ("least", "greatest")
+    for side in sides:
+        if functions == {side}:
+            return Extremes(of=what.tree, side=side, low=low, high=high, step=step)
     at = tuple(sorted(Fraction(each) for each in functions))
     assert math.lcm(*(each.denominator for each in at)) <= 10**6
     return Ranks(of=what.tree, at=at, low=low, high=high, step=step)
@@ -67,5 +68,6 @@ def chosen(functions: set[str], what: Typed, span: tuple[int, int, Fraction], pl
 
 def commonest(what: Typed) -> Measure:
     """The measure of MODE."""
-    assert what.kind is not None and what.domain is not None
+    assert what.kind is not None
+    assert what.domain is not None
     return Mode(of=what.tree, kind=what.kind, values=what.domain)

@@ -100,7 +100,11 @@ class Explanation:
                     title,
                     view.clamped,
                     view.noise(self.plan.laws[reading.measure]),
-                    f"±{_up(alone)}" if alone is not None else "depends on the data" if view.ranged else "none: see below",
+                    f"±{_up(alone)}"
+                    if alone is not None
+                    else "depends on the data"
+                    if view.ranged
+                    else "none: see below",
                     "" if all_ is None or self.plan.naming is not None else f"±{_up(all_)}",
                 )
             )

@@ -4,8 +4,8 @@
     Extremes   MIN or MAX: a value that so many rows are beyond that noise can hide them
     Mode       MODE of declared values
 
-A released value is a value, without noise that could be quantified in its own units: how far it is from the true one
-depends on how dense the data are there, which nobody may look at. What is known, beforehand, is how far its rank is off.
+There is no interval around a value that was chosen, in its own units: how far it is from the true one depends on how
+dense the data are there, which nobody may look at. What is known, beforehand, is how far its rank is off.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from discreet.plan.expression import Tree, Value
 from discreet.plan.measure import Floats, Measure, Setting, View
 from discreet.plan.schema import Kind
 
-__all__ = ["Extremes", "Histogram", "Mode", "Ranks"]
+__all__ = ["Extremes", "Histogram", "Mode", "Ranks", "Side"]
 
 CHOICES = {"flip": PermuteAndFlip, "exponential": Exponential}
 
