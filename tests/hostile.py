@@ -299,6 +299,12 @@ SUMS = [  # everything about the people is declared
         "SELECT COUNT(*) FROM data WHERE LENGTH(note || ward) > 7 AND UPPER(SUBSTRING(CONCAT(note, sex), 1, 2)) <> ''"
     ),
     Asked("SELECT COUNT(*) FROM data WHERE age BETWEEN 10 AND 60 AND level IN (1, 3) AND TRIM(LOWER(sex)) = 'f'"),
+    Asked("SELECT VAR_SAMP(cost), STDDEV(gain), AVG(cost), COUNT(*) FROM data"),
+    Asked("SELECT level, STDDEV_POP(gain * age) AS s, SUM(age) FROM data GROUP BY level", 1),
+    Asked("SELECT COVAR_SAMP(age, gain), CORR(cost, gain), REGR_SLOPE(age, cost), COUNT(*) FROM data"),
+    Asked("SELECT sex, CORR(age > 50, gain) AS r, VAR_POP(level) FROM data GROUP BY sex", 1),
+    Asked("SELECT COUNT(DISTINCT note), COUNT(DISTINCT cost), COUNT(DISTINCT -gain / age) FROM data"),
+    Asked("SELECT level, COUNT(DISTINCT CAST(big AS INT)), COUNT(DISTINCT ward || note) FROM data GROUP BY level", 1),
 ]
 AFTER = [  # and then something is done with the answer, in which the noise cannot matter
     Asked("SELECT sex, COUNT(*) AS n FROM data GROUP BY sex HAVING n > -100000000 ORDER BY sex DESC LIMIT 1", 1),
@@ -314,6 +320,7 @@ PRIVATE = [
     Asked("SELECT DISTINCT ward FROM data", 1, private=True),
     Asked("SELECT UPPER(note) AS t, AVG(age) FROM data GROUP BY t", 1, private=True),
     Asked("SELECT CAST(big AS BIGINT) AS b, COUNT(*) FROM data GROUP BY b", 1, private=True),
+    Asked("SELECT ward, STDDEV(cost), COUNT(DISTINCT note) FROM data GROUP BY ward", 1, private=True),
 ]
 REFUSED = [
     Asked(sql)
