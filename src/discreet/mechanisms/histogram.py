@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.secret import row
+from discreet.mechanisms.secret import kinds, row
 from discreet.mechanisms.slots import Part
 
 __all__ = ["Histogram"]
+
+FAR = 1 << 62  # beyond every grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +34,10 @@ class Histogram:
         if isinstance(given, Histogram):
             return given
         values = row(given)
-        if values.dtype != np.int64:
+        if not all(issubclass(kind, (int, np.integer)) for kind in kinds(values)):
             raise NotUnderstood("records are whole numbers of steps.", instead="pass np.round(x / step).astype(int)")
+        if values.dtype != np.int64:
+            values = np.array([max(-FAR, min(FAR, int(each))) for each in values], np.int64)
         value, count = np.unique(values, return_counts=True)
         return cls(1, np.zeros(len(value), np.int64), value, count.astype(np.int64))
 

@@ -33,7 +33,7 @@ from discreet.mechanisms.slots import Part
 __all__ = ["MOST_POINTS", "Quantiles", "QuantilesError"]
 
 MOST_POINTS = 1 << 48  # of a grid
-FINEST = 1 << 16  # points of a cell
+FINEST = 1 << 12  # points of a cell
 LONGEST = 1 << 62  # of all points of a grid
 DENOMINATOR = 10**6  # of all quantiles together
 MOST = 100  # quantiles at once
