@@ -45,8 +45,8 @@ from discreet.plan.expression import Apply, Field, Literal
 from discreet.plan.measure import Measure
 from discreet.plan.moments import Moments
 from discreet.plan.plan import Key, Plan
-from discreet.plan.sums import Sums
 from discreet.plan.ranks import Extremes, Mode, Ranks
+from discreet.plan.sums import Sums
 from discreet.sql import query as q
 
 FOLDER = Path(__file__).parent / "fixtures"

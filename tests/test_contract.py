@@ -22,8 +22,8 @@ from discreet.mechanisms.selection import TopK
 from discreet.plan.expression import Field
 from discreet.plan.measure import Caps
 from discreet.plan.plan import Exact, Key, Plan
-from test_quantiles import law
 from discreet.plan.sums import Sums
+from test_quantiles import law
 
 
 def double(x: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -159,6 +160,37 @@ def test_the_loss_is_nearly_reached(neighbours: str, q: str, records: int) -> No
             worst = max(worst, np.abs(ratio).max())
     assert worst <= 1 + 1e-9
     assert worst > 0.45
+
+
+def test_shares_add_up_to_one_on_every_way_down() -> None:
+    def ways(choice: Any, spent: Fraction) -> None:
+        assert choice.share > 0
+        for side, _ in choice.sides:
+            ways(side, spent + choice.share)
+        if not choice.sides:
+            assert spent + choice.share == 1
+
+    for k in (1, 2, 3, 4, 9, 20, 99):
+        m = Quantiles(epsilon=1, at=tuple(Fraction(i, k + 1) for i in range(1, k + 1)), last=100)
+        ways(m._root, Fraction(0))
+        assert m.loss.rho <= Fraction(1, 8)
+
+
+@pytest.mark.parametrize("q", ["0.5", "0.8"])
+def test_who_moves_from_one_group_to_another_is_seen_in_both(q: str) -> None:
+    """The two groups together lose no more than ε; with the noise of a single group it would be more."""
+    m = Quantiles(epsilon=1, at=(q,), last=30, neighbours="replace", grouped=True)
+    one = Quantiles(epsilon=1, at=(q,), last=30, neighbours="replace")
+
+    def apart(rate: Quantiles, less: list[int], more: list[int]) -> float:
+        before, after = law(rate, less), law(rate, more)
+        return max(abs(math.log(after[key] / before[key])) for key in before)
+
+    base = [[3] * 4 + [5] * 6, [3] * 2 + [4] * 8, [25] * 5]
+    for each in (m, one):
+        worst = max(apart(each, data, [*data, x]) for data in base for x in (0, 4, 30))
+        assert (2 * worst <= 1) == (each is m) or q == "0.5"
+    assert m._rate(m._root) == Fraction(1) / (4 * max(Fraction(q), 1 - Fraction(q)))
 
 
 def test_groups_share_one_loss() -> None:
