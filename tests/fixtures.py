@@ -35,6 +35,9 @@ from discreet.core.exact import show
 from discreet.curator import Curator
 from discreet.engines.source import open_path
 from discreet.ledger.ledger import Ledger
+from discreet.mechanisms.extreme import Extreme
+from discreet.mechanisms.modes import Modes
+from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.threshold import GaussianThreshold
 from discreet.plan import catalogue
 from discreet.plan.compile import Draft
@@ -44,6 +47,7 @@ from discreet.plan.expression import Apply, Field, Literal
 from discreet.plan.measure import Measure
 from discreet.plan.moments import Moments
 from discreet.plan.plan import Key, Plan
+from discreet.plan.ranks import Extremes, Mode, Ranks
 from discreet.plan.relation import Derived, Folded, From, United
 from discreet.plan.sums import Sums
 from discreet.sql import query as q
@@ -211,8 +215,7 @@ def plan_text(explained: Explanation) -> str:
     lines += [] if plan.naming is None else [f"naming {_naming(plan.naming)}"]
     for n, (measure, noise) in enumerate(zip(plan.measures, plan.mechanisms, strict=True)):
         lines.append(f"measure {n} {_measure(measure)}")
-        reach = f"l1 {show(noise.reach.l1, 12)}, l2² {show(noise.reach.l2_squared, 12)}"
-        lines.append(f"  reach {reach}; {noise.law}")
+        lines.append(f"  {_noise(noise)}")
     lines += [f"cost {plan.loss}"]
     return "\n".join([*lines, *_view(draft.view, draft)])
 
@@ -271,8 +274,25 @@ def _naming(rule: Any) -> str:
     return f"by the optimal rule, ε = {show(rule.epsilon)}, δ = {show(rule.delta)}, {rule.keys} keys of a unit"
 
 
+def _noise(noise: Any) -> str:
+    if isinstance(noise, Quantiles):
+        ranks = ", ".join(show(each, 6) for each in noise.error.rank())
+        return f"by halves, ε = {show(noise.epsilon)}, {noise.records} rows of a unit; ranks within {ranks}"
+    if isinstance(noise, Extreme):
+        return f"rank {noise.rank}, ε = {show(noise.epsilon)}, {noise.records} rows of a unit"
+    if isinstance(noise, Modes):
+        kind = type(noise.choose).__name__ + (", monotone" if noise.choose.monotone else "")
+        return f"{kind}, ε = {show(noise.choose.epsilon)}, sensitivity {show(noise.choose.sensitivity)}"
+    reach = f"l1 {show(noise.reach.l1, 12)}, l2² {show(noise.reach.l2_squared, 12)}"
+    return f"reach {reach}; {noise.law}"
+
+
 def _measure(measure: Measure) -> str:
     said = ", ".join(measure.parts)
+    if isinstance(measure, Mode):
+        return f"mode of {words(measure.of)} in {', '.join(_constant(each) for each in measure.values)}"
+    if isinstance(measure, (Ranks, Extremes)):
+        return f"{said} of {words(measure.of)}{_range(measure.low, measure.high, measure.step)}"
     if isinstance(measure, Distinct):
         return f"distinct {words(measure.of)}"
     if isinstance(measure, Moments):

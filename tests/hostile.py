@@ -31,7 +31,7 @@ from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.engines.source import Source, open_frame, open_path
 from discreet.ledger.facts import Charge
-from discreet.plan import schema
+from discreet.plan import declare
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.schema import Catalogue, Table
 from kit import Script
@@ -206,7 +206,7 @@ class Clinic:
     def curator(self, rows: Rows, coins: Coins = SYSTEM) -> dp.Curator:
         caps = {"rows_per_unit": self.rows_per_unit, "groups_per_unit": self.groups_per_unit} if self.unit else {}
         declared = DECLARED | ({"level": ["1", "2", "3"]} if self.place == "csv" else {})
-        columns = tuple(schema.column(name, said) for name, said in declared.items())
+        columns = tuple(declare.column(name, said) for name, said in declared.items())
         table = Table(name="data", columns=columns, unit=self.unit, **caps)
         catalogue = Catalogue(name="clinic", budget=self.budget, tables=(table,), neighbours=self.neighbours)
         ledger = dp.Ledger(self.ledger, dataset="clinic", budget=self.budget, neighbours=self.neighbours, unit="person")
@@ -306,6 +306,21 @@ SUMS = [  # everything about the people is declared
     Asked("SELECT COUNT(DISTINCT note), COUNT(DISTINCT cost), COUNT(DISTINCT -gain / age) FROM data"),
     Asked("SELECT level, COUNT(DISTINCT CAST(big AS INT)), COUNT(DISTINCT ward || note) FROM data GROUP BY level", 1),
 ]
+CHOSEN = [  # quantiles, extremes and commonest values
+    Asked("SELECT MEDIAN(cost) FROM data"),
+    Asked("SELECT QUANTILE(gain, 0.1), MEDIAN(gain), QUANTILE(gain, 0.9), COUNT(*) FROM data WHERE NOT sex = 'M'"),
+    Asked("SELECT MIN(age), MAX(gain), MEDIAN(LEAST(GREATEST(cost / age, 0), 100)) FROM data"),
+    Asked("SELECT level, MEDIAN(age), MAX(cost) FROM data GROUP BY level", 1),
+    Asked("SELECT sex, level, QUANTILE(cost, 0.75) AS q, AVG(cost) FROM data GROUP BY sex, level", 2),
+    Asked("SELECT MODE(level), MODE(age) FROM data"),
+    Asked("SELECT sex, MODE(level), COUNT(DISTINCT cost) FROM data GROUP BY sex", 1),
+]
+BY_KEY = [
+    Asked("SELECT ward, MEDIAN(cost), MIN(gain), MODE(level) FROM data GROUP BY ward", 1, private=True),
+    Asked(
+        "SELECT CAST(big AS INT) AS b, QUANTILE(gain, 0.4), QUANTILE(gain, 0.6) FROM data GROUP BY b", 1, private=True
+    ),
+]
 AFTER = [  # and then something is done with the answer, in which the noise cannot matter
     Asked("SELECT sex, COUNT(*) AS n FROM data GROUP BY sex HAVING n > -100000000 ORDER BY sex DESC LIMIT 1", 1),
     Asked("SELECT level, RANK() OVER (ORDER BY level), SUM(COUNT(*)) OVER (ORDER BY level) FROM data GROUP BY 1", 2),
@@ -327,7 +342,7 @@ REFUSED = [
     for sql in (
         "SELECT * FROM data",
         "SELECT ward FROM data",
-        "SELECT MAX(age) FROM data",
+        "SELECT MODE(ward) FROM data",
         "SELECT SUM(CAST(big AS DOUBLE)) FROM data",
         "SELECT SUM(cost / gain) FROM data",
         "SELECT id, COUNT(*) FROM data GROUP BY id",

@@ -12,7 +12,7 @@ import numpy as np
 import discreet as dp
 import hostile as h
 from discreet.engines.source import Source, open_path
-from discreet.plan import schema
+from discreet.plan import declare
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.schema import Catalogue, Table
 from kit import Script
@@ -22,14 +22,14 @@ BUDGET = dp.Budget(epsilon=10**12, delta="0.5")
 
 def table(name: str, unit: str | None = None, **said: Any) -> Table:
     """A table as a catalogue declares it."""
-    column, through = schema.unit(unit)
+    column, through = declare.unit(unit)
     columns = said.pop("columns", {})
     return Table(
         name=name,
-        columns=tuple(schema.column(key, value) for key, value in columns.items()),
+        columns=tuple(declare.column(key, value) for key, value in columns.items()),
         unit=column,
         through=through,
-        key=schema.key(said.pop("key", None)),
+        key=declare.key(said.pop("key", None)),
         **said,
     )
 

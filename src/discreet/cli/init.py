@@ -20,7 +20,7 @@ from discreet.cli.template import WORDS, Declared, catalogue, named
 from discreet.core.exact import number
 from discreet.core.loss import Budget
 from discreet.errors import NotUnderstood, Refusal
-from discreet.plan import schema
+from discreet.plan import declare
 
 __all__ = ["add"]
 
@@ -117,7 +117,7 @@ def _ask_all(data: Path, name: str, tables: list[Found]) -> tuple[str, list[Decl
     if not all(each.typed for each in tables):
         print(f"A CSV file does not say what its columns hold; kinds are guessed from its first {LINES:,} lines.")
     print(PUBLIC)
-    name = _ask("The name of the data set", name, lambda said: schema.name(said, "a data set"))
+    name = _ask("The name of the data set", name, lambda said: declare.name(said, "a data set"))
     declared = []
     for found in tables:
         word = "yes" if len(tables) == 1 else _ask(f"\nDeclare {found.name}? yes, no, or public", "yes", _choice)
@@ -172,11 +172,11 @@ def _unit(found: Found, said: str) -> str | None:
     there = {each.lower(): each for each in found.columns}
     if said.lower() not in there and said != "none":
         raise NotUnderstood(f"there is no column `{said}`.", instead=f"none, or one of: {', '.join(found.columns)}")
-    return schema.name(there[said.lower()], "a unit") if said.lower() in there else None
+    return declare.name(there[said.lower()], "a unit") if said.lower() in there else None
 
 
 def _cap(said: str, what: str) -> int:
-    most = schema.cap(int(said), what) if re.fullmatch(r"\d{1,9}", said) else None
+    most = declare.cap(int(said), what) if re.fullmatch(r"\d{1,9}", said) else None
     if most is None:
         raise NotUnderstood(f"{what} is a whole number.", instead="for example 10")
     return most
@@ -198,7 +198,7 @@ def _column(found: Found, name: str, said: str) -> dict[str, Any] | None:
     if said in ("nothing", "skip"):
         return {} if said == "nothing" else None
     declared = _values(said, kind if found.typed else "text") if "," in said else _bounds(said, kind)
-    schema.column(name, declared)
+    declare.column(name, declared)
     return declared
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.cli.look import Found
 from discreet.errors import Refusal
-from discreet.plan import schema
+from discreet.plan import declare
 
 __all__ = ["Declared", "catalogue", "named"]
 
@@ -99,7 +99,7 @@ def _table(table: Declared, *, hints: bool) -> str:
 def named(name: str) -> bool:
     """Whether a column of this name can be declared."""
     try:
-        return bool(schema.name(name, "a column"))
+        return bool(declare.name(name, "a column"))
     except Refusal:
         return False
 

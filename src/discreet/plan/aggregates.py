@@ -7,6 +7,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from discreet.errors import NotAllowed, NotUnderstood, Place
+from discreet.plan.chosen import FINE as ORDERED
+from discreet.plan.chosen import chosen, commonest, family, function_of
 from discreet.plan.distinct import Distinct
 from discreet.plan.expression import Apply, Field, Literal, Tree, Typed
 from discreet.plan.kinds import typed
@@ -41,15 +43,15 @@ class Asked(NamedTuple):
 def measures(question: Question) -> tuple[tuple[Measure, ...], tuple[Reading, ...]]:
     """The fewest measures that answer all aggregates, and what each aggregate reads."""
     asked = _aligned([_asked(each, question) for each in question.aggregates])
-    together: dict[tuple[bool, tuple[Typed, ...]], list[Asked]] = {}  # those that one measure answers
+    together: dict[tuple[str, tuple[Typed, ...]], list[Asked]] = {}  # those that one measure answers
     for each in asked:
         if each.of:
-            together.setdefault((each.function == "distinct", each.of), []).append(each)
+            together.setdefault((family(each.function), each.of), []).append(each)
     rows = any(each.function == "rows" for each in asked)
     found: list[Measure] = []
     at: dict[tuple[str, tuple[Typed, ...]], int] = {}
-    for (distinct, of), group in together.items():
-        shared = rows and ("rows", ()) not in at and not distinct
+    for (kind, of), group in together.items():
+        shared = rows and ("rows", ()) not in at and not kind
         if shared:
             at["rows", ()] = len(found)
         at |= {(each.function, of): len(found) for each in group}
@@ -92,12 +94,6 @@ def named(argument: q.Expression | None) -> str:
 
 def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
     function, argument, place = aggregate.function, aggregate.argument, aggregate.place
-    if function in ("min", "max"):
-        raise NotAllowed(
-            f"{function.upper()} is one person's value.",
-            instead=f"ask for AVG, or for counts by range: GROUP BY FLOOR({named(argument)} / 10)",
-            place=place,
-        )
     if people(aggregate, question.table):
         return Asked("units", (), place)
     if argument is None:
@@ -115,6 +111,8 @@ def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
     if function == "count":
         whole = isinstance(argument, q.Constant) and argument.value is not None
         return Asked("rows", (), place) if whole else Asked("present", (what,), place)
+    if (known := function_of(aggregate, what, named(argument))) is not None:
+        return Asked(known, (what,), place)
     of = (what, *(typed(each, question.table, question.alias) for each in aggregate.more))
     for each, written in zip(of, (argument, *aggregate.more), strict=True):
         _numeric(each, function, written.place)
@@ -142,8 +140,13 @@ def _measure(group: list[Asked], table: Table, *, missing: bool) -> Measure:
     """The measure that answers all of these, and COUNT(*) with `missing`: one sum for one, a blend for more."""
     functions, of, place = {each.function for each in group}, group[0].of, group[0].place
     trees = tuple(each.tree for each in of)
-    if functions == {"distinct"}:
+    kind = family(group[0].function)
+    if kind == "distinct":
         return Distinct(of=trees[0])
+    if kind == "mode":
+        return commonest(of[0])
+    if kind:
+        return chosen(functions, of[0], _range(of[0], table, place, ORDERED, MOST_STEPS), place)
     if functions == {"present"}:
         tree = trees[0] if len(of) == 1 else _both(of)
         return Sums(parts=("present", "missing") if missing else ("present",), of=tree)

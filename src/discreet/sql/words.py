@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-__all__ = ["AGGREGATES", "CALLS", "ELSEWHERE", "FLAGS", "PARTS", "PARTS_OF_DATES", "TWO", "TYPES", "WINDOWS"]
+__all__ = ["AGGREGATES", "CALLS", "ELSEWHERE", "FLAGS", "PARTS", "PARTS_OF_DATES", "QUANTILES", "TWO", "TYPES",
+           "WINDOWS"]  # fmt: skip
 
 UNARY, BINARY, MANY = ("this",), ("this", "expression"), ("this", "expressions")
 
@@ -117,7 +118,14 @@ AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Corr: "corr",
     exp.RegrSlope: "regr_slope",
     exp.RegrCount: "regr_count",
+    exp.Median: "median",
+    exp.Mode: "mode",
+    exp.PercentileCont: "quantile_cont",
+    exp.PercentileDisc: "quantile_disc",
+    exp.Quantile: "quantile_disc",
+    exp.ApproxQuantile: "quantile_cont",
 }
+QUANTILES = {"quantile_cont", "quantile_disc"}  # aggregates of an expression, and of a number between 0 and 1
 TWO = {"covar_samp", "covar_pop", "corr", "regr_slope", "regr_count"}  # aggregates of two expressions
 
 WINDOWS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # only over the rows of an answer
