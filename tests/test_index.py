@@ -602,7 +602,7 @@ def test_the_command(catalogue: Path) -> None:
     assert NONE in run(folder, "explain", "clinic.toml", sql)[1]
     status, said, error = run(folder, "index", "clinic.toml")
     assert (status, error) == (0, "")
-    assert said.splitlines()[0] == "data: which rows of a id count, without groups, and by sex, age."
+    assert said.splitlines()[0] == "data: of each id the rows that count, without groups, and by sex, age."
     assert "It holds data" in said
     assert FRESH in json.loads(run(folder, "explain", "clinic.toml", sql, "--format", "json")[1])["remarks"]
     assert run(folder, "ask", "clinic.toml", sql, "--epsilon", 1)[0] == 0
