@@ -195,6 +195,64 @@ def test_where_no_cap_binds_every_sum_is_that_of_the_data(folder: Path) -> None:
             assert list(answer) == sorted(plainly.execute(text, [str(folder / "data.parquet")]).fetchall())
 
 
+@pytest.mark.parametrize("place", h.PLACES)
+def test_wherever_the_data_is(tmp_path: Path, place: str) -> None:
+    clinic = h.Clinic(
+        folder=tmp_path, ledger=tmp_path / "clinic.ledger", place=place, rows_per_unit=10**5, groups_per_unit=10**5
+    )
+    rows = h.PEOPLE + [row for rows in h.HOSTILE.values() for row in rows]
+    with clinic.curator(rows) as curator:
+        asked = [each.sql for each in h.SUMS if "WHERE" not in each.sql and "/ level" not in each.sql]
+        plans = [h.plan_of(curator, sql) for sql in asked]
+        plain = [h.look(curator, plan, Script(bytes(8))) for plan in plans]
+        curator.index()
+        for plan, before in zip(plans, plain, strict=True):
+            after = h.look(curator, plan, Script(bytes(8)))
+            assert [each.tolist() for each in after.sums] == [each.tolist() for each in before.sums], plan
+        assert sum(FRESH in str(curator.explain(sql)) for sql in asked) >= 9
+
+
+def test_columns_of_any_name(tmp_path: Path) -> None:
+    """Also of the names that building uses itself; and a unit that counts in groups only."""
+    names = [
+        "u",
+        "h",
+        "k0",
+        "k1",
+        "x0",
+        "n",
+        "rowid",
+        "counts 0",
+        "Counts 1",
+        "units",
+        "rows",
+        "v0",
+        "e",
+        "it's",
+        "a.b",
+    ]
+    rows = [{name: (n * 7 + at) % 5 for at, name in enumerate(names)} | {"g": n % 9} for n in range(60)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "data.parquet")
+    columns = dict.fromkeys(names, (0, 4))
+    for unit, most in (("g", 100), ("u", 100), ("g", None)):
+        declared = {name: said for name, said in columns.items() if name != unit}
+        with opened(tmp_path, unit=unit, columns=declared, rows_per_unit=most, groups_per_unit=100) as curator:
+            path = curator.index()
+            for name in declared:
+                values = f'SUM("{name}"), COUNT(*), ' if most else ""
+                sql = f'SELECT "{name}", {values}COUNT(DISTINCT {unit}) FROM data GROUP BY 1'
+                plan = h.plan_of(curator, sql)
+                assert reads(curator, sql)
+                after = h.look(curator, plan, Script(bytes(8)))
+                shelf, curator.engine.shelf = curator.engine.shelf, None
+                before = h.look(curator, plan, Script(bytes(8)))
+                curator.engine.shelf = shelf
+                assert [each.tolist() for each in after.sums] == [each.tolist() for each in before.sums]
+        path.unlink()
+        (tmp_path / "the.ledger").unlink()
+        shutil.rmtree(tmp_path / "marks")
+
+
 def test_parts_make_no_difference(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under the same salt the same rows count, however many rows are taken at a time and in whatever order they lie."""
     found, salt = [], tape(8)

@@ -134,7 +134,7 @@ class Shelf:
             raise NotUnderstood(
                 "no table has a unit, so there is nothing to index.", instead="ask: every row counts, and fast"
             )
-        version = source.version()
+        version = source.seen  # what was read when it was opened is of that version, whatever became of the file
         path = self._path(version)
         with self._alone():
             unfinished = path.with_suffix(".part")
