@@ -18,9 +18,11 @@ it in. Then read what was written: it is from now on what must be.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -40,10 +42,12 @@ from discreet.plan.explain import Explanation
 from discreet.plan.expression import Apply, Field, Literal
 from discreet.plan.measure import Measure
 from discreet.plan.plan import Key, Plan
+from discreet.plan.relation import Derived, Folded, From, United
 from discreet.sql import query as q
+from discreet.sql.times import Interval
 
 FOLDER = Path(__file__).parent / "fixtures"
-SAID = re.compile(r"(epsilon|delta|within|confidence|neighbours|budget) (\S+)")
+SAID = re.compile(r"(epsilon|delta|within|confidence|neighbours|budget|params) (.+)")
 SPLIT, END = "----", "===="
 
 
@@ -71,9 +75,11 @@ class Block:
         return self.said.get("neighbours", "add-remove"), self.said.get("budget", "both")
 
     @property
-    def wanted(self) -> dict[str, str]:
+    def wanted(self) -> dict[str, Any]:
         """How it is asked."""
-        wanted = {key: value for key, value in self.said.items() if key not in ("neighbours", "budget")}
+        wanted: dict[str, Any] = {key: value for key, value in self.said.items() if key not in ("neighbours", "budget")}
+        if "params" in wanted:
+            wanted["params"] = ast.literal_eval(wanted["params"])
         return wanted if "within" in wanted else {"epsilon": "1"} | wanted
 
 
@@ -137,6 +143,26 @@ def make(folder: Path) -> Path:
             "patient_id": [i // 2 for i in n], "level": [i / 8 - 0.75 for i in n], "test": ["ab"[i % 2] for i in n],
         },
         "wards": {"ward": ["W0", "W1"]},
+        "patients": {
+            "patient_id": list(n), "born": [1950 + i for i in n], "zip": [f"1{i % 2}" for i in n],
+        },
+        "bills": {
+            "bill": [i // 2 for i in n], "patient_id": [i // 4 for i in n], "paid": [i % 2 == 0 for i in n],
+        },
+        "lines": {
+            "bill": [i // 3 for i in n], "amount": [2.5 * i for i in n], "item": [["bed", "drug"][i % 2] for i in n],
+        },
+        "towns": {
+            "zip": ["10", "11", "11"], "town": ["Aa", "Bb", "Cc"], "people": [1000, 500, 20], "region": ["N", "S", "S"],
+        },
+        "regions": {"region": ["N", "S"], "country": ["X", "X"]},
+        "tours": {
+            "guest": [i // 2 for i in n], "day": [date(2024, 1, 1) + timedelta(days=30 * i) for i in n],
+            "born": [date(1950 + i % 2, 5, 17) for i in n], "holiday": [date(2024, 12, 24 + i % 3) for i in n],
+            "paid": [datetime(2024, 3, 3, 12 + i) for i in n], "seen": [datetime(2024, 1, 1, 12) for i in n],
+            "zone": ["north", "south"] * 6, "note": [f"2024-0{1 + i % 3}-0{1 + i % 2}" for i in n],
+            "grade": [["a-1", "b-2", "B-10"][i % 3] for i in n], "price": [7.5 * i for i in n], "n": [i % 5 for i in n],
+        },
         "trips": {
             "rider": [i // 4 for i in n], "line": [[1, 2, 3, 5][i % 4] for i in n], "place": [f"p{i % 3}" for i in n],
         },
@@ -178,7 +204,7 @@ def plan_text(explained: Explanation) -> str:
     lines += [] if plan.where is None else [f"where {words(plan.where)}"]
     lines += [f"key {n} {_key(key)}" for n, key in enumerate(plan.keys)]
     lines += [] if plan.naming is None else [f"naming {_naming(plan.naming)}"]
-    for n, (measure, noise) in enumerate(zip(plan.measures, plan.noises, strict=True)):
+    for n, (measure, noise) in enumerate(zip(plan.measures, plan.mechanisms, strict=True)):
         lines.append(f"measure {n} {_measure(measure)}")
         reach = f"l1 {show(noise.reach.l1, 12)}, l2² {show(noise.reach.l2_squared, 12)}"
         lines.append(f"  reach {reach}; {noise.law}")
@@ -189,12 +215,46 @@ def plan_text(explained: Explanation) -> str:
 def _unit(plan: Plan) -> str:
     caps = plan.caps
     most = "every row is a unit" if caps.unit is None else f"unit {caps.unit}, rows {caps.rows}, groups {caps.groups}"
-    return f"table {plan.table}, {most}"
+    return f"table {relation_words(plan.table)}, {most}"
+
+
+def relation_words(relation: Any) -> str:
+    """Where rows come from."""
+    if isinstance(relation, str):
+        return relation
+    if isinstance(relation, From):
+        return "(" + " ".join(_part(each) for each in relation.parts) + ")"
+    if isinstance(relation, United):
+        return "(" + " and ".join(relation_words(each) for each in relation.parts) + ")"
+    where = "" if relation.where is None else f" where {words(relation.where)}"
+    if isinstance(relation, Derived):
+        made = ", ".join(f"{each.name} = {words(each.tree)}" for each in relation.columns)
+        return f"({made} of {relation.called or 'rows'} = {relation.unit} in {relation_words(relation.source)}{where})"
+    assert isinstance(relation, Folded)
+    keys = "".join(f", {each.name} = {words(each.tree)}" for each in relation.keys)
+    found = [f"{each.name} = {each.function}{_within(each)}" for each in relation.totals]
+    totals = ", ".join(found) or "nothing"
+    return f"({totals} for each {relation.called} = {relation.unit}{keys} in {relation_words(relation.source)}{where})"
+
+
+def _within(total: Any) -> str:
+    of = "" if total.of is None else f" of {words(total.of)}"
+    if total.function in ("sum", "avg"):
+        of += f" from {_number(total.low * total.step)} to {_number(total.high * total.step)} by {_number(total.step)}"
+    return of + ("" if total.most is None else f", {total.most} rows")
+
+
+def _part(part: Any) -> str:
+    said = relation_words(part.source)
+    renamed = [f"{name} as {outer}" for name, outer in part.names if name != outer]
+    said += f" ({', '.join(renamed)})" if renamed else ""
+    said += f", one for each {', '.join(part.single)}," if part.single else ""
+    return said if part.on is None else f"{part.how} {said} on {words(part.on)}"
 
 
 def _key(key: Key) -> str:
     if key.span is not None:
-        return f"{words(key.tree)} from {key.span[0]} to {key.span[1]}"
+        return f"{words(key.tree)} from {key.domain[0]} to {key.domain[-1]}"
     if key.values is not None:
         return f"{words(key.tree)} in {', '.join(_constant(each) for each in key.values)}"
     return f"{words(key.tree)}, private {key.kind}"
@@ -272,6 +332,8 @@ def _constant(value: Any) -> str:
         return str(value).upper() if value is not None else "NULL"
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, (date, Interval)):
+        return str(value)
     return _number(Fraction(value))
 
 

@@ -16,9 +16,8 @@ from clinic import UNIT, clinic
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Law
-from discreet.plan.measure import Measure
-from discreet.plan.reading import average_margin
 from discreet.plan.spread import radii, radius
+from discreet.plan.sums import Sums
 from kit import ALARM
 
 ANCHOR = np.clip(np.random.default_rng(20240501).lognormal(3, 1, 10_000), 0, 1000)
@@ -118,20 +117,17 @@ def test_sums_of_noises_stay_within_their_radius(law: Law, weights: tuple[int, .
 )
 def test_fieller_intervals_hold_the_mean_as_often_as_they_say(law: Law, theta: float, rows: int) -> None:
     """Coverage 95 % in 20,000 releases at any number of rows; false alarm 1e-8. Few rows may cover more, never less."""
-    from discreet.plan.reading import _around, _means
-
-    draws, measure = 20_000, Measure(parts=("low", "high"), of=_field(), low=0, high=1000)
+    draws, view = 20_000, Sums(parts=("low", "high"), of=_field(), low=0, high=1000).view("avg")
     sums = np.array([[round(rows * 1000 * (1 - theta))] * draws, [round(rows * 1000 * theta)] * draws])
     noisy = sums + np.array([law.draw(draws), law.draw(draws)])
-    means = _means(measure, noisy[0].astype(float), noisy[1].astype(float))
-    low, high = _around(measure, law, noisy, means, Fraction(95, 100))
+    low, high = view.ends(law, noisy, Fraction(95, 100))
     true = sums[1][0] / (sums[0][0] + sums[1][0]) * 1000
     covered = int(((low <= true) & (true <= high)).sum())
     least, most = stats.binom.ppf([ALARM / 2, 1 - ALARM / 2], draws, 0.95)
     assert covered >= least
     if rows >= 200:
         assert covered <= most
-        assert np.median(high - low) / 2 <= 1.05 * average_margin(measure, law, rows, Fraction(95, 100)) * 2
+        assert np.median(high - low) / 2 <= 1.05 * view.foretold(law, rows, Fraction(95, 100)) * 2
 
 
 def _field() -> object:

@@ -17,8 +17,9 @@ from discreet.core.laplace import DiscreteLaplace
 from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.selection import TopK
 from discreet.plan.expression import Field
-from discreet.plan.measure import Caps, Measure
+from discreet.plan.measure import Caps
 from discreet.plan.plan import Exact, Key, Plan
+from discreet.plan.sums import Sums
 
 
 def double(x: int) -> int:
@@ -134,7 +135,7 @@ MEDIAN = dp.Quantile(epsilon=1, q="0.5", bounds=(0, 10), step=1)
 MOVED = dp.Quantile(epsilon=1, q="0.25", bounds=(0, 10), step=1, neighbours="replace")
 TOP = FLIP.top(2)
 ROW = Caps(unit=None, rows=None, groups=None)
-ROWS = Measure(parts=("rows",))
+ROWS = Sums(parts=("rows",))
 PLAN = Plan(table="t", caps=ROW, where=None, keys=(), measures=(ROWS,), laws=(LAPLACE.law,), naming=None)
 WARD = Key(tree=Field(name="ward", kind="text"), kind="text")
 BY_WARD = Plan(table="t", caps=ROW, where=None, keys=(WARD,), measures=(ROWS,), laws=(LAPLACE.law,), naming=THRESHOLD)

@@ -290,7 +290,7 @@ def test_and_somebody_can_move_them_as_far(tmp_path: Path, sql: str, rows: list[
             assert curator.engine._indexed(plan, curator.engine.version()) is not None
             found.append(h.look(curator, plan, Script(bytes(8))))
     change = near.moved(plan, *found)[0]
-    assert sum(abs(int(x)) for x in change.flat) == plan.noises[0].reach.l1
+    assert sum(abs(int(x)) for x in change.flat) == plan.mechanisms[0].reach.l1
 
 
 @pytest.mark.parametrize("name", h.HOSTILE)

@@ -22,8 +22,9 @@ MAY_IMPORT = {
     "sql": {"errors", "sql"},
     "plan": {"errors", "layout", "core", "mechanisms", "accounting", "sql", "plan"},
     "engines": {"errors", "core", "plan", "engines"},
-    "curator": {"errors", "core", "ledger", "sql", "plan", "engines"},
-    "cli": {"errors", "core", "layout", "ledger", "plan", "engines", "curator", "cli"},
+    "opening": {"errors", "core", "ledger", "plan", "engines"},
+    "curator": {"errors", "core", "ledger", "sql", "plan", "engines", "opening"},
+    "cli": {"errors", "core", "layout", "ledger", "sql", "plan", "engines", "curator", "cli"},
 }
 OUTSIDE = {"numpy", "cryptography", "flint"}
 EXTRAS = {  # imported where they are needed

@@ -187,7 +187,7 @@ def test_nothing_but_the_exact_sums_tells_two_databases_apart(folder: Path) -> N
 
 def within(measure: Measure, plan: Plan, moved: np.ndarray) -> None:
     """What one person moved is within the reach that was paid for."""
-    reach = plan.noises[plan.measures.index(measure)].reach
+    reach = plan.mechanisms[plan.measures.index(measure)].reach
     change = [int(each) for each in moved.flat]
     assert sum(abs(each) for each in change) <= reach.l1, (measure, change)
     assert sum(each**2 for each in change) <= reach.l2_squared, (measure, change)
@@ -414,6 +414,6 @@ def test_and_somebody_can_move_them_as_far(tmp_path: Path, sql: str, rows: list[
         plan = h.plan_of(curator, sql)
     more = h.PEOPLE + [h.person(**each) for each in rows]
     before, after = (clinic.exact(each, [plan], lambda: Script(bytes(16)))[0] for each in (h.PEOPLE, more))
-    change, reach = moved(plan, before, after)[0], plan.noises[0].reach
+    change, reach = moved(plan, before, after)[0], plan.mechanisms[0].reach
     assert sum(abs(int(x)) for x in change.flat) == reach.l1
     assert sum(int(x) ** 2 for x in change.flat) == reach.l2_squared

@@ -59,13 +59,13 @@ FORBIDDEN = [
     "SELECT COUNT(*) FROM data WHERE EXISTS (SELECT 1 FROM data)",
     "SELECT COUNT(*) FROM data WHERE random() < 0.5",
     "SELECT COUNT(*) FROM data WHERE getenv('HOME') = note",
-    "SELECT COUNT(*) FILTER (WHERE age > 3) FROM data",
+    "SELECT LIST(age) FILTER (WHERE age > 3) FROM data",
     "SELECT STRING_AGG(note) FROM data",
     "SELECT ARG_MAX(note, age) FROM data",
     "SELECT COUNT(*) FROM data GROUP BY ROLLUP (sex)",
     "SELECT COUNT(*) FROM data WHERE note[1] = 'a'",
     "SELECT COUNT(*) FROM data WHERE age = ?",
-    "SELECT COUNT(*) FROM data WHERE CAST(note AS DATE) IS NULL",
+    "SELECT COUNT(*) FROM data WHERE CAST(note AS TIME) IS NULL",
     "SELECT COLUMNS(*) FROM data",
     "WITH RECURSIVE t AS (SELECT COUNT(*) AS n FROM data) SELECT n FROM t",
     "SELECT COUNT(*) FROM data GROUP BY ALL, sex",
@@ -168,7 +168,7 @@ def test_02_if_an_engine_fails_all_the_same(
 
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(duck, "_exact", fail)
+            patch.setattr(duck, "exact", fail)
             with pytest.raises(dp.Broken) as no:
                 curator.ask(COUNT, epsilon=1)
             assert str(no.value) == duck.FAILED

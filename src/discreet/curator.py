@@ -10,35 +10,40 @@ plan.release(exact)                             adds noise, cannot refuse
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from discreet.core import record
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
 from discreet.core.loss import Budget, Loss
-from discreet.core.reach import Neighbours, neighbourhood
+from discreet.core.reach import Neighbours
 from discreet.engines.duck import DuckDB
 from discreet.engines.index import Shelf
-from discreet.engines.source import Source, open_frame, open_path
-from discreet.errors import BudgetExceeded, NotUnderstood
+from discreet.engines.public import read_public
+from discreet.engines.source import Source, open_path
+from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
+from discreet.ledger.facts import Charge
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import Left
+from discreet.opening import ledger_of, one_table, path_of
 from discreet.plan import catalogue as catalogues
-from discreet.plan import schema
 from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
+from discreet.plan.derive import derive
 from discreet.plan.explain import Explanation
 from discreet.plan.indexed import indexed
 from discreet.plan.kept import kept, read
 from discreet.plan.margin import enough, next_cost
 from discreet.plan.plan import Plan
 from discreet.plan.price import Want, least_cost, plans_for, want
-from discreet.plan.schema import Catalogue, Table
+from discreet.plan.schema import Catalogue
+from discreet.sql.parameters import Parameters, Params
 from discreet.sql.parse import parse
 
 __all__ = ["Curator", "open"]
@@ -52,10 +57,9 @@ class Curator:
 
     def __init__(self, catalogue: Catalogue, source: Source, ledger: Ledger, *, coins: Coins = SYSTEM) -> None:
         self.ledger, self._coins = ledger, coins
-        tables = tuple(each.stored(source.stored[each.name]) for each in catalogue.tables)
-        self.catalogue = replace(catalogue, tables=tables)
+        self.catalogue = read_public(catalogue.stored(source.stored), source)
         self.engine = DuckDB(source, catalogue.name, self._shelf())
-        self._drafts: dict[str, Draft] = {}
+        self._drafts: dict[Any, Draft] = {}
 
     @classmethod
     def load(
@@ -73,9 +77,9 @@ class Curator:
         read = catalogues.Reader(Path(path))
         catalogue = read.catalogue()
         with read.at("dataset", "source"):
-            source = open_path(_path(catalogue), [each.name for each in catalogue.tables], reading)
+            source = open_path(path_of(catalogue), [each.name for each in catalogue.tables], reading)
         catalogue = read.fitted(catalogue, source.stored)
-        return cls(catalogue, source, _ledger(catalogue, marks=marks, progress=progress))
+        return cls(catalogue, source, ledger_of(catalogue, marks=marks, progress=progress))
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -83,20 +87,33 @@ class Curator:
         self,
         sql: str,
         *,
+        params: Params = None,
         epsilon: Number | None = None,
         within: Number | None = None,
         confidence: Number = "0.95",
         delta: Number | None = None,
         analyst: str = "",
+        reuse: bool = False,
     ) -> Answer:
         """Answer a question, for a cost `epsilon` or at the least cost for a margin `within`; the same again is free.
 
+        `params` are the values of `?` and `$1` as a list, or of `$name` and `:name` as a dict.
         `within=25` means ±25 for every number, `within="2%"` relative to it, at this confidence; then `epsilon` is the
         most that may be spent. `delta` is what naming private keys may cost, by default the same share of the budget's
-        as of its ε.
+        as of its ε. With `reuse`, an answer that follows from earlier ones costs nothing: a coarser grouping, a part of
+        the groups, another number of the same sums.
         """
-        wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=None)
-        draft = self._draft(sql)
+        default = Fraction(1) if reuse else None
+        wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=default)
+        draft = self._draft(sql, params)
+        if reuse and (found := self._reused(draft, wanted, analyst)) is not None:
+            return found
+        if reuse and epsilon is None and within is None:
+            raise NotAllowed(
+                "this does not follow from what was answered so far.",
+                instead='ask it for a cost: epsilon="0.1"',
+                place=draft.view.place,
+            )
         if wanted.within is None or not _depends(draft, wanted):
             return self._answer(draft, self._plans(draft, wanted), wanted, analyst)
         return self._closer(draft, wanted, analyst)
@@ -105,6 +122,7 @@ class Curator:
         self,
         sql: str,
         *,
+        params: Params = None,
         epsilon: Number | None = None,
         within: Number | None = None,
         confidence: Number = "0.95",
@@ -117,7 +135,7 @@ class Curator:
         """
         tenth = self.catalogue.budget.epsilon / 10
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=tenth)
-        draft = self._draft(sql)
+        draft = self._draft(sql, params)
         remarks: tuple[str, ...] = ()
         if wanted.within is not None and _depends(draft, wanted):
             remarks = (
@@ -135,15 +153,17 @@ class Curator:
             draft, plan, wanted.confidence, str(left), self.engine.sql(plan), _fits(plan.loss, left), remarks
         )
 
-    def _draft(self, sql: str) -> Draft:
-        """What a text asks; the last few are remembered."""
-        draft = self._drafts.get(sql) if isinstance(sql, str) else None
+    def _draft(self, sql: str, params: Params = None) -> Draft:
+        """What a text asks, with these parameters; the last few are remembered."""
+        given = Parameters.of(params)
+        key = (sql, given.key) if isinstance(sql, str) else None
+        draft = self._drafts.get(key)
         if draft is None:
-            draft = compile(parse(sql), self.catalogue)
+            draft = compile(parse(sql, given), self.catalogue)
             rehearse(draft)
             if len(self._drafts) >= REMEMBERED:
                 self._drafts.clear()
-            self._drafts[sql] = draft
+            self._drafts[key] = draft
         return draft
 
     def _plans(self, draft: Draft, wanted: Want) -> tuple[Plan, ...]:
@@ -163,15 +183,44 @@ class Curator:
         self.engine.check(plans[0])
         version = self.engine.version()
         plan, receipt = self._spend(plans, version, analyst)
+        released = read(self.ledger.answer(receipt, self._look(plan, receipt, version)))
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, self._remarks())
+        return Answer.of(draft, plan, released, heard, confidence=wanted.confidence)
+
+    def _reused(self, draft: Draft, wanted: Want, analyst: str) -> Answer | None:
+        """An answer that follows from earlier ones, the most exact of them, if there is one."""
+        version = self.engine.version()
+        follows = [(plan, *found) for plan in self._released(version) if (found := derive(draft, plan)) is not None]
+        if not follows:
+            return None
+        plan, draft, merge = min(follows, key=lambda each: float(each[2].cells.mean() / each[0].loss.rho))
+        receipt = self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version)  # it was paid for
+        released = read(self.ledger.answer(receipt, self._look(plan, receipt, version)))
+        remarks = ["It follows from an earlier answer, so it costs nothing."]
+        remarks += ["Rows whose keys there were not among the declared ones are left out."] if plan.keys else []
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), *remarks))
+        return Answer.of(draft, plan, released, heard, confidence=wanted.confidence, merge=merge)
+
+    def _released(self, version: str) -> Iterator[Plan]:
+        """Plans that were paid for, of these data."""
+        for entry in self.ledger:
+            fact = entry.fact
+            if isinstance(fact, Charge) and fact.dataset == self.catalogue.name and fact.version == version:
+                plan = record.read(fact.mechanism)
+                if isinstance(plan, Plan) and fact.key == plan.key:
+                    yield plan
+
+    def _look(self, plan: Plan, receipt: Receipt, version: str) -> Callable[[], bytes]:
+        """Look at the data, once, and make what is kept of it."""
 
         def look() -> bytes:
             paid, exact = self.engine.aggregate(plan, receipt, version, self._coins)
             return kept(paid.release(exact, self._coins))
 
-        released = read(self.ledger.answer(receipt, look))
-        remarks = () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, remarks)
-        return Answer.of(draft, plan, released, wanted.confidence, heard)
+        return look
+
+    def _remarks(self) -> tuple[str, ...]:
+        return () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
 
     def _spend(self, plans: tuple[Plan, ...], version: str, analyst: str) -> tuple[Plan, Receipt]:
         refused: BudgetExceeded | None = None
@@ -273,22 +322,9 @@ class Curator:
         return f"<{self.catalogue.name}: {tables}; budget {self.budget}; left {self.left}; ledger in {kept_in}>"
 
 
-def _path(catalogue: Catalogue) -> Path:
-    """Where a catalogue's data are."""
-    if catalogue.source is None:
-        raise NotUnderstood("the catalogue names no source.", instead='source = "clinic.duckdb"')
-    if "://" in catalogue.source:
-        raise NotUnderstood(
-            "data are read from files.", instead='source = "clinic.duckdb", or .parquet, .csv, a folder'
-        )
-    if not catalogue.tables:
-        raise NotUnderstood("the catalogue declares no table.", instead="[tables.visits]")
-    return Path(catalogue.source)
-
-
 def _depends(draft: Draft, wanted: Want) -> bool:
     """Whether the cost of a margin depends on the data."""
-    return wanted.relative or any(reading.function == "avg" for reading in draft.readings)
+    return wanted.relative or not all(each.view(draft.measures).steady for each in draft.readings)
 
 
 def _fits(loss: Loss, left: Left) -> bool:
@@ -317,62 +353,7 @@ def open(
     `groups_per_unit` groups count for one unit. The ledger is a file beside the source, or the one named; a frame
     without a name has its ledger in memory only, and every answer says so.
     """
-    if not isinstance(budget, Budget):
-        raise NotUnderstood("a budget is a Budget.", instead='budget=dp.Budget(epsilon=3, delta="1e-6")')
-    if columns is not None and not isinstance(columns, Mapping):
-        raise NotUnderstood("columns are declared by name.", instead='columns={"age": (0, 120)}')
-    declared = tuple(schema.column(each, said) for each, said in (columns or {}).items())
-    path = Path(source) if isinstance(source, (str, os.PathLike)) else None
-    if name is not None:
-        schema.name(name, "a data set")
-    if unit is not None:
-        schema.name(unit, "a unit")
-    if isinstance(source, str) and "://" in source:
-        raise NotUnderstood("data are read from files and frames.", instead="name a .parquet, .csv or .duckdb file")
-    reached = _reached(source, path, name, [*(each.name for each in declared), *([unit] if unit else [])])
-    if len(reached.tables) != 1:
-        raise NotUnderstood(
-            f"there are {len(reached.tables)} tables in it: {', '.join(reached.tables[:12])}.",
-            instead="write a catalogue and use dp.Curator.load, or name one: name=…",
-        )
-    table = Table(
-        name=reached.tables[0],
-        columns=declared,
-        unit=unit,
-        rows_per_unit=schema.cap(rows_per_unit, "rows_per_unit"),
-        groups_per_unit=schema.cap(groups_per_unit, "groups_per_unit"),
-    )
-    beside = f"{path}.ledger" if path is not None else None if name is None else f"{name}.ledger"
-    place = beside if ledger is None else os.fspath(ledger)
-    catalogue = Catalogue(
-        name=name or (path.stem if path else "data"),
-        budget=budget,
-        tables=(table,),
-        ledger=place,
-        neighbours=neighbourhood(neighbours),
-    )
-    table.stored(reached.stored[table.name])  # refuse what does not fit before a ledger is made
-    return Curator(catalogue, reached, _ledger(catalogue, marks=marks))
-
-
-def _reached(source: Any, path: Path | None, name: str | None, columns: list[str]) -> Source:
-    if path is None:
-        return open_frame(source, name or "data", columns)
-    file = path.suffix.lower() in (".parquet", ".csv")
-    return open_path(path, [name] if name is not None and (file or path.is_file()) else None)
-
-
-def _ledger(
-    catalogue: Catalogue, *, marks: str | os.PathLike[str] | None = None, progress: Progress | None = None
-) -> Ledger:
-    return Ledger(
-        catalogue.ledger,
-        dataset=catalogue.name,
-        budget=catalogue.budget,
-        analysts=catalogue.analysts,
-        families=catalogue.families,
-        neighbours=catalogue.neighbours,
-        unit=catalogue.unit,
-        marks=marks,
-        progress=progress,
-    )
+    catalogue, reached = one_table(source, budget=budget, unit=unit, columns=columns, rows_per_unit=rows_per_unit,
+                                   groups_per_unit=groups_per_unit, neighbours=neighbours, name=name,
+                                   ledger=ledger)  # fmt: skip
+    return Curator(catalogue, reached, ledger_of(catalogue, marks=marks))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import re
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.cli.formats import answer_csv, answer_json, answer_stream, explanation_json
 from discreet.cli.progress import counting, ticking
 from discreet.errors import NotUnderstood
+from discreet.sql.times import iso
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -56,6 +59,13 @@ def add(commands: Any) -> None:
 def _question(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("catalogue", metavar="CATALOGUE", help="a .toml file; discreet init writes one")
     parser.add_argument("question", metavar="SELECT…", help="one SELECT statement; - reads it from standard input")
+    parser.add_argument(
+        "--param",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="the value of $NAME or :NAME, or of the N-th ? as N=VALUE: a number, a date, or a text, perhaps in quotes",
+    )
     parser.add_argument("--epsilon", metavar="ε", help="what it may cost, for example 0.5; with --within, at most")
     parser.add_argument("--within", metavar="MARGIN", help="how exact: 25 is ±25 for every number, 2%% is relative")
     parser.add_argument("--confidence", metavar="C", default="0.95", help="of the margins; default: 0.95")
@@ -103,7 +113,23 @@ def load(catalogue: str, marks: str | None) -> Curator:
 
 
 def _wanted(options: argparse.Namespace) -> dict[str, Any]:
-    return {each: getattr(options, each) for each in ("epsilon", "within", "confidence", "delta")}
+    wanted = {each: getattr(options, each) for each in ("epsilon", "within", "confidence", "delta")}
+    return {**wanted, "params": dict(map(_param, options.param)) or None}
+
+
+def _param(said: str) -> tuple[str, Any]:
+    """A parameter as it is typed: whole numbers, decimals and dates are such, and anything else is text."""
+    name, equals, value = said.partition("=")
+    if not equals or not name:
+        raise NotUnderstood(f"{said!r} gives no parameter a value.", instead="--param age=65, --param name=\"'F'\"")
+    if re.fullmatch(r"'.*'", value, re.S):
+        return name, value[1:-1].replace("''", "'")
+    if re.fullmatch(r"-?(0|[1-9]\d{0,39})", value, re.ASCII):
+        return name, int(value)
+    if re.fullmatch(r"-?\d{1,30}\.\d{1,30}", value, re.ASCII):
+        return name, Fraction(value)
+    words = {"true": True, "false": False, "null": None}
+    return name, words[value.lower()] if value.lower() in words else iso(value) or value
 
 
 def _text(said: str) -> str:

@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from discreet.core.loss import Loss
@@ -93,7 +94,9 @@ def answer_json(answer: Answer, *, simultaneous: bool) -> str:
 
 
 def _json(value: Any) -> Any:
-    """JSON has no infinity: a margin without end is as good as none."""
+    """JSON has no infinity: a margin without end is as good as none. Dates are texts there."""
+    if isinstance(value, date):
+        return value.isoformat()
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -10,8 +10,9 @@ up in the list of those classes and calls their constructors, which check their 
 that the text names is ever imported or evaluated. A name once given keeps its meaning; a class whose fields change
 takes the next number.
 
-Values are null, true, false, whole numbers, text, {"q": "1/10"} for a rational, a list for a tuple, and
-{"is": name, field: value, …} for a thing. Equal things have equal texts: keys are sorted, rationals in lowest terms.
+Values are null, true, false, whole numbers, text, {"q": "1/10"} for a rational, {"d": "2024-01-31"} for a date,
+{"t": "2024-01-31T10:30:00"} for a timestamp, a list for a tuple, and {"is": name, field: value, …} for a thing. Equal
+things have equal texts: keys are sorted, rationals in lowest terms.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from datetime import date, datetime
 from fractions import Fraction
 from json.encoder import encode_basestring_ascii
 from typing import Any, TypeVar
@@ -100,6 +102,8 @@ def _down(value: Any) -> str:
         return encode_basestring_ascii(value)
     if value is None or kind in (bool, int):
         return json.dumps(value)
+    if kind is date or (kind is datetime and value.tzinfo is None):
+        return f'{{"{"d" if kind is date else "t"}":"{value.isoformat()}"}}'
     raise NotAllowed(
         f"a {kind.__name__} cannot be written down, so it cannot be on record.",
         instead="spend the mechanism itself; what follows from its answer (.then) is free and needs no record",
@@ -113,6 +117,10 @@ def _up(value: Any) -> Any:
         return value
     if value.keys() == {"q"}:
         return rational(value["q"])
+    if value.keys() == {"d"}:
+        return date.fromisoformat(value["d"])
+    if value.keys() == {"t"}:
+        return datetime.fromisoformat(value["t"])
     kind = _kinds[value.pop("is")]
     return kind(**{name: _up(part) for name, part in value.items()})
 

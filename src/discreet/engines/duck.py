@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
-import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.law import Integers, narrowest
-from discreet.engines.render import Stored, keyed, spell, stepped
+from discreet.engines.numbers import exact, plain, short, totals, values
+from discreet.engines.own import OWN
+from discreet.engines.relations import laid
+from discreet.engines.render import Stored, keyed, spell
 from discreet.engines.source import Source
 from discreet.errors import Broken, NotAllowed
-from discreet.plan.measure import Measure
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.spelling import constant, quoted
 
 if TYPE_CHECKING:
     from discreet.engines.index import Shelf
 
-__all__ = ["DuckDB", "sql"]
+__all__ = ["DuckDB", "sql", "statements"]
 
 SECONDS = 600.0  # a question may run so long
 FAILED = "the engine could not compute this answer; what it cost stays spent, and asking again is free."
@@ -50,7 +51,8 @@ class DuckDB:
         """The SQL that a plan runs, with the name of the table in place of where it is."""
         index = None if self.shelf is None else self.shelf.current(self.source.version())
         indexed = None if index is None else index.sql(plan)
-        return indexed or sql(plan, quoted(plan.table), self.source.stored[plan.table])
+        texts = statements(plan, *self._from(plan, quoted))
+        return ";\n".join((texts if indexed is None else texts | {None: indexed}).values())
 
     def remarks(self, plan: Plan) -> tuple[str, ...]:
         """What there is to say of how a plan would be run."""
@@ -59,20 +61,21 @@ class DuckDB:
 
     def check(self, plan: Plan) -> None:
         """Let the engine read the SQL of a plan, without any row; what it cannot run is refused before it is paid."""
-        text = sql(plan, self.source.place(plan.table), self.source.stored[plan.table])
-        if text in self._checked:
-            return
-        cursor = self.source.cursor()
-        try:
-            cursor.execute(f"EXPLAIN {text}", {"salt": 0} if "$salt" in text else None)
-        except duckdb.Error:
-            raise NotAllowed(
-                "the engine cannot run this question.",
-                instead="write it another way; the README lists the SQL that works",
-            ) from None
-        finally:
-            cursor.close()
-        self._checked = {*list(self._checked)[-200:], text}
+        texts = statements(plan, *self._from(plan)).values()
+        for text in texts:
+            if text in self._checked:
+                continue
+            cursor = self.source.cursor()
+            try:
+                cursor.execute(f"EXPLAIN {text}", {"salt": 0} if "$salt" in text else None)
+            except duckdb.Error:
+                raise NotAllowed(
+                    "the engine cannot run this question.",
+                    instead="write it another way; the README lists the SQL that works",
+                ) from None
+            finally:
+                cursor.close()
+            self._checked = {*list(self._checked)[-200:], text}
 
     def aggregate(self, plan: Plan, receipt: Receipt, version: str, coins: Coins = SYSTEM) -> tuple[Plan, Exact]:
         """The plan on record, and its exact sums. Nothing is read before the receipt has opened the data.
@@ -82,13 +85,20 @@ class DuckDB:
         plan = receipt.use(plan, dataset=self.dataset, version=version)
         salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1
         try:
-            rows = self._indexed(plan, version)
-            return plan, _exact(plan, self._rows(plan, salt) if rows is None else rows)
+            return plan, self._exact(plan, salt, version)
         except Exception:  # whatever it says, it may say it of somebody, so it goes no further
             pass
         with suppress(Exception):  # then the next question fails, too
             self.source.mend()
         raise Broken(FAILED)
+
+    def _exact(self, plan: Plan, salt: int, version: str) -> Exact:
+        """What all statements of a plan find."""
+        own, rows = statements(plan, *self._from(plan)), list[tuple[Any, ...]]()
+        if own.pop(None, None):
+            found = self._indexed(plan, version)
+            rows = self._rows(plan, salt) if found is None else found
+        return exact(plan, rows, {n: self._run(text, salt) for n, text in own.items() if n is not None})
 
     def _indexed(self, plan: Plan, version: str) -> list[tuple[Any, ...]] | None:
         """The groups of a plan from the index of these data, or None where there is none that can be read."""
@@ -97,7 +107,7 @@ class DuckDB:
         if self.shelf is None or index is None or text is None:
             return None
         try:
-            return self._run(text, None, index.source)
+            return self._run(text, 0, index.source)
         except Exception:  # damaged; the data themselves will do
             self.shelf.distrust(index)
             return None
@@ -106,23 +116,26 @@ class DuckDB:
         """The groups of a plan. Where every row is a unit, other groups than the declared ones are few, mostly: then it
         is faster to leave them out afterwards; when they are not few, they are left out by the engine after all.
         """
-        place, stored = self.source.place(plan.table), self.source.stored[plan.table]
+        place, stored = self._from(plan)
         if plan.caps.unit is None and plan.keys and plan.naming is None:
             most = 2 * plan.cells + 1000
-            rows = self._run(f"{sql(plan, place, stored, every=True)}\nLIMIT {most}", None)
+            rows = self._run(f"{sql(plan, place, stored, every=True)}\nLIMIT {most}", salt)
             if len(rows) < most:
                 return rows
-        text = sql(plan, place, stored)
-        return self._run(text, {"salt": salt} if "$salt" in text else None)
+        return self._run(sql(plan, place, stored), salt)
 
-    def _run(self, text: str, given: dict[str, int] | None, source: Source | None = None) -> list[tuple[Any, ...]]:
+    def _from(self, plan: Plan, place: Callable[[str], str] | None = None) -> tuple[str, Stored]:
+        """What stands after FROM, and how it stores its columns; `place` says where a table is."""
+        return laid(plan.table, place or self.source.place, self.source.stored)
+
+    def _run(self, text: str, salt: int, source: Source | None = None) -> list[tuple[Any, ...]]:
         """All rows of a question, or an exception when it takes too long."""
         cursor = (source or self.source).cursor()
         clock = threading.Timer(SECONDS, cursor.interrupt)
         clock.daemon = True
         clock.start()
         try:
-            return cursor.execute(text, given).fetchall()
+            return cursor.execute(text, {"salt": salt} if "$salt" in text else None).fetchall()
         finally:
             clock.cancel()
             cursor.close()
@@ -134,66 +147,36 @@ class DuckDB:
             self.shelf.close()
 
 
-# ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _exact(plan: Plan, rows: list[tuple[Any, ...]]) -> Exact:
-    """Rows of keys, units, rows, and the numbers of each measure, as the sums of each measure by group."""
-    width, numbers = len(plan.keys), 2 + sum(_numbers(each) for each in plan.measures)
-    keys = [row[:width] for row in rows]
-    if plan.naming is None:
-        index = {key: place for place, key in enumerate(plan.groups)}
-        there = [n for n, key in enumerate(keys) if key in index]
-        size, places = len(index), [index[keys[n]] for n in there]
-    else:
-        size, there = len(rows), list(range(len(rows)))
-        places = there
-    table = np.zeros((numbers, size), object)
-    for n in range(numbers):
-        table[n, places] = [rows[row][width + n] or 0 for row in there]
-    sums, at = [], 2
-    for measure in plan.measures:
-        sums.append(_vectors(measure, table, at))
-        at += _numbers(measure)
-    return Exact(keys=() if plan.naming is None else tuple(keys), units=narrowest(table[0]), sums=tuple(sums))
-
-
-def _vectors(measure: Measure, table: Integers, at: int) -> Integers:
-    counted, summed = _counted(measure), measure.summed
-    present = table[at] if counted else 0
-    total = table[at + counted] if summed else 0
-    return measure.vectors(table[0] if measure.parts == ("units",) else table[1], present, total)
-
-
-def _counted(measure: Measure) -> bool:
-    """Whether a measure needs the number of rows that have a value."""
-    return measure.of is not None and measure.parts != ("sum",)
-
-
-def _numbers(measure: Measure) -> int:
-    """How many numbers a measure needs of each group."""
-    return _counted(measure) + measure.summed
-
-
 # ── SQL ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def statements(plan: Plan, place: str, stored: Stored) -> dict[int | None, str]:
+    """All SQL of a plan: that of its sums and private keys, under None, and that of each measure of another kind."""
+    keys, found = [f"k{n}" for n in range(len(plan.keys))], dict[int | None, str]()
+    if plan.naming is not None or any(each.needs not in OWN for each in plan.measures):
+        found[None] = sql(plan, place, stored)
+    for n, measure in enumerate(plan.measures):
+        if measure.needs in OWN:
+            own = OWN[measure.needs]
+            rows = _rows(plan, place, stored, [f"{own.column(measure, stored)} AS x"])
+            found[n] = own.sql(plan, rows, keys, _hashed(plan, keys)[1])
+    return found
+
+
 def sql(plan: Plan, place: str, stored: Stored, *, every: bool = False) -> str:
-    """The SQL of a plan: for each group its keys, its units, its rows that count, and the numbers of each measure.
+    """The SQL of a plan: for each group its keys, its units, and the numbers of each measure that is made of sums.
 
     With `every`, also for groups that are not declared.
-
-    Of a measure these are c, how many of those rows have a value, and s, the sum of their steps.
     """
-    rows = _rows(plan, place, stored, every=every)
+    rows = _rows(plan, place, stored, values(plan.measures, stored), every=every)
     keys = [f"k{n}" for n in range(len(plan.keys))]
     return _by_row(plan, rows, keys) if plan.caps.unit is None else _by_unit(plan, rows, keys)
 
 
-def _rows(plan: Plan, place: str, stored: Stored, *, every: bool) -> str:
+def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: bool = False) -> str:
     """The rows that are asked about, with their keys and values."""
     columns = [f"{keyed(key.tree, key.kind, stored)} AS k{n}" for n, key in enumerate(plan.keys)]
-    columns += [f"{_value(each, stored)} AS v{n}" for n, each in enumerate(plan.measures) if each.of is not None]
+    columns += read
     conditions = [] if plan.where is None else [spell(plan.where, stored)]
     if plan.caps.unit is not None:
         columns.insert(0, f"{quoted(plan.caps.unit)} AS u")
@@ -213,25 +196,9 @@ def _within(key: str, values: Any, span: Any) -> str:
     return f"{key} IN ({', '.join(constant(each) for each in values)})"
 
 
-def _value(measure: Measure, stored: Stored) -> str:
-    assert measure.of is not None
-    if not measure.summed:
-        return f"CASE WHEN {spell(measure.of, stored)} IS NOT NULL THEN 1 END"
-    return stepped(measure.of, measure.low, measure.high, measure.step, stored)
-
-
-def _sums(plan: Plan, *, counted: str = "count(v{n})", summed: str = "sum(v{n})") -> list[str]:
-    """The numbers of each measure as columns."""
-    found = []
-    for n, measure in enumerate(plan.measures):
-        found += [f"{counted.format(n=n)} AS c{n}"] if _counted(measure) else []
-        found += [f"{summed.format(n=n)} AS s{n}"] if measure.summed else []
-    return found
-
-
 def _by_row(plan: Plan, rows: str, keys: list[str]) -> str:
     """Every row is a unit: nothing to cut off."""
-    columns = [*keys, "count(*) AS units", "count(*) AS rows", *_sums(plan)]
+    columns = [*keys, "count(*) AS units", *plain(plan.measures)]
     return f"SELECT {', '.join(columns)}\nFROM (\n  {rows}\n)" + _grouped(keys)
 
 
@@ -245,11 +212,11 @@ def _by_unit(plan: Plan, rows: str, keys: list[str]) -> str:
     Which groups of a unit count is decided by a hash h of the unit and the key under a fresh secret salt, so by that
     unit's rows and the salt alone. Two keys of a unit that share a hash are one group, the first of them, so there are
     never more groups than the cap. Rows count group by group, in the same order, until their cap; where a group is cut
-    short, its values count in proportion. A key that is a whole number between declared ends is kept in the last bits
-    of h, so there is less to sort.
+    short, its parts count in proportion (`short`). A key that is a whole number between declared ends is kept in the
+    last bits of h, so there is less to sort.
     """
     cap, groups = plan.caps.most_rows, plan.caps.most_groups
-    needs_rows = any(each.parts != ("units",) for each in plan.measures)
+    needs_rows = any(each.needs == "sums" for each in plan.measures)
     kept, hashed, read = _hashed(plan, keys)
     if keys:
         before = ", rank() OVER o - 1 AS b" if needs_rows else ""
@@ -258,24 +225,9 @@ def _by_unit(plan: Plan, rows: str, keys: list[str]) -> str:
         ranked = f"SELECT *, dense_rank() OVER o AS g{before}\n  FROM (\n  {hashed}\n  )\n  {window}"
         rows = f"SELECT * FROM (\n  {ranked}\n  ) WHERE g <= {groups}" + (f" AND b < {cap}" if needs_rows else "")
     room = f"({cap} - b)" if keys else str(cap)
-    people = [
-        *read,
-        *(["min(b) AS b"] if keys and needs_rows else []),
-        "count(*) AS r",
-    ]
-    inner = f"SELECT {', '.join([*people, *_sums(plan)])}\n FROM (\n  {rows}\n )\n GROUP BY u{', h' if keys else ''}"
-    counted = f"least(r, {room})"
-    columns = [*keys, "count(*) AS units", f"sum({counted}) AS rows" if needs_rows else "0 AS rows"]
-    short = f"CASE WHEN r <= {room} THEN {{x}} ELSE CAST({{x}} AS HUGEINT) * {counted} // r END"
-    total = (
-        f"CASE WHEN r <= {room} THEN s{{n}} ELSE CAST(s{{n}} AS HUGEINT) * {_present(counted)} // nullif(c{{n}}, 0) END"
-    )
-    for n, measure in enumerate(plan.measures):
-        if _counted(measure):
-            columns.append(f"sum({short.format(x=f'c{n}')}) AS c{n}")
-        if measure.summed:
-            text = total.format(n=n) if _counted(measure) else short.format(x=f"s{n}")
-            columns.append(f"sum({text}) AS s{n}")
+    people = [*read, *(["min(b) AS b"] if keys and needs_rows else []), "count(*) AS r", *totals(plan.measures)]
+    inner = f"SELECT {', '.join(people)}\n FROM (\n  {rows}\n )\n GROUP BY u{', h' if keys else ''}"
+    columns = [*keys, "count(*) AS units", *short(plan.measures, room)]
     return f"SELECT {', '.join(columns)}\nFROM (\n {inner}\n)" + _grouped(keys)
 
 
@@ -288,7 +240,3 @@ def _hashed(plan: Plan, keys: list[str]) -> tuple[str, str, list[str]]:
     last = (1 << (high - low).bit_length()) - 1
     packed = f"({text} & {~last & (1 << 64) - 1}) | TRY_CAST(TRY_CAST(k0 AS BIGINT) - ({low}) AS UBIGINT)"
     return "* EXCLUDE (k0)", packed, [f"CAST(h & {last} AS BIGINT) + ({low}) AS k0"]
-
-
-def _present(counted: str) -> str:
-    return f"(c{{n}} * {counted} // r)"

@@ -56,11 +56,11 @@ class Index:
         if found is None:
             return None
         table, number = found
-        marked = f"(SELECT * FROM {self.source.place(plan.table)} WHERE {quoted(table.mark(number))})"
-        rows = sql(replace(plan, caps=NOBODY), marked, self.source.stored[plan.table], every=True)
+        marked = f"(SELECT * FROM {self.source.place(table.table)} WHERE {quoted(table.mark(number))})"
+        rows = sql(replace(plan, caps=NOBODY), marked, self.source.stored[table.table], every=True)
         if all(each.parts != ("units",) for each in plan.measures):
             return rows
-        units = f"data.units{number}.{quoted(plan.table)}"
+        units = f"data.units{number}.{quoted(table.table)}"
         if not plan.keys:
             return f"SELECT units.units, rows.* EXCLUDE (units)\nFROM (\n{rows}\n) AS rows, {units} AS units"
         columns = "k0, units.units, rows.* EXCLUDE (k0, units)"

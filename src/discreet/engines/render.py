@@ -8,14 +8,16 @@ there. Columns are stored in any way; how is known from the schema, and a cast t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import date
 from fractions import Fraction
 
+from discreet.engines.clock import CLOCK, MOMENTS, cast, read, shown, within
 from discreet.plan.expression import Apply, Field, Literal, Tree
 from discreet.plan.spelling import BIG, case, constant, quoted
 
-__all__ = ["Stored", "keyed", "spell", "stepped"]
+__all__ = ["Stored", "keyed", "normal", "spell", "stepped"]
 
-Stored = Mapping[str, str]  # of each column: integer, wide (beyond 64 bits), real, text, boolean or other
+Stored = Mapping[str, str]  # of each column: integer, wide (beyond 64 bits), real, text, boolean, date, … or other
 LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
 NUMBERS = ("integer", "wide", "real", "boolean")
 
@@ -28,8 +30,11 @@ def spell(tree: Tree, stored: Stored) -> str:
         return _field(tree, stored)
     if tree.function in COMPARING:
         return COMPARING[tree.function](*_alike(tree.arguments, stored))
-    arguments = [_number(each, stored) if tree.function in NUMERIC else spell(each, stored) for each in tree.arguments]
-    if tree.function in ("concat", "||"):
+    if tree.function in CLOCK:
+        return CLOCK[tree.function](tree, lambda each: spell(each, stored))
+    numeric = tree.function in NUMERIC and tree.kind not in MOMENTS
+    arguments = [_number(each, stored) if numeric else spell(each, stored) for each in tree.arguments]
+    if tree.function in ("concat", "||", "replace"):
         arguments = [f"left({each}, {LONGEST})" for each in arguments]
     if tree.function == "cast":
         return _cast(arguments[0], tree.kind, tree.arguments[0])
@@ -40,6 +45,8 @@ def spell(tree: Tree, stored: Stored) -> str:
 
 def _field(tree: Field, stored: Stored) -> str:
     name, kept = quoted(tree.name), stored[tree.name]
+    if tree.kind in MOMENTS:
+        return read(tree, kept)
     if tree.kind == "text":
         return name if kept == "text" else f"CAST({name} AS VARCHAR)"
     if tree.kind == "boolean":
@@ -62,21 +69,17 @@ def _bare(tree: Field, stored: Stored) -> str:
 def _kind(tree: Tree) -> str | None:
     if isinstance(tree, Literal):
         value = tree.value
-        return (
-            None
-            if value is None
-            else "boolean"
-            if isinstance(value, bool)
-            else "text"
-            if isinstance(value, str)
-            else "number"
-        )
+        named = {bool: "boolean", str: "text", type(None): None}
+        return "moment" if isinstance(value, date) else named.get(type(value), "number")
+    if tree.kind in MOMENTS:
+        return "moment"
     return "number" if tree.kind in ("integer", "real") else tree.kind
 
 
 def _number(tree: Tree, stored: Stored) -> str:
     """As DOUBLE, whatever it is stored as."""
     if isinstance(tree, Literal):
+        assert not isinstance(tree.value, date)
         return "NULL::DOUBLE" if tree.value is None else f"{float(Fraction(tree.value))!r}::DOUBLE"
     text = spell(tree, stored)
     return f"CAST({text} AS DOUBLE)" if isinstance(tree, Field) and tree.kind == "integer" else text
@@ -94,7 +97,13 @@ def _alike(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
     if any(_kind(each) == "number" for each in arguments):
         whole = all(_whole(each) or (isinstance(each, Literal) and each.value is None) for each in arguments)
         return [spell(each, stored) if whole else _number(each, stored) for each in arguments]
+    if _kind(arguments[0]) == "moment" and within(arguments) and _stored_moment(arguments[0], stored):
+        return [quoted(each.name) if isinstance(each, Field) else spell(each, stored) for each in arguments]
     return [spell(each, stored) for each in arguments]
+
+
+def _stored_moment(tree: Tree, stored: Stored) -> bool:
+    return isinstance(tree, Field) and stored[tree.name] in MOMENTS
 
 
 def _valued(tree: Apply, stored: Stored) -> list[str]:
@@ -107,6 +116,8 @@ def _valued(tree: Apply, stored: Stored) -> list[str]:
 
 
 def _cast(value: str, kind: str, inner: Tree) -> str:
+    if kind in MOMENTS:
+        return f"CAST({value} AS {MOMENTS[kind]})" if _kind(inner) == "moment" else cast(value, kind)
     if kind == "text":
         whole = isinstance(inner, Apply) and inner.kind == "integer"  # computed as DOUBLE
         return f"CAST(TRY_CAST({value} AS BIGINT) AS VARCHAR)" if whole else f"CAST({value} AS VARCHAR)"
@@ -120,6 +131,10 @@ def _cast(value: str, kind: str, inner: Tree) -> str:
 
 def _infix(sign: str) -> Callable[..., str]:
     return lambda a, b: f"({a} {sign} {b})"
+
+
+def _called(name: str) -> Callable[..., str]:
+    return lambda *each: f"{name}({', '.join(each)})"
 
 
 def _safe(text: str) -> str:
@@ -143,6 +158,10 @@ SPELLED: dict[str, Callable[..., str]] = {
     "floor": lambda a: f"floor({a})",
     "ceil": lambda a: f"ceil({a})",
     "round": lambda a, digits="0": f"round({a}, CAST({digits} AS INTEGER))",
+    "trunc": lambda a, digits="0": f"trunc({a}, CAST({digits} AS INTEGER))",
+    "//": lambda a, b: _safe(f"trunc({a} / NULLIF({b}, 0::DOUBLE))"),
+    "log10": lambda a: _safe(f"log10(NULLIF({a}, 0::DOUBLE))"),
+    "log2": lambda a: _safe(f"log2(NULLIF({a}, 0::DOUBLE))"),
     "sqrt": lambda a: _safe(f"sqrt({a})"),
     "ln": lambda a: _safe(f"ln(NULLIF({a}, 0::DOUBLE))"),
     "exp": lambda a: f"exp({a})",
@@ -160,14 +179,32 @@ SPELLED: dict[str, Callable[..., str]] = {
     "nullif": lambda a, b: f"nullif({a}, {b})",
     "lower": lambda a: f"lower({a})",
     "upper": lambda a: f"upper({a})",
-    "trim": lambda a: f"trim({a})",
+    **{
+        name: _called(name)
+        for name in (
+            "reverse",
+            "left",
+            "right",
+            "replace",
+            "split_part",
+            "starts_with",
+            "ends_with",
+            "contains",
+            "lpad",
+            "rpad",
+            "trim",
+            "ltrim",
+            "rtrim",
+        )
+    },
+    "strpos": lambda a, part: f"CAST(strpos({a}, {part}) AS DOUBLE)",
     "length": lambda a: f"CAST(length({a}) AS DOUBLE)",
     "concat": lambda *each: f"concat({', '.join(each)})",
     "||": _infix("||"),
     "substring": lambda a, *places: f"substring({a}, {', '.join(places)})",
 }
-NUMERIC = {"+", "-", "*", "/", "%", "negative", "abs", "sign", "floor", "ceil", "round", "sqrt", "ln", "exp", "power",
-           "least", "greatest"}  # fmt: skip
+NUMERIC = {"+", "-", "*", "/", "%", "//", "negative", "abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "ln",
+           "log10", "log2", "exp", "power", "least", "greatest"}  # fmt: skip
 
 
 def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> str:
@@ -204,8 +241,17 @@ def _stored_number(tree: Tree, stored: Stored) -> str:
 def keyed(tree: Tree, kind: str, stored: Stored) -> str:
     """A group key in its one normal form."""
     text = spell(tree, stored)
+    if kind in MOMENTS:
+        return shown(text, tree, kind)
     if kind == "integer" and not isinstance(tree, Field):
         return f"CASE WHEN abs({text}) < 1e15 THEN CAST({text} AS BIGINT) END"
     if isinstance(tree, Field) and kind == "integer" and stored[tree.name] == "wide":
         return f"TRY_CAST({text} AS BIGINT)"
     return text
+
+
+def normal(tree: Tree, stored: Stored) -> str:
+    """A value in its one normal form, to be told from others: zero has no sign, and NaN is NULL."""
+    if not isinstance(tree, Literal) and tree.kind in ("integer", "real") and not _whole(tree):
+        return _safe(f"({_number(tree, stored)} + 0::DOUBLE)")
+    return spell(tree, stored)

@@ -31,6 +31,11 @@ KINDS = {
     **dict.fromkeys(("FLOAT", "DOUBLE", "UHUGEINT"), "real"),
     "VARCHAR": "text",
     "BOOLEAN": "boolean",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+    **dict.fromkeys(("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "ticks"),
+    "TIMESTAMP WITH TIME ZONE": "zoned",
+    "TIMESTAMPTZ_NS": "zoned ticks",
 }
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -136,7 +141,13 @@ class Source:
                 ) from None
         for name, frame in self._frames.items():
             connection.register("\x01frame", frame)
-            connection.execute(f'CREATE TABLE {quoted(name)} AS SELECT * FROM "\x01frame"')
+            try:
+                connection.execute(f'CREATE TABLE {quoted(name)} AS SELECT * FROM "\x01frame"')
+            except duckdb.Error:
+                connection.close()
+                raise NotUnderstood(
+                    f"the frame {name} holds what DuckDB cannot.", instead="leave out timestamps beyond the year 290000"
+                ) from None
             connection.unregister("\x01frame")
         allowed = ", ".join(text(str(path)) for path in self._paths)
         connection.execute(f"SET allowed_paths = [{allowed}]")
@@ -148,6 +159,7 @@ class Source:
 
 def _described(connection: duckdb.DuckDBPyConnection, place: str) -> dict[str, str]:
     rows = connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall()
+    connection.execute(f"EXPLAIN SELECT * FROM {place}")  # a file whose own statistics cannot be read fails here
     return {name: _kind(stored) for name, stored, *_ in rows}
 
 

@@ -11,9 +11,11 @@ import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import NotUnderstood
+from discreet.plan.days import UNITS
 from discreet.plan.schema import Kind
 from discreet.plan.spelling import case, constant, quoted
 from discreet.plan.split import RELEASED
@@ -24,9 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Given", "Rows", "abandon", "carry", "check", "keeps_rows", "spell"]
 
-STORED = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN"}
+STORED = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE",
+          "timestamp": "TIMESTAMP"}  # fmt: skip
 KINDS = {"BIGINT": "integer", "HUGEINT": "integer", "INTEGER": "integer", "SMALLINT": "integer", "TINYINT": "integer",
-         "UBIGINT": "integer", "DOUBLE": "real", "FLOAT": "real", "VARCHAR": "text", "BOOLEAN": "boolean"}  # fmt: skip
+         "UBIGINT": "integer", "DOUBLE": "real", "FLOAT": "real", "VARCHAR": "text", "BOOLEAN": "boolean",
+         "DATE": "date", "TIMESTAMP": "timestamp"}  # fmt: skip
 SECONDS = 60.0  # what follows from an answer may take so long
 _own = threading.local()
 
@@ -136,12 +140,15 @@ def _run(select: str, given: Sequence[Given]) -> Rows:
     names = tuple(str(each[0]) for each in heads)
     kinds: tuple[Any, ...] = tuple(KINDS.get(str(each[1]), "real") for each in heads)
     columns_out = list(zip(*found, strict=True)) if found else [()] * len(names)
-    values = tuple([_number(each, kind) for each in column] for column, kind in zip(columns_out, kinds, strict=True))
+    values = tuple([_value(each, kind) for each in column] for column, kind in zip(columns_out, kinds, strict=True))
     return Rows(names, kinds, values)
 
 
-def _number(value: Any, kind: Kind) -> Any:
-    return None if value is None else float(value) if kind == "real" else value
+def _value(value: Any, kind: Kind) -> Any:
+    """As Python has it; a date that it does not have is none."""
+    if value is None or (kind in ("date", "timestamp") and not isinstance(value, date)):
+        return None
+    return float(value) if kind == "real" else value
 
 
 # ── writing SQL ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -161,7 +168,7 @@ def _aggregate(what: q.Expression) -> bool:
 
 def _select(view: q.Select, hidden: list[str]) -> str:
     items = [f"{spell(item.what)} AS {quoted(item.name)}" for item in view.items] + [quoted(each) for each in hidden]
-    source = f"({_select(view.source, hidden)})" if isinstance(view.source, q.Select) else view.source.name
+    source = f"({_select(view.source, hidden)})" if isinstance(view.source, q.Select) else RELEASED
     text = f"SELECT {'DISTINCT ' if view.distinct else ''}{', '.join(items)} FROM {source}"
     text += f" AS {quoted(view.source.alias or 'inner')}" if isinstance(view.source, q.Select) else ""
     for word, clause in (
@@ -192,7 +199,7 @@ def spell(what: q.Expression) -> str:
         return constant(what.value)
     if isinstance(what, q.Aggregate):
         inner = "*" if what.argument is None else ("DISTINCT " if what.distinct else "") + spell(what.argument)
-        return f"{what.function}({inner})"
+        return f"{what.function}({', '.join([inner, *map(spell, what.more)])})"
     if isinstance(what, q.Window):
         return _window(what)
     assert isinstance(what, q.Call)
@@ -224,12 +231,17 @@ WORDS: dict[str, Any] = {
     },
     "/": lambda a, b: f"({a} / NULLIF({b}, 0))",
     "%": lambda a, b: f"({a} % NULLIF({b}, 0))",
+    "//": lambda a, b: f"TRY_CAST(trunc({a} / NULLIF({b}, 0)) AS BIGINT)",
+    "log10": lambda a: f"nullif(log10(nullif({a}, 0)), 'nan'::DOUBLE)",
+    "log2": lambda a: f"nullif(log2(nullif({a}, 0)), 'nan'::DOUBLE)",
     "negative": lambda a: f"(-{a})",
     "not": lambda a: f"(NOT {a})",
     "in": lambda a, *values: f"({a} IN ({', '.join(values)}))",
     "between": lambda a, low, high: f"({a} BETWEEN {low} AND {high})",
     "case": case,
     "cast": _cast,
+    "extract": lambda part, a: f"date_part({part}, {a})",
+    "date_trunc": lambda unit, a: f"CAST(date_trunc({unit}, {a}) AS {'DATE' if unit[1:-1] in UNITS else 'TIMESTAMP'})",
     "sqrt": lambda a: f"nullif(sqrt({a}), 'nan'::DOUBLE)",
     "ln": lambda a: f"nullif(ln(nullif({a}, 0)), 'nan'::DOUBLE)",
 }

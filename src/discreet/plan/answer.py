@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from discreet.plan.after import Given, Rows, carry, check, keeps_rows
 from discreet.plan.box import Box, enclose, flatten, released_names
 from discreet.plan.compile import Draft
 from discreet.plan.frame import Frame
+from discreet.plan.merge import Merge, grouped
 from discreet.plan.plan import Plan, Released
 from discreet.plan.show import page, text
 
@@ -29,13 +31,15 @@ SAMPLES: dict[str, list[Any]] = {  # values on which a view is tried out, so tha
     "real": [1.5, 0.0, -2.5, 7.0],
     "text": ["a", "", "b", "7"],
     "boolean": [True, False, True, False],
+    "date": [date(2024, 1, 31), date(1, 1, 1), date(9999, 12, 31), date(2000, 2, 29)],
+    "timestamp": [datetime(2024, 1, 31, 10, 30), datetime.min, datetime.max, datetime(2000, 2, 29)],
 }
 ROW = "\x01row"  # no question can name it
 
 
 def rehearse(draft: Draft) -> None:
     """Refuse what cannot be computed from the answer, before anything is paid."""
-    numbers = [reading.kind(draft.measures[reading.measure]) for reading in draft.readings]
+    numbers = [reading.view(draft.measures).kind for reading in draft.readings]
     keys = [SAMPLES[key.kind] for key in draft.keys]
     check(draft.view, _given(draft, keys, {f"a{n}": SAMPLES[kind] for n, kind in enumerate(numbers)}))
 
@@ -45,9 +49,10 @@ def _given(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any]]
     size = len(keys[0]) if keys else len(next(iter(numbers.values()))) if numbers else 0
     columns = [Given(ROW, "integer", list(range(size)))]
     columns += [Given(f"k{n}", key.kind, keys[n] if keys else []) for n, key in enumerate(draft.keys)]
+    for n in range(len(draft.keys)) if draft.sets else ():
+        columns.append(Given(f"g{n}", "integer", [int(each is None) for each in keys[n]]))
     for n, reading in enumerate(draft.readings):
-        kind = reading.kind(draft.measures[reading.measure])
-        columns.append(Given(f"a{n}", kind, numbers.get(f"a{n}", [])))
+        columns.append(Given(f"a{n}", reading.view(draft.measures).kind, numbers.get(f"a{n}", [])))
     return columns
 
 
@@ -79,11 +84,15 @@ class Answer(Frame):
     shown: Released  # the same, or made consistent
     confidence: Fraction
     heard: Heard
+    merge: Merge | None = None  # which released groups each row adds up; None: each its own
 
     @classmethod
-    def of(cls, draft: Draft, plan: Plan, released: Released, confidence: Fraction, heard: Heard) -> Answer:
-        """The answer to a question from what was released for it."""
-        return cls(_values(draft, plan, released), draft, plan, released, released, confidence, heard)
+    def of(cls, draft: Draft, plan: Plan, released: Released, heard: Heard, *, confidence: Fraction,
+           merge: Merge | None = None) -> Answer:  # fmt: skip
+        """The answer to a question from what was released for it, or for another one whose groups it adds up."""
+        if merge is None and draft.sets:
+            merge = grouped(draft.keys, draft.sets)
+        return cls(_values(draft, plan, released, merge), draft, plan, released, released, confidence, heard, merge)
 
     @property
     def cost(self) -> Loss:
@@ -122,7 +131,7 @@ class Answer(Frame):
         """
         pairs = zip(self.plan.measures, self.released.sums, strict=True)
         shown = Released(keys=self.released.keys, sums=tuple(measure.possible(sums) for measure, sums in pairs))
-        return replace(self, data=_values(self.draft, self.plan, shown), shown=shown)
+        return replace(self, data=_values(self.draft, self.plan, shown, self.merge), shown=shown)
 
     def _beside(self, found: list[Any]) -> Frame:
         """A table of the same shape: keys as they are, and something else for each number, or None where unknown."""
@@ -152,7 +161,7 @@ class Answer(Frame):
                 continue
             several = len(set().union(*used)) if simultaneous else len(names)
             share = 1 - (1 - sure) / several
-            cells = len(self.released.keys) if simultaneous else 1
+            cells = len(self._rows.keys) if simultaneous else 1
             each = share_of(share, cells)
             known = {name: self._box(int(name[1:]), each) for name in names} | self._keys()
             box = enclose(what, known)
@@ -162,27 +171,32 @@ class Answer(Frame):
 
     def _box(self, number: int, confidence: Fraction) -> Box:
         reading = self.draft.readings[number]
-        low, high = reading.ends(self.plan, self.released, confidence)
+        low, high = reading.ends(self.plan, self._rows, confidence, None if self.merge is None else self.merge.cells)
         if self.shown is self.released:
             return low, high
-        least, most = reading.possible(self.plan.measures[reading.measure])
+        least, most = reading.view(self.plan.measures).possible
         return np.clip(low, least, most), np.clip(high, least, most)
 
+    @property
+    def _rows(self) -> Released:
+        """What was released, by the rows of the answer."""
+        return self.released if self.merge is None else self.merge.of(self.released)
+
     def _keys(self) -> dict[str, Box]:
-        found = {}
+        found, keys = {}, self._rows.keys
         for n, key in enumerate(self.draft.keys):
-            if key.kind == "integer" and all(part[n] is not None for part in self.released.keys):
-                exact = np.array([float(part[n]) for part in self.released.keys])  # type: ignore[arg-type]
+            if key.kind == "integer" and all(part[n] is not None for part in keys):
+                exact = np.array([float(part[n]) for part in keys])  # type: ignore[arg-type]
                 found[f"k{n}"] = (exact, exact)
         return found
 
     def _carried(self, boxes: dict[int, Box]) -> tuple[list[Any], list[Any]]:
         """The ends, filtered and ordered like the rows they belong to."""
-        size, hidden = len(self.released.keys), []
+        size, hidden = len(self._rows.keys), []
         for index, box in boxes.items():
             for side, name in zip(box, (f"\x01low{index}", f"\x01high{index}"), strict=True):
                 hidden.append(Given(name, "real", np.broadcast_to(side, size).astype(float).tolist()))
-        given = _columns(self.draft, self.plan, self.shown)
+        given = _columns(self.draft, self.plan, self.shown, self.merge)
         rows = carry(self.draft.view, given + hidden, [ROW, *(each.name for each in hidden)])
         found: tuple[list[Any], list[Any]] = ([None] * len(self.columns), [None] * len(self.columns))
         start = len(self.columns) + 1
@@ -218,13 +232,15 @@ def share_of(confidence: Fraction, cells: int) -> Fraction:
     return 1 - Fraction(share * (1 - 1e-9))
 
 
-def _columns(draft: Draft, plan: Plan, released: Released) -> list[Given]:
+def _columns(draft: Draft, plan: Plan, released: Released, merge: Merge | None) -> list[Given]:
+    cells = None if merge is None else merge.cells
+    released = released if merge is None else merge.of(released)
     keys = [[key[n] for key in released.keys] for n in range(len(draft.keys))]
-    numbers = {f"a{n}": reading.values(plan, released) for n, reading in enumerate(draft.readings)}
+    numbers = {f"a{n}": reading.values(plan, released, cells) for n, reading in enumerate(draft.readings)}
     return _given(draft, keys, numbers)
 
 
-def _values(draft: Draft, plan: Plan, released: Released) -> Rows:
-    rows = carry(draft.view, _columns(draft, plan, released), [ROW])
+def _values(draft: Draft, plan: Plan, released: Released, merge: Merge | None) -> Rows:
+    rows = carry(draft.view, _columns(draft, plan, released, merge), [ROW])
     size = len(draft.view.items)
     return Rows(rows.names[:size], rows.kinds[:size], rows.columns[:size])

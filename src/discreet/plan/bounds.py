@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
-from discreet.core.exact import ball, ceiling, floor
+from discreet.core.exact import Ball, ball, ceiling, floor
 from discreet.plan.expression import Bounds
 
 __all__ = ["WHOLE", "absolute", "difference", "exponential", "hull", "logarithm", "nearest", "negative", "power",
@@ -25,6 +25,7 @@ WHOLE: dict[str, Callable[..., int | None]] = {  # functions of whole numbers th
     "-": operator.sub,
     "*": operator.mul,
     "%": lambda a, b: None if b == 0 else (abs(a) % abs(b)) * (1 if a >= 0 else -1),
+    "//": lambda a, b: None if b == 0 else abs(a) // abs(b) * (1 if (a >= 0) == (b >= 0) else -1),
     "negative": operator.neg,
     "abs": abs,
 }
@@ -93,14 +94,18 @@ def root(a: Bounds) -> Bounds | None:
     )
 
 
-def logarithm(a: Bounds) -> Bounds | None:
-    """Nothing where the argument may be near zero."""
-    return None if a[0] <= 0 else (_log(a[0])[0], _log(a[1])[1])
+def logarithm(a: Bounds, base: int | None = None) -> Bounds | None:
+    """Natural, or to a base; nothing where the argument may be near zero."""
+    return None if a[0] <= 0 else (_log(a[0], base)[0], _log(a[1], base)[1])
 
 
-def _log(x: Fraction) -> Bounds:
+def _log(x: Fraction, base: int | None) -> Bounds:
     zero = Fraction(0)
-    return (zero, zero) if x == 1 else (floor(lambda: ball(x).log()), ceiling(lambda: ball(x).log()))
+
+    def log() -> Ball:
+        return ball(x).log() if base is None else ball(x).log() / ball(base).log()
+
+    return (zero, zero) if x == 1 else (floor(log), ceiling(log))
 
 
 def exponential(a: Bounds) -> Bounds | None:

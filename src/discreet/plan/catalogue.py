@@ -6,7 +6,6 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from discreet.plan.schema import Catalogue, Column, Table
 __all__ = ["Reader", "read"]
 
 DATASET = ("name", "source", "budget", "neighbours", "ledger", "unit")
-TABLE = ("unit", "rows_per_unit", "groups_per_unit", "columns", "public")
+TABLE = ("unit", "rows_per_unit", "groups_per_unit", "columns", "public", "key")
 LARGEST = 1 << 22  # characters of a catalogue
 
 
@@ -89,11 +88,7 @@ class Reader:
 
     def fitted(self, catalogue: Catalogue, stored: Mapping[str, Mapping[str, str]]) -> Catalogue:
         """The same catalogue, once the data source has said how it stores each column of each table."""
-        tables = tuple(
-            each.stored(stored[each.name], lambda *keys, name=each.name: self.at("tables", name, *keys))
-            for each in catalogue.tables
-        )
-        return replace(catalogue, tables=tables)
+        return catalogue.stored(stored, lambda *keys: self.at("tables", *keys))
 
     def catalogue(self) -> Catalogue:
         """What the file declares."""
@@ -163,11 +158,13 @@ class Reader:
         self._known(section, TABLE, "tables", name)
         columns = self._section(section, "tables", name, "columns")
         with self.at("tables", name, "unit"):
-            unit = None if section.get("unit") is None else schema.name(section["unit"], "a unit")
+            unit, through = schema.unit(section.get("unit"))
+        with self.at("tables", name, "key"):
+            key = schema.key(section.get("key"))
         with self.at("tables", name, "public"):
             if not isinstance(section.get("public", False), bool):
                 raise NotUnderstood("public is true or false.", instead="public = true")
-        caps = {}
+        caps: dict[str, Any] = {}
         for each in ("rows_per_unit", "groups_per_unit"):
             with self.at("tables", name, each):
                 caps[each] = schema.cap(section.get(each), each)
@@ -176,6 +173,8 @@ class Reader:
                 name=schema.name(name, "a table"),
                 columns=tuple(self._column(columns, name, each) for each in columns),
                 unit=unit,
+                through=through,
+                key=key,
                 public=section.get("public", False),
                 **caps,
             )

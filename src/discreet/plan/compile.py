@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
-from discreet.errors import NotAllowed, NotUnderstood, Place
-from discreet.plan.expression import Field, Typed, fields
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan import aggregates
+from discreet.plan.below import condition
+from discreet.plan.days import consecutive
+from discreet.plan.expression import Apply, Tree, Typed, both, fields
 from discreet.plan.kept import LARGEST
 from discreet.plan.kinds import typed
-from discreet.plan.measure import MOST_STEPS, Caps, Measure
+from discreet.plan.measure import Caps, Measure, Setting
 from discreet.plan.plan import MOST_CELLS, Key
 from discreet.plan.reading import Reading
+from discreet.plan.relation import Relation, prune
 from discreet.plan.schema import Catalogue, Table
 from discreet.plan.split import Question, split
 from discreet.sql import query as q
@@ -23,7 +26,6 @@ from discreet.sql import query as q
 __all__ = ["Draft", "compile"]
 
 DIGITS = 20  # of a sum with its noise, on record
-FINE = 9  # decimal digits between a range and its step, where no step is declared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +33,12 @@ class Draft:
     """A plan without its noise: all that follows from the question and the catalogue."""
 
     catalogue: Catalogue
+    relation: Relation
     table: Table
     caps: Caps
-    where: Typed | None
+    where: Tree | None
     keys: tuple[Key, ...]
+    sets: tuple[tuple[int, ...], ...]  # which keys each part of the answer is grouped by, when not by all
     names: tuple[str, ...]
     measures: tuple[Measure, ...]
     readings: tuple[Reading, ...]  # of the aggregates a0, a1, …
@@ -42,9 +46,21 @@ class Draft:
     view: q.Select
 
     @property
+    def added(self) -> int:
+        """How many groups a number of the answer adds up, at most."""
+        dropped = [[n for n in range(len(self.keys)) if n not in one] for one in self.sets]
+        return max((math.prod(self.keys[n].size for n in each) for each in dropped), default=1)
+
+    @property
     def private(self) -> bool:
         """Whether group keys must be chosen privately."""
         return any(not key.declared for key in self.keys)
+
+    @property
+    def setting(self) -> Setting:
+        """Whose data its measures are of."""
+        said = self.catalogue
+        return Setting(caps=self.caps, neighbours=said.neighbours, unit=said.unit, grouped=bool(self.keys))
 
 
 def compile(select: q.Select, catalogue: Catalogue) -> Draft:
@@ -52,16 +68,10 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     question = split(select, catalogue)
     table = question.table
     if table.public:
-        raise NotUnderstood(
-            f"{table.name} is public: nobody is in it.", instead="read it directly", place=_source(select).place
-        )
-    where = None
-    if question.where is not None:
-        where = typed(question.where, table, question.alias)
-        if where.kind not in ("boolean", None):
-            raise NotUnderstood(
-                "WHERE takes a condition.", instead="for example WHERE age > 65", place=question.where.place
-            )
+        said = f"{table.name} is public: nobody is in it."
+        raise NotUnderstood(said, instead="read it directly", place=_innermost(question.view).place)
+    asked = condition(question.where, table, question.alias)
+    where = both(question.given, None if asked is None else asked.tree)
     keys = tuple(_key(each, question) for each in question.keys)
     cells = math.prod(key.size for key in keys if key.declared)
     if cells > MOST_CELLS:
@@ -70,7 +80,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
             instead="group by fewer or coarser columns",
             place=question.keys[0].place,
         )
-    measures, readings = _measures(question)
+    measures, readings = aggregates.measures(question)
     if cells * sum(len(each.parts) for each in measures) * DIGITS > LARGEST:
         raise NotAllowed(
             "this answer would be too large to keep.", instead="ask for fewer groups or fewer numbers at once",
@@ -82,12 +92,19 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
             instead="add COUNT(*)",
             place=question.keys[0].place,
         )
+    caps = _caps(question, cells if all(key.declared for key in keys) else None)
+    if question.sets:
+        _adds(question, keys, measures, caps)
+    trees = [where, *(each.tree for each in keys), *(tree for each in measures for tree in each.trees)]
+    read = set().union({caps.unit} if caps.unit else set(), *(fields(each) for each in trees))
     return Draft(
         catalogue=catalogue,
+        relation=prune(question.relation, read),
         table=table,
-        caps=_caps(question, cells if all(key.declared for key in keys) else None),
+        caps=caps,
         where=where,
         keys=keys,
+        sets=question.sets,
         names=question.names,
         measures=measures,
         readings=readings,
@@ -96,10 +113,25 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     )
 
 
-def _source(select: q.Select) -> q.Source:
-    while isinstance(select.source, q.Select):
-        select = select.source
-    return select.source
+def _adds(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ...], caps: Caps) -> None:
+    """Refuse totals that are not the sums of their parts."""
+    for written, key in zip(question.keys, keys, strict=True):
+        if not key.declared:
+            raise NotAllowed(
+                "ROLLUP, CUBE and GROUPING SETS add up groups, so all of them must be known.",
+                instead=f'declare its values: {aggregates.named(written)} = {{ values = ["a", "b"] }}',
+                place=written.place,
+            )
+    if not all(each.adds(caps) for each in measures):
+        raise NotAllowed(
+            "a total of people, of different values or of quantiles is not the sum over groups.",
+            instead="ask each grouping as a question, or COUNT(*), SUM and AVG",
+            place=question.keys[0].place if question.keys else question.view.place,
+        )
+
+
+def _innermost(view: q.Select) -> q.Origin:
+    return _innermost(view.source) if isinstance(view.source, q.Select) else view.source
 
 
 def _title(aggregate: q.Aggregate) -> str:
@@ -124,7 +156,7 @@ def _key(what: q.Expression, question: Question) -> Key:
     if found.domain is not None:
         return _declared(found)
     if found.kind == "real":
-        name, bounded = _named(what), isinstance(what, q.Name) and found.bounds
+        name, bounded = aggregates.named(what), isinstance(what, q.Name) and found.bounds
         raise NotAllowed(
             "groups of a number with decimals are nearly one for each person.",
             instead=f"group by a range of it: FLOOR({name} / 10)" + (", or declare step = 1" if bounded else ""),
@@ -136,8 +168,12 @@ def _key(what: q.Expression, question: Question) -> Key:
 def _declared(found: Typed) -> Key:
     domain = found.domain or ()
     assert found.kind is not None
-    if found.kind == "integer" and len(domain) > 2 and domain == tuple(range(int(domain[0]), int(domain[-1]) + 1)):
-        return Key(tree=found.tree, kind=found.kind, span=(int(domain[0]), int(domain[-1])))
+    first, last = (domain[0], domain[-1]) if domain else (None, None)
+    if isinstance(first, int) and isinstance(last, int) and len(domain) > 2 and domain == tuple(range(first, last + 1)):
+        return Key(tree=found.tree, kind=found.kind, span=(first, last))
+    if found.kind == "date" and (days := consecutive(domain)):
+        numbered = Apply(function="day number", arguments=(found.tree,), kind="integer")
+        return Key(tree=numbered, kind="date", span=days)
     return Key(tree=found.tree, kind=found.kind, values=tuple(domain))
 
 
@@ -153,10 +189,10 @@ def _caps(question: Question, cells: int | None) -> Caps:
     Nobody is in more groups than there are.
     """
     table = question.table
-    if table.unit is None:
+    if table.unit is None or table.single:
         return Caps(unit=None, rows=None, groups=None)
     for aggregate in question.aggregates:
-        if not aggregate.distinct and table.rows_per_unit is None:
+        if not aggregates.people(aggregate, table) and table.rows_per_unit is None:
             raise NotAllowed(
                 f"how many rows of one {table.unit} count is not declared, so one could count without limit.",
                 instead="declare rows_per_unit = 10, or ask COUNT(DISTINCT " + table.unit + ")",
@@ -169,134 +205,4 @@ def _caps(question: Question, cells: int | None) -> Caps:
             instead="declare groups_per_unit = 3",
             place=question.keys[0].place,
         )
-    return Caps(unit=table.unit, rows=table.rows_per_unit, groups=min(known) if question.keys else 1)
-
-
-# ── measures ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _measures(question: Question) -> tuple[tuple[Measure, ...], tuple[Reading, ...]]:
-    """The fewest measures that answer all aggregates, and what each aggregate reads."""
-    wanted: list[tuple[str, Typed | None, q.Aggregate]] = []
-    for each in question.aggregates:
-        wanted.append((*_wanted(each, question), each))
-    functions: dict[Typed, set[str]] = {}
-    for function, what, _ in wanted:
-        if what is not None:
-            functions.setdefault(what, set()).add(function)
-    rows = any(function == "rows" for function, _, _ in wanted)
-    measures: list[Measure] = []
-    at: dict[tuple[str, Typed | None], int] = {}
-    for what, asked in functions.items():
-        place = next(aggregate.place for _, argument, aggregate in wanted if argument == what)
-        shared = rows and ("rows", None) not in at
-        parts = _parts(asked, rows=shared)
-        if shared and "missing" in parts:
-            at["rows", None] = len(measures)
-        at |= {(function, what): len(measures) for function in asked}
-        measures.append(_measure(parts, what, question.table, place))
-    for function in ("rows", "units"):
-        if any(each == function for each, _, _ in wanted) and (function, None) not in at:
-            at[function, None] = len(measures)
-            measures.append(Measure(parts=(function,)))
-    return tuple(measures), tuple(Reading(function=f, measure=at[f, what]) for f, what, _ in wanted)
-
-
-def _parts(asked: set[str], *, rows: bool) -> tuple[str, ...]:
-    """One sum for one aggregate; a blend where more follow from it."""
-    if asked == {"sum"} and not rows:
-        return ("sum",)
-    if asked == {"present"}:
-        return ("present", "missing") if rows else ("present",)
-    return ("low", "high", "missing") if rows else ("low", "high")
-
-
-def _wanted(aggregate: q.Aggregate, question: Question) -> tuple[str, Typed | None]:
-    """What an aggregate reads: its function, and the expression it is of."""
-    table, argument = question.table, aggregate.argument
-    if aggregate.function in ("min", "max"):
-        raise NotAllowed(
-            f"{aggregate.function.upper()} is one person's value.",
-            instead=f"ask for AVG, or for counts by range: GROUP BY FLOOR({_named(argument)} / 10)",
-            place=aggregate.place,
-        )
-    if aggregate.distinct:
-        named = isinstance(argument, q.Name) and table.unit is not None and argument.name.lower() == table.unit.lower()
-        if aggregate.function != "count" or not named:
-            who = table.unit or "the unit"
-            raise NotAllowed(
-                "DISTINCT values cannot be counted yet, only people.",
-                instead=f"COUNT(DISTINCT {who})" if table.unit else "COUNT(*): every row is a person",
-                place=aggregate.place,
-            )
-        return "units", None
-    if argument is None:
-        return "rows", None
-    what = typed(argument, table, question.alias)
-    if aggregate.function == "count":
-        return ("rows", None) if isinstance(argument, q.Constant) and argument.value is not None else ("present", what)
-    if what.kind == "text" and isinstance(what.tree, Field):
-        raise NotAllowed(
-            f"`{what.tree.name}` is text here, without bounds, so it cannot be added up.",
-            instead=f"if it holds numbers, declare it: {what.tree.name} = {{ min = 0, max = 100 }}",
-            place=argument.place,
-        )
-    if what.kind not in ("integer", "real", "boolean"):
-        raise NotUnderstood(
-            f"{aggregate.function.upper()} adds up numbers.", instead="COUNT(…) counts anything", place=argument.place
-        )
-    return aggregate.function, what
-
-
-def _named(argument: q.Expression | None) -> str:
-    return argument.name if isinstance(argument, q.Name) else "…"
-
-
-def _measure(parts: tuple[str, ...], what: Typed, table: Table, place: Place) -> Measure:
-    if parts[0] == "present":
-        return Measure(parts=parts, of=what.tree)
-    bounds = (Fraction(0), Fraction(1)) if what.kind == "boolean" else what.bounds
-    if bounds is None:
-        raise _unbounded(what, table, place)
-    step = _step(what, bounds, table)
-    low, high = math.floor(bounds[0] / step), math.ceil(bounds[1] / step)
-    if low == high:
-        low, high = min(low, 0), max(high, 1)
-    if max(abs(low), abs(high)) > MOST_STEPS:
-        raise NotAllowed(
-            "its range has too many steps to be added up exactly.",
-            instead="declare a larger step",
-            place=place,
-        )
-    return Measure(parts=parts, of=what.tree, low=low, high=high, step=step)
-
-
-def _step(what: Typed, bounds: tuple[Fraction, Fraction], table: Table) -> Fraction:
-    """As declared for a column; one for whole numbers; else a power of ten far below the range."""
-    column = table.column(what.tree.name) if isinstance(what.tree, Field) else None
-    if column is not None and column.step is not None:
-        return column.step
-    if what.kind in ("integer", "boolean"):
-        return Fraction(1)
-    width = max(abs(bounds[0]), abs(bounds[1]), bounds[1] - bounds[0])
-    exponent = math.ceil(math.log10(width.numerator) - math.log10(width.denominator)) if width else 0
-    return Fraction(10) ** (exponent - FINE)
-
-
-def _unbounded(what: Typed, table: Table, place: Place) -> NotAllowed:
-    names = [
-        each
-        for each in sorted(fields(what.tree))
-        if (column := table.column(each)) is not None and column.bounds is None and column.kind in ("integer", "real")
-    ]
-    if names:
-        return NotAllowed(
-            f"`{names[0]}` has no declared bounds, so a sum could reveal one person.",
-            instead=f"declare it: {names[0]} = {{ min = 0, max = 100 }}",
-            place=place,
-        )
-    return NotAllowed(
-        "this expression has no bounds, so a sum could reveal one person.",
-        instead="bound it: LEAST(GREATEST(…, 0), 100), or divide by what cannot be zero",
-        place=place,
-    )
+    return Caps(unit=question.unit, rows=table.rows_per_unit, groups=min(known) if question.keys else 1)

@@ -11,15 +11,12 @@ from discreet.layout import table
 from discreet.plan.answer import share_of
 from discreet.plan.compile import Draft
 from discreet.plan.frame import number_text
-from discreet.plan.measure import Measure
 from discreet.plan.plan import Plan
-from discreet.plan.reading import Reading, average_margin
 from discreet.plan.show import caps_said
-from discreet.plan.spread import law_scale
 
 __all__ = ["Explanation"]
 
-SIZES = (100, 1_000, 10_000, 100_000)  # rows in a group, for averages
+SIZES = (100, 1_000, 10_000, 100_000)  # rows in a group, where the margin depends on them
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +52,7 @@ class Explanation:
         share = self.confidence
         if simultaneous:
             share = share_of(1 - (1 - share) / max(len(readings), 1), self.plan.cells)
-        found = [reading.margin(self.plan, share) for reading in readings]
+        found = [reading.margin(self.plan, share, self.draft.added) for reading in readings]
         return {
             title: None if each is None else float(each) for title, each in zip(self.draft.titles, found, strict=True)
         }
@@ -76,7 +73,7 @@ class Explanation:
             *self.remarks,
             "",
             self._numbers(),
-            *self._averages(),
+            *self._foretold(),
             "",
             "The engine would run:",
             *("  " + line for line in self.sql.split("\n")),
@@ -96,14 +93,13 @@ class Explanation:
         each, together = self.margins(), self.margins(simultaneous=True)
         rows = []
         for title, reading in zip(self.draft.titles, self.draft.readings, strict=True):
-            measure, law = self.plan.measures[reading.measure], _noise(self.plan, reading)
-            alone, all_ = each[title], together[title]
+            view, alone, all_ = reading.view(self.plan.measures), each[title], together[title]
             rows.append(
                 (
                     title,
-                    _bounds(measure) if reading.function in ("sum", "avg") else "–",
-                    law,
-                    "depends on the number of rows" if alone is None else f"±{_up(alone)}",
+                    view.clamped,
+                    view.noise(self.plan.laws[reading.measure]),
+                    "depends on the data" if alone is None else f"±{_up(alone)}",
                     "" if all_ is None or self.plan.naming is not None else f"±{_up(all_)}",
                 )
             )
@@ -112,29 +108,14 @@ class Explanation:
         sure = f"{show(100 * self.confidence)} % margin"
         return table(["number", "clamped to", "noise", sure, "all together"], rows)
 
-    def _averages(self) -> list[str]:
+    def _foretold(self) -> list[str]:
         lines = []
         for title, reading in zip(self.draft.titles, self.draft.readings, strict=True):
-            if reading.function == "avg":
-                measure = self.plan.measures[reading.measure]
-                law = self.plan.laws[reading.measure]
-                said = [f"±{_up(average_margin(measure, law, n, self.confidence))} of {n:,}" for n in SIZES]
-                lines.append(f"{title} would be within {', '.join(said)} rows.")
+            view, law = reading.view(self.plan.measures), self.plan.laws[reading.measure]
+            said = [(view.foretold(law, n, self.confidence), n) for n in SIZES]
+            known = [f"±{_up(each)} of {n:,}" for each, n in said if each is not None]
+            lines += [f"{title} would be within {', '.join(known)} rows."] if known else []
         return lines
-
-
-def _noise(plan: Plan, reading: Reading) -> str:
-    """The noise on a number in words, in the units of the number."""
-    measure, law = plan.measures[reading.measure], plan.laws[reading.measure]
-    unit = measure.step if reading.function in ("sum", "avg") else Fraction(1, measure.whole)
-    times = f"{len(measure.parts)} × " if len(measure.parts) > 1 else ""
-    return f"{times}{str(law).split(' noise')[0]}, scale {show(float(unit) * law_scale(law), 4)}"
-
-
-def _bounds(measure: Measure) -> str:
-    if not measure.summed:
-        return "–"
-    return f"{show(measure.low * measure.step)} to {show(measure.high * measure.step)}"
 
 
 def _up(value: float) -> str:

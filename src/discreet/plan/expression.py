@@ -8,16 +8,17 @@ bounds, and, where they are few, all values it can take.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 
 from discreet.core.record import recorded
 from discreet.plan.schema import Kind
 
-__all__ = ["Apply", "Bounds", "Domain", "Field", "Literal", "Tree", "Typed", "Value", "fields", "size"]
+__all__ = ["Apply", "Bounds", "Domain", "Field", "Literal", "Tree", "Typed", "Value", "both", "fields", "size"]
 
-Value = bool | int | Fraction | str | None
-Bounds = tuple[Fraction, Fraction]
-Domain = tuple[bool | int | str, ...]
+Value = bool | int | Fraction | str | date | None  # a timestamp is a date, too
+Bounds = tuple[Fraction, Fraction]  # of dates and timestamps, in days: see `days`
+Domain = tuple[bool | int | str | date, ...]
 
 
 @recorded("field/1")
@@ -59,11 +60,24 @@ class Typed:
     bounds: Bounds | None = None
     domain: Domain | None = None
     half: tuple[Fraction | None, Fraction | None] = (None, None)  # where only one side is bounded
+    step: Fraction | None = None  # as declared, of a column
 
     @property
     def numeric(self) -> bool:
         """Whether it can be computed with."""
         return self.kind in ("integer", "real", None)
+
+    @property
+    def dated(self) -> bool:
+        """Whether it is a date or a timestamp."""
+        return self.kind in ("date", "timestamp")
+
+
+def both(first: Tree | None, second: Tree | None) -> Tree | None:
+    """Two conditions at once."""
+    if first is None or second is None:
+        return first or second
+    return Apply(function="and", arguments=(first, second), kind="boolean")
 
 
 def size(tree: Tree) -> int:

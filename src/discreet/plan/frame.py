@@ -33,7 +33,7 @@ class Frame:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """integer, real, text or boolean, for each column."""
+        """integer, real, text, boolean, date or timestamp, for each column."""
         return self.data.kinds
 
     def __getitem__(self, name: str) -> list[Any]:
@@ -64,7 +64,8 @@ class Frame:
         """An Arrow table."""
         import pyarrow as pa  # noqa: PLC0415
 
-        stored = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "boolean": pa.bool_()}
+        stored = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "boolean": pa.bool_(),
+                  "date": pa.date32(), "timestamp": pa.timestamp("us")}  # fmt: skip
         arrays = [
             pa.array(values, stored[kind]) for values, kind in zip(self.data.columns, self.data.kinds, strict=True)
         ]
@@ -72,7 +73,7 @@ class Frame:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas frame; needs pandas."""
-        return _wanted("pandas") and self.to_arrow().to_pandas()
+        return _wanted("pandas") and self.to_arrow().to_pandas(date_as_object=False)
 
     def to_polars(self) -> polars.DataFrame:
         """A polars frame; needs polars."""

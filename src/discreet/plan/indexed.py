@@ -8,30 +8,17 @@ the catalogue and the question, and on whether there is one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from discreet.errors import Refusal
 from discreet.plan.compile import compile
-from discreet.plan.measure import Caps, Measure
+from discreet.plan.measure import Caps
 from discreet.plan.plan import Key, Plan
 from discreet.plan.schema import Catalogue, Table
 from discreet.plan.spelling import quoted
 from discreet.sql.parse import parse
 
 __all__ = ["Choice", "Indexed", "choice", "indexed"]
-
-ADDED = {  # measures that are sums over rows, or over units
-    ("rows",),
-    ("units",),
-    ("present",),
-    ("present", "missing"),
-    ("sum",),
-    ("low", "high"),
-    ("low", "high", "missing"),
-}
-OF_PLAN = {"table", "caps", "where", "keys", "measures", "laws", "naming", "neighbours", "unit"}
-OF_MEASURE = {"parts", "of", "low", "high", "step"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +62,7 @@ def indexed(catalogue: Catalogue) -> tuple[Indexed, ...]:
             choices=tuple(_choices(table, catalogue)),
         )
         for table in catalogue.tables
-        if table.unit is not None
+        if table.unit is not None and table.through is None
     )
 
 
@@ -99,21 +86,14 @@ def choice(plan: Plan, tables: Iterable[Indexed]) -> tuple[Indexed, int] | None:
 
     Promise  the answer from these rows leaves out nothing that the plan's caps would not have left out.
     Because  it asks of all rows: under a filter, rows that it drops would have taken the place of rows that it keeps.
-             Its keys and caps are those of the choice. Whatever a later plan or measure may say besides is not
-             understood here, and then the data are read.
+             Its keys and caps are those of the choice, and its measures add up rows, or units.
     """
-    if plan.where is not None or plan.naming is not None or not _bare(plan, OF_PLAN):
+    if plan.where is not None or plan.naming is not None or not isinstance(plan.table, str):
         return None
-    if any(each.parts not in ADDED or not _bare(each, OF_MEASURE) for each in plan.measures):
+    if any(each.needs not in ("sums", "units") for each in plan.measures):
         return None
     wanted = Choice(keys=plan.keys, caps=plan.caps)
     for table in tables:
         if table.table == plan.table and wanted in table.choices:
             return table, table.choices.index(wanted)
     return None
-
-
-def _bare(thing: Plan | Measure, known: set[str]) -> bool:
-    """Whether everything that is not known here says nothing."""
-    others: list[Any] = [each for each in fields(thing) if each.name not in known]
-    return all(getattr(thing, each.name) == each.default for each in others)

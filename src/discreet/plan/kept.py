@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import date, datetime
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,8 @@ def kept(released: Released) -> bytes:
     """A release as bytes, for good. One that is too large is kept as just that, so that asking again is no new try."""
     sums = [each.tolist() for each in released.sums]
     keys = [list(key) for key in released.keys]
-    data = json.dumps({"is": "released/1", "keys": keys, "sums": sums}, separators=(",", ":")).encode()
+    said = {"is": "released/1", "keys": keys, "sums": sums}
+    data = json.dumps(said, separators=(",", ":"), default=_tagged).encode()
     return data if len(data) <= LARGEST else TOO_LARGE
 
 
@@ -40,4 +43,15 @@ def read(data: bytes) -> Released:
         for row, part in enumerate(each):
             whole[row, :] = part
         sums.append(narrowest(whole))
-    return Released(keys=tuple(tuple(key) for key in said["keys"]), sums=tuple(sums))
+    return Released(keys=tuple(tuple(map(_plain, key)) for key in said["keys"]), sums=tuple(sums))
+
+
+def _tagged(value: date) -> dict[str, str]:
+    """A date or a timestamp, as records have them."""
+    return {"t" if isinstance(value, datetime) else "d": value.isoformat()}
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return datetime.fromisoformat(value["t"]) if "t" in value else date.fromisoformat(value["d"])

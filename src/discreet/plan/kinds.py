@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import date
 from fractions import Fraction
 
 from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan.days import number
 from discreet.plan.expression import Bounds, Domain, Field, Literal, Typed, size
-from discreet.plan.rules import RULES, finite, small
+from discreet.plan.rule import finite, small
+from discreet.plan.rules import RULES
 from discreet.plan.schema import PROMISE, Column, Table
+from discreet.plan.times import constant as moment
 from discreet.sql import query as q
+from discreet.sql.times import Interval
 
 __all__ = ["typed"]
 
@@ -18,6 +23,8 @@ MOST_NODES = 5_000  # of an expression, written out
 def typed(what: q.Expression, table: Table, alias: str) -> Typed:
     """What an expression over the rows of a table is, can be, and reads; a refusal where it is too large."""
     found = _typed(what, table, alias)
+    if found.kind == "interval":
+        raise _lonely(what)
     if size(found.tree) > MOST_NODES:
         raise NotAllowed("this expression is too large.", instead="write it with fewer parts", place=what.place)
     return found
@@ -28,12 +35,26 @@ def _typed(what: q.Expression, table: Table, alias: str) -> Typed:
         return _constant(what)
     if isinstance(what, q.Name):
         return _field(what, table, alias)
+    if isinstance(what, q.Call) and what.function == "grouping":
+        raise NotUnderstood(
+            "GROUPING stands beside the columns of an answer that has ROLLUP, CUBE or GROUPING SETS.",
+            instead="write GROUPING(ward) for a column that is grouped by",
+            place=what.place,
+        )
     if isinstance(what, q.Call):
         arguments = [_typed(each, table, alias) for each in what.arguments]
+        if what.function not in ("+", "-") and any(each.kind == "interval" for each in arguments):
+            raise _lonely(what)
         return RULES[what.function](what, arguments)
     if isinstance(what, q.Star):
         raise NotAllowed(
             "all columns of a person cannot be asked for.", instead="ask for counts and sums", place=what.place
+        )
+    if isinstance(what, q.Exists):
+        raise NotAllowed(
+            "EXISTS and IN (SELECT …) stand in WHERE, alone or between ANDs.",
+            instead="write WHERE … AND EXISTS (SELECT …)",
+            place=what.place,
         )
     inside = "an aggregate" if isinstance(what, q.Aggregate) else "a window"
     raise NotUnderstood(
@@ -43,8 +64,18 @@ def _typed(what: q.Expression, table: Table, alias: str) -> Typed:
     )
 
 
+def _lonely(what: q.Expression) -> NotUnderstood:
+    return NotUnderstood(
+        "an interval is added to a date or taken from one.", instead="write day + INTERVAL 1 MONTH", place=what.place
+    )
+
+
 def _constant(what: q.Constant) -> Typed:
     value = what.value
+    if isinstance(value, Interval):  # whoever adds it reads it from the question
+        return Typed(tree=Literal(value=None), kind="interval")
+    if isinstance(value, date):
+        return moment(value)
     tree = Literal(value=value)
     if value is None:
         return Typed(tree=tree, kind=None)
@@ -78,13 +109,14 @@ def _field(what: q.Name, table: Table, alias: str) -> Typed:
         if what.place.text[what.place.start] == '"' or any(what.name in (each.values or ()) for each in table.columns):
             says = f"a text stands in single quotes: '{what.name}'"
         raise NotUnderstood(f"`{what.name}` is not a declared column of {table.name}.", instead=says, place=what.place)
-    tree = Field(name=column.name, kind=column.kind)
-    return Typed(tree=tree, kind=column.kind, bounds=_bounds(column), domain=_domain(column))
+    tree = column.made or Field(name=column.name, kind=column.kind)
+    return Typed(tree=tree, kind=column.kind, bounds=_bounds(column), domain=_domain(column), step=column.step)
 
 
 def _bounds(column: Column) -> Bounds | None:
     """As declared, or those of the declared values."""
     whole = [Fraction(each) for each in column.values or () if column.kind == "integer" and isinstance(each, int)]
+    whole += [number(each) for each in column.values or () if isinstance(each, date)]
     return (min(whole), max(whole)) if whole else column.bounds
 
 

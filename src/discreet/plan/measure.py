@@ -1,37 +1,47 @@
-"""Measures: what is added up for each group, and how far one person can push it.
+"""Measures: what is released of each group, with which noise, at what cost, and which numbers are read from it.
 
-Several aggregates share a measure when one vector of sums answers them all. Write t for a value scaled to [0, 1]. A row
-adds (1 - t, t) to the two sums `low` and `high`, so it adds exactly one in ℓ1 whatever its value, and AVG, SUM and
-COUNT of that value all follow from the two. A row without a value adds its one to `missing`, and COUNT(*) follows too.
-So a count beside an average costs nothing.
+A plan has measures and as many laws. Whatever asks for a measure's class by name is wrong: a new kind of aggregate adds
+a class, and the planner, the plan, the engine and the answer ask it these questions.
+
+    parts       the rows of what is released: whole numbers, one column for each group
+    needs       which exact data it needs: "sums", "units", "distinct", … An engine has one way to get each, perhaps by
+                a statement of its own; what it gets goes to the mechanism as it is, in whatever form the two agree on
+    pure, concentrated      the law that a share of ε, or of ρ, buys
+    mechanism   the mechanism of a law: releases the exact data, and knows its loss and its error
+    predicted   how wrong it will be, in people, for the choice between laws
+    chosen      the exact data of some groups only: those whose keys may be named
+    possible    the nearest released numbers that some data could have
+    view        one number that is read from the released parts, with its margins: a `View`
+
+Several aggregates share a measure when one release answers them all.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.core.law import Integers, narrowest
+from discreet.core.gaussian import DiscreteGaussian
+from discreet.core.laplace import DiscreteLaplace
+from discreet.core.law import Integers, Law, narrowest
+from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours, Reach
 from discreet.core.record import recorded
-from discreet.errors import NotUnderstood
+from discreet.mechanisms.noise import Noise
 from discreet.plan.expression import Tree
+from discreet.plan.schema import Kind
 
-__all__ = ["Caps", "Measure"]
+__all__ = ["MOST_STEPS", "Caps", "Floats", "Form", "Measure", "Noised", "Setting", "Steps", "View", "nearest"]
 
-SHAPES = {
-    ("rows",),
-    ("units",),
-    ("present",),
-    ("present", "missing"),
-    ("sum",),
-    ("low", "high"),
-    ("low", "high", "missing"),
-}
 MOST_STEPS = 1 << 48  # so that doubles hold every step, with room for rounding
+Floats = NDArray[np.float64]
+Form = Mapping[tuple[int, ...], int]  # a sum over rows of products of powers of their values, with whole weights
 
 
 @recorded("caps/1")
@@ -54,86 +64,158 @@ class Caps:
         return 1 if self.unit is None else self.groups or self.rows or 0
 
 
-@recorded("measure/1")
 @dataclass(frozen=True, kw_only=True)
-class Measure:
-    """Sums of one expression over the rows of a group, in whole steps between `low` and `high`."""
+class Setting:
+    """Whose data a measure is of: how much of one unit counts, what neighbours are, and whether there are groups."""
+
+    caps: Caps
+    neighbours: Neighbours
+    unit: str
+    grouped: bool
+
+
+class Steps(NamedTuple):
+    """A value of each row: an expression in whole steps, clamped to [low, high], less `base`.
+
+    Without a step it is 1 where the expression has a value.
+    """
+
+    of: Tree
+    low: int = 0
+    high: int = 1
+    step: Fraction | None = None
+    base: int = 0
+
+
+class View(ABC):
+    """One number that is read from the released parts of a measure, and how wrong it can be."""
+
+    kind: Kind  # of the number
+    possible: tuple[float, float]  # what it could be for some data
+    clamped: str = "–"  # what the values that it is of are clamped to, in words
+    steady: ClassVar[bool] = False  # whether its margin is known without looking
+
+    @abstractmethod
+    def values(self, law: Any, parts: Integers) -> list[Any]:
+        """The numbers, group by group: never NaN, whatever the noise did."""
+
+    @abstractmethod
+    def ends(self, law: Any, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
+        """The ends of an interval around each number that holds it with this confidence."""
+
+    def margin(self, law: Any, confidence: Fraction) -> Fraction | None:
+        """Half the width of the interval around every number, where that is known without looking."""
+        return None
+
+    @abstractmethod
+    def noise(self, law: Any) -> str:
+        """The noise in words, in the units of the number."""
+
+    def foretold(self, law: Any, rows: int, confidence: Fraction) -> float | None:
+        """Where the margin depends on the data: about how large it would be for a group of so many rows."""
+        return None
+
+
+class Measure(ABC):
+    """What is released of each group, and what follows from it."""
 
     parts: tuple[str, ...]
-    of: Tree | None = None
-    low: int = 0
-    high: int = 0
-    step: Fraction = Fraction(1)
-
-    def __post_init__(self) -> None:
-        valued = "low" in self.parts or "sum" in self.parts
-        if (
-            self.parts not in SHAPES
-            or (self.of is None) != (self.parts in {("rows",), ("units",)})
-            or (valued and not -MOST_STEPS <= self.low < self.high <= MOST_STEPS)
-        ):
-            raise NotUnderstood("this is not a measure.", instead="ask in SQL")
 
     @property
-    def whole(self) -> int:
-        """What one row adds up to over the parts: the length of its range, in steps."""
-        return self.high - self.low if "low" in self.parts else 1
+    def trees(self) -> tuple[Tree, ...]:
+        """The expressions that it reads."""
+        of = getattr(self, "of", None)
+        return () if of is None else of if isinstance(of, tuple) else (of,)
 
     @property
-    def summed(self) -> bool:
-        """Whether values are added up, and not only rows."""
-        return "low" in self.parts or "sum" in self.parts
+    @abstractmethod
+    def needs(self) -> str:
+        """Which exact data an engine must deliver; see the top of this file."""
 
-    def reach(self, caps: Caps, neighbours: Neighbours, unit: str, *, grouped: bool) -> Reach:
-        """How far one unit can push all parts over all groups.
+    @abstractmethod
+    def pure(self, epsilon: Fraction, setting: Setting) -> Any:
+        """The law that this ε buys; it is on record."""
 
-        Given    a unit counts with at most m rows (in any groups), or once in each of at most g groups.
-        Promise  bounds on the change in ℓ1 and squared ℓ2 when a unit is added, removed or replaced.
-        Because  what a unit adds lies in the convex hull of 0 and m·w times a unit vector, w being what one row adds to
-                 one part at most (for a sum: m·low and m·high in one group); for COUNT(DISTINCT unit) it is g ones. A
-                 norm is convex, so it is largest between two corners: one and 0 when a unit is added, two different
-                 ones when it is replaced. In a single sum the corners lie on a line.
+    @abstractmethod
+    def concentrated(self, rho: Fraction, setting: Setting) -> Any:
+        """The law that this ρ buys; it is on record."""
+
+    @abstractmethod
+    def mechanism(self, law: Any, setting: Setting) -> Mechanism:
+        """What is run on the exact data; it releases whole numbers, a row for each part and a column for each group."""
+
+    @abstractmethod
+    def predicted(self, law: Any, setting: Setting) -> float:
+        """The squared error to expect, in people: what one person can move counts as one."""
+
+    @abstractmethod
+    def view(self, function: str) -> View:
+        """How a number is read from the released parts."""
+
+    def offers(self, function: str) -> bool:
+        """Whether a number of this kind can be read from it, when it was measured for others."""
+        return False
+
+    def adds(self, caps: Caps) -> bool:
+        """Whether what is released of several groups adds up to what would be released of them together."""
+        return self.needs == "sums" or (self.needs == "units" and caps.most_groups == 1)
+
+    def chosen(self, exact: Any, places: Sequence[int]) -> Any:
+        """The exact data of these groups."""
+        return exact[:, places]
+
+    def possible(self, parts: Integers) -> Integers:
+        """The nearest released parts that some data could have."""
+        return parts
+
+
+class Noised(Measure):
+    """A measure whose exact data are a vector of whole numbers for each group, and that is released with noise."""
+
+    @abstractmethod
+    def reach(self, setting: Setting) -> Reach:
+        """How far one unit can push all parts over all groups."""
+
+    @property
+    def values(self) -> tuple[Steps, ...]:
+        """For `sums`: what is read from each row."""
+        return ()
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """For `sums`: each part as a sum over the rows of a group, with whole weights, of products of powers of values.
+
+        (2, 1) is the first value squared times the second, in the rows that have both; (0,) counts the rows that have
+        the first, and () all rows. An engine that cuts a unit short counts its parts in proportion, rounded so that
+        running totals of the parts are rounded down: none of them becomes negative, nor their sum larger than it was.
         """
-        if self.parts == ("units",):
-            g = caps.most_groups if grouped else 1
-            l1, squared = Fraction(g), Fraction(g)
-            apart = (2 * l1, 2 * squared) if grouped else (l1, squared)
-        else:
-            m = caps.most_rows
-            most = max(abs(self.low), abs(self.high)) if self.parts == ("sum",) else self.whole
-            l1, squared = Fraction(m * most), Fraction((m * most) ** 2)
-            apart = (2 * l1, 2 * squared)
-            if self.parts == ("sum",):
-                across = Fraction(m * (max(self.high, 0) - min(self.low, 0)))
-                apart = (max(apart[0], across), max(apart[1], across**2)) if grouped else (across, across**2)
-            elif len(self.parts) == 1 and not grouped:
-                apart = (l1, squared)
-        if neighbours == "replace":
-            l1, squared = apart
-        return Reach(l1=l1, l2_squared=min(squared, l1**2), neighbours=neighbours, unit=unit)
+        return ()
 
-    def possible(self, sums: Integers) -> Integers:
-        """The nearest sums that some data could have: none negative, and parts that add up as they did."""
-        if self.parts == ("sum",):
-            least, most = (None if self.low < 0 else 0), (0 if self.high <= 0 else None)
-            return sums if least is None and most is None else np.clip(sums, least, most)
-        if not (sums < 0).any():
-            return sums
-        columns = [_nearest([int(each) for each in column]) for column in sums.T]
-        return narrowest(np.array(columns, object).T.reshape(sums.shape))
+    def pure(self, epsilon: Fraction, setting: Setting) -> Law:
+        return DiscreteLaplace(self.reach(setting).l1 / epsilon)
 
-    def vectors(self, rows: Any, present: Any, total: Any) -> Integers:
-        """The parts of every group, from its number of rows, of rows with a value, and the sum of their steps."""
-        each = {
-            "rows": lambda: rows,
-            "units": lambda: rows,
-            "present": lambda: present,
-            "missing": lambda: self.whole * (rows - present),
-            "sum": lambda: total,
-            "low": lambda: self.high * present - total,
-            "high": lambda: total - self.low * present,
-        }
-        return narrowest(np.array([each[part]() for part in self.parts], object))
+    def concentrated(self, rho: Fraction, setting: Setting) -> Law:
+        return DiscreteGaussian(self.reach(setting).l2_squared / (2 * rho))
+
+    def mechanism(self, law: Law, setting: Setting) -> Noise:
+        return Noise(law=law, reach=self.reach(setting))
+
+    def predicted(self, law: Law, setting: Setting) -> float:
+        return law.variance / float(self.reach(setting).l1) ** 2
+
+    def possible(self, parts: Integers) -> Integers:
+        return nearest(parts)
+
+
+# ── sums that some data could have ───────────────────────────────────────────────────────────────────────────────
+
+
+def nearest(sums: Integers) -> Integers:
+    """The nearest parts, group by group, that are not negative and add up as they did."""
+    if not (sums < 0).any():
+        return sums
+    columns = [_nearest([int(each) for each in column]) for column in sums.T]
+    return narrowest(np.array(columns, object).T.reshape(sums.shape))
 
 
 def _nearest(parts: list[int]) -> list[int]:

@@ -1,7 +1,7 @@
 """A plan: everything that will be computed from people for one question, as a mechanism on databases.
 
 Its record is what the ledger keeps and what the engine runs: which table, which rows, whose contribution is cut off
-where, which groups, which sums, which noise. The reach of every sum is derived from these fields, never stored beside
+where, which groups, which measures with which laws. The reach of each is derived from these fields, never stored beside
 them, so the price cannot drift from the goods.
 """
 
@@ -11,6 +11,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
@@ -18,17 +19,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.law import Integers, Law
+from discreet.core.law import Integers
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.core.record import recorded, write
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.expression import Tree, Value
-from discreet.plan.measure import Caps, Measure
+from discreet.plan.measure import Caps, Measure, Setting
+from discreet.plan.measures import KINDS
+from discreet.plan.relation import Relation
 from discreet.plan.schema import Kind
 
 __all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Released"]
@@ -42,7 +44,7 @@ class Exact(NamedTuple):
 
     keys: tuple[tuple[Value, ...], ...]
     units: Integers
-    sums: tuple[Integers, ...]  # for each measure its parts, by group
+    sums: tuple[Any, ...]  # for each measure its parts, by group, or whatever its mechanism takes
 
 
 class Released(NamedTuple):
@@ -55,7 +57,10 @@ class Released(NamedTuple):
 @recorded("key/1")
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """What rows are grouped by. Its values are declared (listed, or whole numbers of a span), or private."""
+    """What rows are grouped by. Its values are declared (listed, or whole numbers of a span), or private.
+
+    Dates of a span are grouped by the number of their day; see `days`.
+    """
 
     tree: Tree
     kind: Kind
@@ -70,11 +75,14 @@ class Key:
     @once
     def domain(self) -> tuple[Value, ...]:
         """All its values, in order."""
-        return (
-            self.values
-            if self.values is not None
-            else tuple(range(self.span[0], self.span[1] + 1) if self.span else ())
-        )
+        if self.values is not None:
+            return self.values
+        return tuple(map(self.value, range(self.span[0], self.span[1] + 1))) if self.span else ()
+
+    def value(self, grouped: Any) -> Any:
+        """The value that rows are grouped by, as it is shown."""
+        dated = self.kind == "date" and self.span is not None and grouped is not None
+        return date.fromordinal(grouped) if dated else grouped
 
     @property
     def size(self) -> int:
@@ -89,10 +97,10 @@ class PlanError:
     plan: Plan
 
     def __getitem__(self, index: int) -> Any:
-        return self.plan.noises[index].error
+        return self.plan.mechanisms[index].error
 
     def __len__(self) -> int:
-        return len(self.plan.noises)
+        return len(self.plan.mechanisms)
 
     def describe(self) -> str:
         parts = [piece.error.describe() for piece in self.plan.pieces]
@@ -104,12 +112,12 @@ class PlanError:
 class Plan(Mechanism):
     """Sums over groups of people, with noise."""
 
-    table: str
+    table: Relation
     caps: Caps
     where: Tree | None
     keys: tuple[Key, ...]
     measures: tuple[Measure, ...]
-    laws: tuple[Law, ...]  # of the noise on each measure
+    laws: tuple[Any, ...]  # of each measure, as it understands them: of its noise, mostly
     naming: Threshold | GaussianThreshold | None  # which private keys may be told
     neighbours: Neighbours = "add-remove"
     unit: str = "person"
@@ -122,6 +130,7 @@ class Plan(Mechanism):
         )
         if (
             len(self.laws) != len(self.measures)
+            or not all(isinstance(each, KINDS) for each in self.measures)
             or not (self.measures or self.naming)
             or private != (self.naming is not None)
             or not fits
@@ -139,17 +148,19 @@ class Plan(Mechanism):
         """The declared groups: all of them, in a fixed order; one, for a question without groups."""
         return _groups(self.keys)
 
+    @property
+    def setting(self) -> Setting:
+        """Whose data its measures are of."""
+        return Setting(caps=self.caps, neighbours=self.neighbours, unit=self.unit, grouped=bool(self.keys))
+
     @once
-    def noises(self) -> tuple[Noise, ...]:
-        """The noise on each measure, with the reach that its caps and bounds give it."""
-        grouped = bool(self.keys)
-        return tuple(
-            Noise(law=law, reach=measure.reach(self.caps, self.neighbours, self.unit, grouped=grouped))
-            for measure, law in zip(self.measures, self.laws, strict=True)
-        )
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """The mechanism of each measure, with the reach that its caps and bounds give it."""
+        pairs = zip(self.measures, self.laws, strict=True)
+        return tuple(measure.mechanism(law, self.setting) for measure, law in pairs)
 
     def release(self, exact: Exact, coins: Coins = SYSTEM) -> Released:
-        """Name the groups that may be named, and add noise to their sums.
+        """Name the groups that may be named, and release each measure of them, most with noise on their sums.
 
         Private keys are released in an order of their own, which depends on the named keys only.
         """
@@ -157,8 +168,9 @@ class Plan(Mechanism):
         if self.naming is not None:
             named = np.flatnonzero(self.naming.release(exact.units, coins))
             ranked = sorted(named.tolist(), key=lambda index: _rank(exact.keys[index]))[:MOST_NAMED]
-            keys, sums = tuple(exact.keys[index] for index in ranked), tuple(each[:, ranked] for each in exact.sums)
-        noisy = tuple(noise.release(each, coins) for noise, each in zip(self.noises, sums, strict=True))
+            keys = tuple(exact.keys[index] for index in ranked)
+            sums = tuple(m.chosen(each, ranked) for m, each in zip(self.measures, exact.sums, strict=True))
+        noisy = tuple(m.release(each, coins) for m, each in zip(self.mechanisms, sums, strict=True))
         return Released(keys=keys, sums=noisy)
 
     @once
@@ -172,7 +184,7 @@ class Plan(Mechanism):
 
     @property
     def pieces(self) -> Sequence[Mechanism]:
-        return (*self.noises, *(() if self.naming is None else (self.naming,)))
+        return (*self.mechanisms, *(() if self.naming is None else (self.naming,)))
 
     @once
     def key(self) -> str:

@@ -15,9 +15,6 @@ from typing import Any
 
 from discreet.core.conversion import zcdp_of
 from discreet.core.exact import Number, number, price, probability, show
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
-from discreet.core.law import Law
 from discreet.core.loss import Budget
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
@@ -91,9 +88,8 @@ def _error(plan: Plan, draft: Draft) -> float:
     if not plan.measures:
         assert plan.naming is not None
         return float(plan.naming.error.halfway)
-    served = _served(draft)
-    people = [noise.error.variance / float(noise.reach.l1) ** 2 for noise in plan.noises]
-    return sum(n * each for n, each in zip(served, people, strict=True))
+    people = [measure.predicted(law, plan.setting) for measure, law in zip(plan.measures, plan.laws, strict=True)]
+    return sum(n * each for n, each in zip(_served(draft), people, strict=True))
 
 
 def _served(draft: Draft) -> list[int]:
@@ -114,32 +110,26 @@ def _shares(draft: Draft, power: float) -> list[Fraction]:
 
 def _laplace(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Plan:
     shares = [epsilon * each for each in _shares(draft, 1 / 3)]
-    laws = [DiscreteLaplace(reach / share) for reach, share in zip(_reaches(draft, 1), shares, strict=False)]
+    laws = [each.pure(share, draft.setting) for each, share in zip(draft.measures, shares, strict=False)]
     return _plan(draft, laws, lambda **said: Threshold(epsilon=shares[-1], **said), epsilon, delta)
 
 
 def _gaussian(draft: Draft, epsilon: Fraction, rho: Fraction, delta: Fraction | None) -> Plan:
     shares = [rho * each for each in _shares(draft, 1 / 2)]
-    laws = [DiscreteGaussian(reach / (2 * share)) for reach, share in zip(_reaches(draft, 2), shares, strict=False)]
+    laws = [each.concentrated(share, draft.setting) for each, share in zip(draft.measures, shares, strict=False)]
     return _plan(draft, laws, lambda **said: GaussianThreshold(rho=shares[-1], **said), epsilon, delta)
 
 
-def _reaches(draft: Draft, norm: int) -> list[Fraction]:
-    neighbours, unit = draft.catalogue.neighbours, draft.catalogue.unit
-    found = [each.reach(draft.caps, neighbours, unit, grouped=bool(draft.keys)) for each in draft.measures]
-    return [each.l1 if norm == 1 else each.l2_squared for each in found]
-
-
 def _plan(
-    draft: Draft, laws: Sequence[Law], rule: Callable[..., Any], epsilon: Fraction, delta: Fraction | None
+    draft: Draft, laws: Sequence[Any], rule: Callable[..., Any], epsilon: Fraction, delta: Fraction | None
 ) -> Plan:
     """The plan with these laws; where keys are private, `rule` names them."""
     neighbours = draft.catalogue.neighbours
     named = {"keys": draft.caps.most_groups, "neighbours": neighbours}
     return Plan(
-        table=draft.table.name,
+        table=draft.relation,
         caps=draft.caps,
-        where=None if draft.where is None else draft.where.tree,
+        where=draft.where,
         keys=draft.keys,
         measures=draft.measures,
         laws=tuple(laws),
@@ -178,7 +168,7 @@ def least_cost(draft: Draft, wanted: Want) -> Fraction:
 
     def enough(epsilon: Fraction) -> bool:
         plan = plan_for(draft, epsilon, wanted.delta)
-        margins = [reading.margin(plan, wanted.confidence) for reading in draft.readings]
+        margins = [reading.margin(plan, wanted.confidence, draft.added) for reading in draft.readings]
         return all(each is not None and each <= margin for each in margins)
 
     return search(enough, wanted.within)

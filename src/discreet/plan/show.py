@@ -92,6 +92,6 @@ def caps_said(draft: Draft) -> list[str]:
     caps = draft.caps
     if caps.unit is None:
         return []
-    limits = [f"at most {caps.rows} rows"] if any(each.parts != ("units",) for each in draft.measures) else []
+    limits = [f"at most {caps.rows} rows"] if any(each.needs != "units" for each in draft.measures) else []
     limits += [f"at most {caps.groups} groups"] if draft.keys else []
     return [f"Of each {caps.unit}, {' in '.join(limits)} count; what is beyond is left out."] if limits else []

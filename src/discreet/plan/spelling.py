@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from fractions import Fraction
+
+from discreet.sql.times import Interval
 
 __all__ = ["BIG", "case", "constant", "quoted", "text"]
 
@@ -19,7 +22,7 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def constant(value: bool | int | Fraction | str | None) -> str:
+def constant(value: bool | int | Fraction | str | date | Interval | None) -> str:
     """A literal."""
     if value is None:
         return "NULL"
@@ -27,6 +30,10 @@ def constant(value: bool | int | Fraction | str | None) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
         return text(value)
+    if isinstance(value, date):
+        return f"{'TIMESTAMP' if isinstance(value, datetime) else 'DATE'} '{value.isoformat()}'"
+    if isinstance(value, Interval):
+        return f"INTERVAL '{value}'"
     return str(value) if isinstance(value, int) and abs(value) < BIG else f"{float(Fraction(value))!r}::DOUBLE"
 
 

@@ -1,6 +1,6 @@
 """A question splits at its aggregation: what is paid for below, and what is free above.
 
-The innermost SELECT is over a table. Its filter, its keys and the arguments of its aggregates are computed from people;
+Below it are relations (see `below`). The filter, the keys and the arguments of the aggregates are computed from people;
 everything else in the question reads released numbers only. So each key becomes the name k0, k1, … and each aggregate
 a0, a1, …, and what remains is a question over the released table alone: the `view`.
 """
@@ -10,7 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan.around import apart, numbered, outer, steady
+from discreet.plan.below import Below, derived, laid, scanned, united
+from discreet.plan.expression import Tree
+from discreet.plan.folding import folded, folds
+from discreet.plan.joining import INSIDE, Scope, Side, join
 from discreet.plan.kinds import typed
+from discreet.plan.relation import How, Relation
 from discreet.plan.schema import Catalogue, Table
 from discreet.sql import query as q
 
@@ -26,10 +32,14 @@ MANY = f"a question has at most {MOST_NUMBERS} different aggregates and {MOST_KE
 class Question:
     """The part of a question that reads people, and the rest."""
 
+    relation: Relation
+    given: Tree | None  # a filter that stands further inside
+    unit: str | None  # the relation's column that holds it
     table: Table
     alias: str
     where: q.Expression | None
     keys: tuple[q.Expression, ...]
+    sets: tuple[tuple[int, ...], ...]  # which of them each part of the answer is grouped by, when not by all
     names: tuple[str, ...]  # what the answer calls each key
     aggregates: tuple[q.Aggregate, ...]
     view: q.Select
@@ -37,24 +47,144 @@ class Question:
 
 def split(select: q.Select, catalogue: Catalogue) -> Question:
     """Find the aggregation, and cut there."""
-    if isinstance(select.source, q.Source):
-        return _Cut(select, _table(select.source, catalogue)).question()
-    below = split(select.source, catalogue)
-    return replace(below, view=_outer(select, below.view))
+    found = _read(select, catalogue)
+    if isinstance(found, Question):
+        return replace(found, view=outer(select, found.view))
+    select, below = found
+    return _Cut(select, below).question()
 
 
-def _table(source: q.Source, catalogue: Catalogue) -> Table:
-    table = catalogue.table(source.name)
-    if table is None:
-        names = ", ".join(each.name for each in catalogue.tables[:12])
-        raise NotUnderstood(f"there is no table `{source.name}`.", instead=f"there are: {names}", place=source.place)
-    return table
+def _read(select: q.Select, catalogue: Catalogue) -> Question | tuple[q.Select, Below]:
+    """What a SELECT reads: an answer, or a relation; then names in the SELECT are those of the relation's columns."""
+    origin = select.source
+    source = origin.first if isinstance(origin, q.Join) else origin
+    others = origin.others if isinstance(origin, q.Join) else ()
+    found = _inside(source, catalogue) if isinstance(source, q.Select) else None
+    if isinstance(found, Question) and not others:
+        return found
+    sides = [_side(source, "inner", catalogue, found)]
+    for each in others:
+        sides.append(_more(each, sides, catalogue))
+    tests = {n: _test(each, catalogue) for n, each in enumerate(q.conjuncts(select.where))}
+    where = [each for n, each in enumerate(q.conjuncts(select.where)) if tests[n] is None]
+    sides += [each for each in tests.values() if each is not None]
+    only = sides[0].below
+    if len(sides) == 1 and only.table.through is None:
+        return select, only
+    below, scope, rest = join([replace(each, below=laid(each.below)) for each in sides], where, catalogue)
+    return _renamed(replace(select, where=rest), scope), below
+
+
+def _inside(select: q.Select, catalogue: Catalogue) -> Question | Below:
+    """A SELECT inside another: an answer, or a relation."""
+    found = _read(select, catalogue)
+    if isinstance(found, Question):
+        return replace(found, view=outer(select, found.view))
+    select, below = found
+    cut = _Cut(select, below)
+    if not select.keys and not any(_adds(item.what) for item in select.items):
+        if select.distinct:
+            return cut.question()
+        return derived(select, below)
+    if folds(cut.named_keys(), below.table):
+        question = cut.question()
+        return folded(question.keys, question.aggregates, question.view, question.where, below)
+    return cut.question()
+
+
+def _adds(what: q.Expression) -> bool:
+    """Whether an expression adds up rows; a window alone does not."""
+    if isinstance(what, q.Aggregate):
+        return True
+    return isinstance(what, (q.Call, q.Window)) and any(_adds(each) for each in what.arguments)
+
+
+def _side(source: q.Origin, how: How, catalogue: Catalogue, found: Question | Below | None = None) -> Side:
+    """A table or a SELECT among those that are joined."""
+    if found is not None:
+        below = found
+    elif isinstance(source, q.Source):
+        below = scanned(source, catalogue)
+    elif isinstance(source, q.Union):
+        parts = [_inside(each, catalogue) for each in source.parts]
+        below = united(source, [_people(each, part) for each, part in zip(parts, source.parts, strict=True)])
+    else:
+        assert isinstance(source, q.Select)
+        below = _inside(source, catalogue)
+    return Side(below=_people(below, source), how=how, on=(), place=source.place)
+
+
+def _people(found: Question | Below, source: q.Origin) -> Below:
+    if isinstance(found, Question):
+        raise NotAllowed(
+            "an answer cannot be joined with people.",
+            instead="ask it first, and write its numbers into the next question",
+            place=source.place,
+        )
+    return found
+
+
+def _more(joined: q.Joined, before: list[Side], catalogue: Catalogue) -> Side:
+    """One table more, with what it is joined on."""
+    side = _side(joined.source, "left" if joined.how == "left" else "inner", catalogue)
+    on = tuple(q.conjuncts(joined.on))
+    for name in joined.using:
+        there = next((each for each in before if _has(each, name)), None)
+        if there is None or not _has(side, name):
+            raise NotUnderstood(f"`{name}` is not in both tables.", instead="write ON a.x = b.y", place=joined.place)
+        pair = tuple(q.Name(name=name, table=each.below.alias, place=joined.place) for each in (there, side))
+        on += (q.Call(function="=", arguments=pair, place=joined.place),)
+    return replace(side, on=on, place=joined.place, shared=tuple(each.lower() for each in joined.using))
+
+
+def _has(side: Side, name: str) -> bool:
+    return any(each.name.lower() == name.lower() for each in (*side.table.columns, *side.table.links))
+
+
+def _test(what: q.Expression, catalogue: Catalogue) -> Side | None:
+    """A condition that another table decides: EXISTS and IN (SELECT …), or not."""
+    negated = isinstance(what, q.Call) and what.function == "not"
+    inner = what.arguments[0] if isinstance(what, q.Call) and negated else what
+    if not isinstance(inner, q.Exists):
+        return None
+    how: How = "anti" if negated else "semi"
+    select = inner.select
+    if inner.of is None:
+        plain = isinstance(select.source, (q.Source, q.Select)) and not select.keys and not select.having
+        if not plain or select.limit is not None or any(q.aggregates(item.what) for item in select.items):
+            raise NotAllowed(
+                "EXISTS takes a plain SELECT of one table.", instead="EXISTS (SELECT * FROM … WHERE …)",
+                place=inner.place,
+            )  # fmt: skip
+        on = tuple(q.conjuncts(select.where))
+        return replace(_side(select.source, how, catalogue), on=on, place=inner.place)
+    if negated:
+        raise NotAllowed(
+            "NOT IN (SELECT …) is never true where a NULL is inside.", instead="write NOT EXISTS (SELECT …)",
+            place=inner.place,
+        )  # fmt: skip
+    side = _side(replace(select, alias=INSIDE), how, catalogue)
+    name = q.Name(name=select.items[0].name, table=INSIDE, place=inner.place)
+    equal = q.Call(function="=", arguments=(inner.of, name), place=inner.place)
+    return replace(side, on=(equal,), place=inner.place, below=replace(side.below, alias=INSIDE))
+
+
+def _renamed(select: q.Select, scope: Scope) -> q.Select:
+    """The same SELECT over the columns of a join; what is no column there may be a name of the answer."""
+    stars = [item for item in select.items if isinstance(item.what, q.Star)]
+    return replace(
+        select,
+        items=tuple(item if item in stars else replace(item, what=q.rename(item.what, scope)) for item in select.items),
+        keys=tuple(q.rename(each, scope) for each in select.keys),
+        having=select.having and q.rename(select.having, scope),
+        qualify=select.qualify and q.rename(select.qualify, scope),
+        order=tuple(replace(each, by=q.rename(each.by, scope)) for each in select.order),
+    )
 
 
 class _Cut:
-    def __init__(self, select: q.Select, table: Table) -> None:
-        assert isinstance(select.source, q.Source)
-        self.select, self.table, self.alias = select, table, select.source.alias
+    def __init__(self, select: q.Select, below: Below) -> None:
+        self.select, self.below, self.table, self.alias = select, below, below.table, below.alias
         self.aliases = {item.name.lower(): item.what for item in select.items}
         self.aggregates: list[q.Aggregate] = []
         self.keys: list[q.Expression] = []
@@ -62,12 +192,11 @@ class _Cut:
 
     def question(self) -> Question:
         select = self.select
-        found = [each for key in self._written_keys() for each in [self.plain(key)]]
-        self.keys = list(dict.fromkeys(found))
+        self.keys = list(self.named_keys())
         if len(self.keys) > MOST_KEYS:
             raise NotAllowed(MANY, instead="ask in several parts", place=self.keys[MOST_KEYS].place)
         view = q.Select(
-            items=_apart(
+            items=apart(
                 tuple(replace(item, what=self.above(item.what, (item.name.lower(),))) for item in select.items)
             ),
             source=q.Source(name=RELEASED, alias=RELEASED, place=select.source.place),
@@ -90,14 +219,27 @@ class _Cut:
                        if isinstance(v.what, q.Name) and v.what.name == f"k{n}"), f"key {n + 1}")
                  for n in range(len(self.keys))]  # fmt: skip
         return Question(
+            relation=self.below.relation,
+            given=self.below.where,
+            unit=self.below.unit,
             table=self.table,
             alias=self.alias,
             where=None if select.where is None else self.plain(select.where),
             keys=tuple(self.keys),
+            sets=self._sets(),
             names=tuple(names),
             aggregates=tuple(self.aggregates),
             view=view,
         )
+
+    def _sets(self) -> tuple[tuple[int, ...], ...]:
+        """Which keys each part of the answer is grouped by, once equal keys are one."""
+        place = [self.keys.index(self.plain(self._by(key))) for key in self.select.keys]
+        return tuple(tuple(sorted({place[n] for n in one})) for one in self.select.sets)
+
+    def named_keys(self) -> tuple[q.Expression, ...]:
+        """What is grouped by, in the table's own names."""
+        return tuple(dict.fromkeys(self.plain(key) for key in self._written_keys()))
 
     def _written_keys(self) -> tuple[q.Expression, ...]:
         select = self.select
@@ -127,7 +269,7 @@ class _Cut:
         if isinstance(what, q.Call):
             return replace(what, arguments=tuple(self.plain(each) for each in what.arguments))
         if isinstance(what, q.Aggregate) and what.argument is not None:
-            return replace(what, argument=self.plain(what.argument))
+            return replace(what, argument=self.plain(what.argument), more=tuple(self.plain(each) for each in what.more))
         return what
 
     def above(self, what: q.Expression, within: tuple[str, ...] = ()) -> q.Expression:
@@ -144,10 +286,14 @@ class _Cut:
             if len(self.aggregates) > MOST_NUMBERS:
                 raise NotAllowed(MANY, instead="ask in several parts", place=what.place)
             return q.Name(name=f"a{self.aggregates.index(here)}", place=what.place)
+        if isinstance(what, q.Call) and what.function == "grouping" and len(what.arguments) == 1 and self.select.sets:
+            key = self.above(what.arguments[0], within)
+            if isinstance(key, q.Name) and key.name.startswith("k"):
+                return replace(key, name=f"g{key.name[1:]}")
         if isinstance(what, q.Call):
             return replace(what, arguments=tuple(self.above(each, within) for each in what.arguments))
         if isinstance(what, q.Window):
-            _steady(what)
+            steady(what)
             return replace(
                 what,
                 arguments=tuple(self.above(each, within) for each in what.arguments),
@@ -155,127 +301,34 @@ class _Cut:
                 order=self._order(what.order, within),
             )
         if isinstance(what, q.Name):
-            meant = self.aliases.get(what.name.lower()) if what.table is None else None
-            if meant is not None and what.name.lower() not in within:
-                return self.above(meant, (*within, what.name.lower()))
-            if what.table is not None and what.table.lower() != self.alias.lower():
-                raise NotUnderstood(
-                    f"there is no table `{what.table}` in this question.",
-                    instead=f"write {self.alias}.{what.name}",
-                    place=what.place,
-                )
-            numeric = typed(here, self.table, self.alias).numeric  # is there such a column at all?
-            raise NotAllowed(
-                f"`{what.name}` is neither grouped by nor aggregated.",
-                instead=f"write GROUP BY {what.name}" + (f", or AVG({what.name})" if numeric else ""),
-                place=what.place,
-            )
+            return self._named(what, here, within)
         if isinstance(what, q.Star):
             raise NotUnderstood("`*` stands in COUNT(*) only.", instead="write COUNT(*)", place=what.place)
         return what
+
+    def _named(self, what: q.Name, here: q.Expression, within: tuple[str, ...]) -> q.Expression:
+        """A name that is no key: that of a column of the answer, or a mistake."""
+        meant = self.aliases.get(what.name.lower()) if what.table is None else None
+        if meant is not None and what.name.lower() not in within:
+            return self.above(meant, (*within, what.name.lower()))
+        if what.table is not None and what.table.lower() != self.alias.lower():
+            raise NotUnderstood(
+                f"there is no table `{what.table}` in this question.",
+                instead=f"write {self.alias}.{what.name}",
+                place=what.place,
+            )
+        numeric = typed(here, self.table, self.alias).numeric  # is there such a column at all?
+        raise NotAllowed(
+            f"`{what.name}` is neither grouped by nor aggregated.",
+            instead=f"write GROUP BY {what.name}" + (f", or AVG({what.name})" if numeric else ""),
+            place=what.place,
+        )
 
     def _order(self, order: tuple[q.Order, ...], within: tuple[str, ...] = ()) -> tuple[q.Order, ...]:
         found = []
         for each in order:
             by = each.by
             if isinstance(by, q.Constant) and type(by.value) is int:
-                by = _numbered(by, self.select)
+                by = numbered(by, self.select)
             found.append(replace(each, by=self.above(by, within)))
         return tuple(found)
-
-
-def _numbered(by: q.Constant, select: q.Select) -> q.Expression:
-    position = by.value if isinstance(by.value, int) else 0
-    if not 1 <= position <= len(select.items):
-        raise NotUnderstood(f"columns are numbered 1 to {len(select.items)}.", instead="write its name", place=by.place)
-    return select.items[position - 1].what
-
-
-def _steady(what: q.Window) -> None:
-    """How many parts NTILE makes, and how far LAG and LEAD look, is written in the question."""
-    for given in what.arguments[:1] if what.function == "ntile" else what.arguments[1:2]:
-        value = given.value if isinstance(given, q.Constant) else None
-        if type(value) is not int or not 1 <= value <= 1_000_000:
-            raise NotUnderstood(
-                f"{what.function.upper()} takes a whole number from 1 to 1,000,000.",
-                instead="write the number itself",
-                place=given.place,
-            )
-    if what.function == "ntile" and not what.arguments:
-        raise NotUnderstood("NTILE of how many?", instead="write NTILE(4)", place=what.place)
-
-
-# ── SELECTs around it ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _outer(select: q.Select, inner: q.Select) -> q.Select:
-    """A SELECT over the answer of another: every name must be a column of that answer."""
-    columns = {item.name.lower(): item.name for item in inner.items}
-    items: list[q.Item] = []
-    for item in select.items:
-        if isinstance(item.what, q.Star):
-            items += [replace(each, what=q.Name(name=each.name, place=item.place)) for each in inner.items]
-        else:
-            items.append(replace(item, what=_checked(item.what, columns, select)))
-    aliases = {**{item.name.lower(): item.name for item in items}, **columns}
-    order = tuple(
-        replace(
-            each,
-            by=_numbered(each.by, replace(select, items=tuple(items)))
-            if isinstance(each.by, q.Constant) and type(each.by.value) is int
-            else _checked(each.by, aliases, select),
-        )
-        for each in select.order
-    )
-    return replace(
-        select,
-        items=_apart(tuple(items)),
-        source=inner,
-        where=select.where and _checked(select.where, columns, select),
-        keys=tuple(_checked(each, aliases, select) for each in select.keys),
-        having=select.having and _checked(select.having, aliases, select),
-        qualify=select.qualify and _checked(select.qualify, aliases, select),
-        order=order,
-    )
-
-
-def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q.Expression:
-    if isinstance(what, q.Name):
-        known = columns.get(what.name.lower())
-        alias = select.source.alias
-        if known is None or (what.table is not None and what.table.lower() != (alias or "").lower()):
-            raise NotUnderstood(
-                f"`{what.name}` is not a column of the answer inside.",
-                instead=f"its columns: {', '.join(list(columns.values())[:12])}",
-                place=what.place,
-            )
-        return replace(what, name=known, table=None)
-    if isinstance(what, q.Call):
-        return replace(what, arguments=tuple(_checked(each, columns, select) for each in what.arguments))
-    if isinstance(what, q.Aggregate):
-        return replace(what, argument=what.argument and _checked(what.argument, columns, select))
-    if isinstance(what, q.Window):
-        _steady(what)
-        return replace(
-            what,
-            arguments=tuple(_checked(each, columns, select) for each in what.arguments),
-            partition=tuple(_checked(each, columns, select) for each in what.partition),
-            order=tuple(replace(each, by=_checked(each.by, columns, select)) for each in what.order),
-        )
-    if isinstance(what, q.Star):
-        raise NotUnderstood("`*` stands alone, or in COUNT(*).", instead="name a column", place=what.place)
-    return what
-
-
-def _apart(items: tuple[q.Item, ...]) -> tuple[q.Item, ...]:
-    """No two columns of an answer have the same name."""
-    seen: set[str] = set()
-    found = []
-    for item in items:
-        name, n = item.name, 0
-        while name.lower() in seen:
-            n += 1
-            name = f"{item.name}_{n}"
-        seen.add(name.lower())
-        found.append(replace(item, name=name))
-    return tuple(found)

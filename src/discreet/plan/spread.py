@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -14,11 +14,29 @@ from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Law
 
-__all__ = ["law_scale", "radii", "radius"]
+__all__ = ["Several", "law_scale", "radii", "radius", "several"]
+
+
+@dataclass(frozen=True)
+class Several:
+    """The sum of so many independent draws: the noise of groups that are added up."""
+
+    law: Law
+    times: int
+
+    @property
+    def variance(self) -> float:
+        """Variances add."""
+        return self.times * self.law.variance
+
+
+def several(law: Law, times: int) -> Law | Several:
+    """The law of a sum of draws."""
+    return law if times == 1 else Several(law, times)
 
 
 @lru_cache(maxsize=4096)
-def radius(law: Law, weights: tuple[Fraction, ...], confidence: Fraction) -> Fraction:
+def radius(law: Law | Several, weights: tuple[Fraction, ...], confidence: Fraction) -> Fraction:
     """The least r, or hardly more, such that Σ wᵢXᵢ stays within ±r with this confidence; the Xᵢ are independent.
 
     Because  one draw: the law's own quantile, exactly. Several: see `radii`.
@@ -26,29 +44,43 @@ def radius(law: Law, weights: tuple[Fraction, ...], confidence: Fraction) -> Fra
     used = tuple(abs(each) for each in weights if each)
     if not used:
         return Fraction(0)
-    if len(used) == 1:
+    if len(used) == 1 and not isinstance(law, Several):
         return used[0] * law.radius(confidence)
     return Fraction(float(radii(law, np.array([[float(each) for each in used]]), confidence)[0]))
 
 
-def radii(law: Law, weights: NDArray[np.float64], confidence: Fraction) -> NDArray[np.float64]:
+def radii(law: Law | Several, weights: NDArray[np.float64], confidence: Fraction) -> NDArray[np.float64]:
     """The same for many rows of weights, none of them negative.
 
     Because  each draw is within one step of a draw from the continuous law with the same scale (Laplace: |X| is a floor
              of the continuous size moved by less than half a step; Gaussian: the tail of the discrete law is below that
-             of the continuous one moved by a step), so the quantile of the continuous sum, found by bisection of its
-             tail, plus Σwᵢ is enough.
+             of the continuous one moved by a step), so the quantile of the continuous sum plus Σwᵢ is enough. It is a
+             norm of the weights: the quantile of a symmetric log-concave vector along a direction is the support
+             function of its floating body (Meyer and Reisner 1991).
     """
-    scales = weights * law_scale(law)
-    missed, tail = float(1 - confidence), _tails(law)
-    low, high = np.zeros(len(scales)), scales.sum(axis=1)
-    while (tail(scales, high) > missed).any():
-        high = 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        outside = tail(scales, middle) > missed
-        low, high = np.where(outside, middle, low), np.where(outside, high, middle)
-    return np.asarray(high + weights.sum(axis=1))
+    missed = float(1 - confidence)
+    if isinstance(law, Several):
+        return np.asarray(_summed(law, missed) * np.sqrt((weights**2).sum(axis=1)) + weights.sum(axis=1))
+    if isinstance(law, DiscreteGaussian):
+        found = _normal(missed) * np.sqrt((weights**2).sum(axis=1))
+    elif weights.shape[1] <= 3:
+        found = _laplace(weights, missed)
+    else:
+        found = np.maximum(_laplace(_merged(weights), missed), _normal(missed) * np.sqrt(2 * (weights**2).sum(axis=1)))
+    return np.asarray(law_scale(law) * found + weights.sum(axis=1))
+
+
+def _summed(law: Several, missed: float) -> float:
+    """The quantile of a sum of draws that a normal law and at most three Laplace laws of its variance have, at most.
+
+    Because  see `_merged`; the variance is that of the discrete law, so that only the sum is off by a step, not each.
+    """
+    found = _normal(missed)
+    if isinstance(law.law, DiscreteLaplace):
+        shares = [law.times // 3 + (n < law.times % 3) for n in range(min(law.times, 3))]
+        scales = np.sqrt(np.array([shares]) / (2 * law.times))
+        found = max(found, float(_laplace(scales, missed)[0]))
+    return found * math.sqrt(law.variance)
 
 
 def law_scale(law: Law) -> float:
@@ -60,32 +92,55 @@ def law_scale(law: Law) -> float:
     raise TypeError(f"the spread of {law} is not known")
 
 
-def _tails(law: Law) -> Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]:
-    """P(|Σ Xᵢ| > r) for independent, continuous laws, row by row."""
-    return laplace_tail if isinstance(law, DiscreteLaplace) else _gaussian_tail
+@lru_cache(maxsize=256)
+def _normal(missed: float) -> float:
+    """The z with P(|Z| > z) = missed, from above."""
+    low, high = 0.0, 40.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.erfc(middle / math.sqrt(2)) > missed else (low, middle)
+    return high
 
 
-def _gaussian_tail(scales: NDArray[np.float64], r: NDArray[np.float64]) -> NDArray[np.float64]:
-    sizes = r / np.sqrt(2 * (scales**2).sum(axis=1))
-    return np.array([math.erfc(each) for each in sizes])
-
-
-def laplace_tail(scales: NDArray[np.float64], r: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same for Laplace laws, row by row, each row with its own two or three scales.
+def _laplace(scales: NDArray[np.float64], missed: float) -> NDArray[np.float64]:
+    """The r with P(|Σ Xᵢ| > r) = missed for continuous Laplace laws, row by row, each with its one to three scales.
 
     Because  the characteristic function is Π 1/(1 + bᵢ²u²). With different scales it splits into partial fractions, so
              the tail is Σ cᵢ·e^(-r/bᵢ) with cᵢ = Π_{j≠i} bᵢ²/(bᵢ² - bⱼ²). Scales closer than one in a thousand are
-             moved apart upwards, which only makes the tail heavier.
+             moved apart upwards, which only makes the tail heavier. It is found by bisection.
     """
     ordered = np.maximum(np.sort(scales, axis=1), 1e-150)
     for i in range(1, ordered.shape[1]):
         ordered[:, i] = np.maximum(ordered[:, i], ordered[:, i - 1] * 1.001)
-    squares = ordered**2
-    total = np.zeros(len(ordered))
+    squares, weight = ordered**2, np.ones_like(ordered)
     for i in range(ordered.shape[1]):
-        weight = np.ones(len(ordered))
         for j in range(ordered.shape[1]):
             if j != i:
-                weight = weight * squares[:, i] / (squares[:, i] - squares[:, j])
-        total += weight * np.exp(-np.minimum(r / ordered[:, i], 1000))
-    return np.clip(total, 0.0, 1.0)
+                weight[:, i] *= squares[:, i] / (squares[:, i] - squares[:, j])
+
+    def outside(r: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return np.asarray((weight * np.exp(-np.minimum(r[:, None] / ordered, 1000))).sum(axis=1) > missed)
+
+    low, high = np.zeros(len(ordered)), ordered.sum(axis=1)
+    while (far := outside(high)).any():
+        high = np.where(far, 2 * high, high)
+    for _ in range(50):
+        middle = (low + high) / 2
+        far = outside(middle)
+        low, high = np.where(far, middle, low), np.where(far, high, middle)
+    return np.asarray(high)
+
+
+def _merged(scales: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Three scales in place of many, with the same sum of squares.
+
+    Because  a Laplace draw is a normal one whose variance is exponential, 2b²E. Putting one E in place of several, with
+             the sum of their b², leaves the mean of the variance and spreads it more (it is larger in convex order), so
+             far tails become heavier. The largest are spread over the three, so that they become little heavier. Nearer
+             than where laws of equal variance cross, at about 92 %, a normal tail is the heavier one, and is used.
+    """
+    squares, rows = -np.sort(-(scales**2), axis=1), np.arange(len(scales))
+    bins = np.zeros((len(scales), 3))
+    for column in squares.T:
+        bins[rows, bins.argmin(axis=1)] += column
+    return np.asarray(np.sqrt(bins))

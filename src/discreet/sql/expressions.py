@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -10,8 +11,10 @@ from sqlglot import exp
 
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.sql import query as q
+from discreet.sql.functions import SPECIAL, filtered
+from discreet.sql.parameters import Parameters
 from discreet.sql.places import place
-from discreet.sql.words import AGGREGATES, CALLS, FLAGS, PARTS, TYPES, WINDOWS
+from discreet.sql.words import AGGREGATES, CALLS, FLAGS, PARTS, TWO, WINDOWS
 
 __all__ = ["Reader"]
 
@@ -23,8 +26,8 @@ DIGITS = 60  # of a number
 class Reader:
     """Reads the expressions in one text."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, given: Mapping[int, tuple[Parameters, str]]) -> None:
+        self.text, self.given = text, given  # where each parameter starts, and which it is
 
     # ── places and refusals ──────────────────────────────────────────────────────────────────────────────────
 
@@ -79,14 +82,16 @@ class Reader:
             return self._constant(node)
         if kind is exp.Case:
             return self._case(node, deeper)
-        if kind in (exp.Cast, exp.TryCast):
-            return self._cast(node, deeper)
+        if kind in SPECIAL:
+            return SPECIAL[kind](self, node, deeper)
         if kind is exp.Window:
             return self._window(node, deeper)
-        if kind in AGGREGATES:
+        if kind in AGGREGATES or kind is exp.Filter:
             return self._aggregate(node, deeper)
         if kind in (exp.And, exp.Or):
             return self._chain(node, deeper)
+        if kind is exp.Exists or (kind is exp.In and node.args.get("query") is not None):
+            return self.exists(node, deeper)
         if kind in CALLS:
             name, slots = CALLS[kind]
             negated = ("negate",) if node.args.get("negate") else ()  # NOT LIKE is one node
@@ -96,15 +101,15 @@ class Reader:
             return q.Call(function="not", arguments=(call,), place=call.place) if negated else call
         raise self._unknown(node)
 
+    def exists(self, node: Any, depth: int) -> q.Exists:
+        """EXISTS (SELECT …), or … IN (SELECT …)."""
+        raise NotImplementedError
+
     def _unknown(self, node: Any) -> Refusal:
         if isinstance(node, (exp.Select, exp.Subquery, exp.Exists)):
             return self.refuse(
                 node, "a SELECT inside an expression cannot be asked.", "ask it as a question of its own"
             )
-        if isinstance(node, exp.Placeholder):
-            return self.refuse(node, "a parameter has no value here.", "write the value itself", NotUnderstood)
-        if isinstance(node, exp.Filter):
-            return self.refuse(node, "FILTER is not answered yet.", "write SUM(CASE WHEN … THEN 1 ELSE 0 END)")
         at = self.place(node)
         called = re.match(r"(\w{1,40})\s*\(", at.text[at.start : at.end])
         if called and isinstance(node, (exp.Func, exp.IgnoreNulls)):
@@ -137,8 +142,13 @@ class Reader:
                 found.append(self.expression(each, depth))
         return tuple(found)
 
-    def _name(self, node: Any) -> q.Name | q.Star:
+    def _name(self, node: Any) -> q.Expression:
         if isinstance(node, exp.Column):
+            start = node.this.meta.get("start")
+            if start in self.given:
+                parameters, name = self.given[start]
+                self.only(node, "this")
+                return parameters.constant(name, self.place(node))
             self.only(node, "this", "table")
             if isinstance(node.this, exp.Star):
                 self.only(node.this)
@@ -181,23 +191,18 @@ class Reader:
             raise self.refuse(node, "this expression is too large.", "write it with fewer parts")
         return call
 
-    def _cast(self, node: Any, depth: int) -> q.Call:
-        self.only(node, "this", "to")
-        target = node.args["to"]
-        kind = TYPES.get(target.this.name if hasattr(target.this, "name") else "")
-        if kind is None or target.expressions:
-            raise self.refuse(node, "this type is not among those that can be cast to.", "cast to INT, DOUBLE or TEXT")
-        to = q.Constant(value=kind, place=self.place(node))
-        return q.Call(function="cast", arguments=(self.expression(node.this, depth), to), place=self.place(node))
-
     def _aggregate(self, node: Any, depth: int) -> q.Aggregate:
+        if isinstance(node, exp.Filter):
+            if type(node.this) not in AGGREGATES:
+                raise self.refuse(node, "FILTER follows an aggregate.", "write COUNT(*) FILTER (WHERE …)")
+            return filtered(self, node, self._aggregate(node.this, depth), depth)
         name, inner = AGGREGATES[type(node)], node.this
-        self.only(node, "this")
+        self.only(node, "this", *(("expression",) if name in TWO else ()))
         where = self.place(node)
         if isinstance(inner, exp.Distinct):
             self.only(inner, "expressions")
             if len(inner.expressions) != 1:
-                raise self.refuse(node, "DISTINCT takes one column.", "COUNT(DISTINCT …) of the unit")
+                raise self.refuse(node, "DISTINCT takes one column.", "COUNT(DISTINCT …) of one expression")
             return q.Aggregate(
                 function=name, argument=self.expression(inner.expressions[0], depth), distinct=True, place=where
             )
@@ -207,15 +212,22 @@ class Reader:
             return q.Aggregate(function=name, place=where)
         if inner is None:
             raise self.refuse(node, f"{name.upper()} of what?", f"write {name.upper()}(column)", NotUnderstood)
-        return q.Aggregate(function=name, argument=self.expression(inner, depth), place=where)
+        more: tuple[q.Expression, ...] = ()
+        if name in TWO:
+            if node.expression is None:
+                raise self.refuse(
+                    node, f"{name.upper()} is of two columns.", f"write {name.upper()}(y, x)", NotUnderstood
+                )
+            more = (self.expression(node.expression, depth),)
+        return q.Aggregate(function=name, argument=self.expression(inner, depth), more=more, place=where)
 
     def _window(self, node: Any, depth: int) -> q.Window:
         self.only(node, "this", "partition_by", "order", "spec")
         inner = node.this
-        if type(inner) in AGGREGATES:
+        if type(inner) in AGGREGATES or isinstance(inner, exp.Filter):
             over = self._aggregate(inner, depth)
             name = over.function
-            arguments: tuple[q.Expression, ...] = () if over.argument is None else (over.argument,)
+            arguments: tuple[q.Expression, ...] = () if over.argument is None else (over.argument, *over.more)
             if over.distinct:
                 raise self.refuse(inner, "DISTINCT over a window cannot be asked.", "leave DISTINCT out")
         elif type(inner) in WINDOWS:

@@ -7,17 +7,18 @@ so that nothing a newer sqlglot learns to read slips through.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.sql import query as q
 from discreet.sql.expressions import Reader
+from discreet.sql.parameters import UNHEARD, Parameters, marked
 from discreet.sql.places import spot
 
 __all__ = ["LONGEST", "parse"]
@@ -25,13 +26,17 @@ __all__ = ["LONGEST", "parse"]
 LONGEST = 20_000  # characters of a question
 LONGEST_NAME = 200
 MOST_COLUMNS = 200
-UNHEARD = re.compile("[\0\ud800-\udfff]")  # NUL and halves of letters, which no engine can hold
 EXAMPLE = "for example: SELECT COUNT(*) FROM visits"
-Sources = Mapping[str, q.Select]
+MOST_TABLES = 16
+MOST_SETS = 64
+SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
+JOINS = {("", ""), ("", "INNER"), ("", "CROSS"), ("LEFT", ""), ("LEFT", "OUTER")}
+Sources = Mapping[str, q.Select | q.Union]
+Keys = tuple[q.Expression, ...]
 
 
-def parse(text: str) -> q.Select:
-    """The question in a text: one SELECT, of which every part is on the allow-list."""
+def parse(text: str, given: Parameters | None = None) -> q.Select:
+    """The question in a text: one SELECT, of which every part is on the allow-list; with values for its parameters."""
     if not isinstance(text, str) or not text.strip():
         raise NotUnderstood("a question is one SELECT statement.", instead=EXAMPLE)
     if len(text) > LONGEST:
@@ -39,14 +44,20 @@ def parse(text: str) -> q.Select:
     if UNHEARD.search(text):
         raise NotUnderstood("this text has letters that do not exist.", instead="write it in Unicode, without NUL")
     try:
-        return _Selects(text).question(_statements(text))
+        statements, names = _statements(text)
+        given = given or Parameters()
+        given.check(names, text)
+        return _Selects(text, {start: (given, name) for start, name in names.items()}).question(statements)
     except RecursionError:
         raise NotAllowed("this is nested too deeply.", instead="write it in fewer parentheses") from None
 
 
-def _statements(text: str) -> list[Any]:
+def _statements(text: str) -> tuple[list[Any], dict[int, str]]:
+    """The statements of a text, and the names of its parameters by where they start."""
     try:
-        return [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
+        dialect = Dialect.get_or_raise("duckdb")
+        tokens, names = marked(dialect.tokenize(text), text)
+        return [each for each in dialect.parser().parse(tokens, text) if each is not None], names
     except ParseError as problem:
         raise NotUnderstood("this is not SQL that can be read.", instead=EXAMPLE, place=spot(text, problem)) from None
     except RecursionError:
@@ -57,6 +68,11 @@ def _statements(text: str) -> list[Any]:
 
 class _Selects(Reader):
     """Reads the SELECTs of one text."""
+
+    def __init__(self, text: str, given: dict[int, tuple[Parameters, str]]) -> None:
+        super().__init__(text, given)
+        self._named: Sources = {}  # what names stand for where an expression is read
+        self._depth = 0
 
     def question(self, statements: list[Any]) -> q.Select:
         if len(statements) != 1:
@@ -84,14 +100,12 @@ class _Selects(Reader):
             *("qualify", "order", "limit", "offset", "joins"),
         )
         known = self._with(node.args.get("with_"), known, depth)
-        if joins := node.args.get("joins"):
-            raise self.refuse(
-                joins[0], "a question is about one table.", "ask of one table; joins are not answered yet"
-            )
-        source = self._source(node, known, depth)
+        source = self._from(node, known, depth)
+        self._named, self._depth = known, depth
         if not 1 <= len(node.expressions) <= MOST_COLUMNS:
             raise self.refuse(node, f"a SELECT has 1 to {MOST_COLUMNS} columns.", EXAMPLE, NotUnderstood)
         items = tuple(self._item(each) for each in node.expressions)
+        keys, sets = self._keys(node, items)
         distinct = node.args.get("distinct")
         if distinct:
             self.only(distinct)
@@ -100,7 +114,8 @@ class _Selects(Reader):
             source=source,
             alias=alias,
             where=self._clause(node, "where"),
-            keys=self._keys(node, items),
+            keys=keys,
+            sets=sets,
             having=self._clause(node, "having"),
             qualify=self._clause(node, "qualify"),
             order=self._order(node.args.get("order")),
@@ -120,26 +135,84 @@ class _Selects(Reader):
             self.only(each, "this", "alias")
             self.only(each.args["alias"], "this")
             name = each.alias
-            named[name.lower()] = self.select(each.this, dict(named), name, depth + 1)
+            named[name.lower()] = self.several(each.this, dict(named), name, depth + 1)
         return named
 
-    def _source(self, node: exp.Select, known: Sources, depth: int) -> q.Source | q.Select:
+    def _from(self, node: exp.Select, known: Sources, depth: int) -> q.Origin:
+        """What stands after FROM: a table, a SELECT, or several of them."""
         if node.args.get("from_") is None:
             raise self.refuse(node, "a question is about a table.", EXAMPLE)
-        origin = node.args["from_"].this
+        first, joins = self._source(node.args["from_"].this, known, depth), node.args.get("joins")
+        if not joins:
+            return first
+        if len(joins) >= MOST_TABLES:
+            raise self.refuse(joins[-1], f"a question joins at most {MOST_TABLES} tables.", "ask of fewer at once")
+        others = tuple(self._joined(each, known, depth) for each in joins)
+        return q.Join(first=first, others=others, place=self.place(joins[0]))
+
+    def _joined(self, node: Any, known: Sources, depth: int) -> q.Joined:
+        self.only(node, "this", "side", "kind", "on", "using", "method")
+        side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
+        if node.args.get("method") or (side, kind) not in JOINS:
+            raise self.refuse(
+                node, "tables are joined by JOIN and LEFT JOIN.", "write JOIN … ON …, the people's table first"
+            )
+        using = tuple(each.name for each in node.args.get("using") or ())
+        on = None if node.args.get("on") is None else self.expression(node.args["on"])
+        plain = on is None and not using
+        if plain and side == "LEFT":
+            raise self.refuse(node, "LEFT JOIN on what?", "write LEFT JOIN … ON …", NotUnderstood)
+        how = "left" if side == "LEFT" else "," if plain else "inner"
+        source = self._source(node.this, known, depth)
+        return q.Joined(source=source, how=how, on=on, using=using, place=self.place(node))
+
+    def _source(self, origin: Any, known: Sources, depth: int) -> q.Source | q.Select | q.Union:
         alias = origin.args.get("alias")
         if alias is not None:
             self.only(alias, "this")
         if isinstance(origin, exp.Subquery):
             self.only(origin, "this", "alias")
-            return self.select(origin.this, known, origin.alias or None, depth + 1)
+            return self.several(origin.this, known, origin.alias or None, depth + 1)
         if not isinstance(origin, exp.Table) or not isinstance(origin.this, exp.Identifier):
             raise self.refuse(origin, "a question is about a table of the catalogue.", EXAMPLE)
         self.only(origin, "this", "alias")
         if origin.name.lower() in known:
-            found = known[origin.name.lower()]
-            return q.Select(**{**vars(found), "alias": origin.alias or origin.name})
+            return replace(known[origin.name.lower()], alias=origin.alias or origin.name)
         return q.Source(name=origin.name, alias=origin.alias or origin.name, place=self.place(origin.this))
+
+    def several(self, node: Any, known: Sources, alias: str | None, depth: int) -> q.Select | q.Union:
+        """A SELECT, or several with UNION ALL between them."""
+        if not isinstance(node, exp.Union):
+            return self.select(node, known, alias, depth)
+        parts: list[q.Select] = []
+        rest: list[Any] = [node]
+        while rest:
+            each = rest.pop()
+            if isinstance(each, exp.Subquery) and not each.args.get("alias"):
+                self.only(each, "this")
+                each = each.this
+            if isinstance(each, exp.Union):
+                self.only(each, "this", "expression", "distinct")
+                if each.args.get("distinct"):
+                    raise self.refuse(node, "UNION would tell rows of people apart.", "write UNION ALL")
+                rest += [each.expression, each.this]
+            else:
+                parts.append(self.select(each, known, None, depth + 1))
+            if len(parts) + len(rest) > MOST_TABLES:
+                raise self.refuse(node, f"at most {MOST_TABLES} SELECTs are put together.", "ask of fewer at once")
+        return q.Union(parts=tuple(parts), alias=alias, place=self.place(node))
+
+    def exists(self, node: Any, depth: int) -> q.Exists:
+        if isinstance(node, exp.In):
+            self.only(node, "this", "query")
+            of, inner = self.expression(node.this, depth), node.args["query"].this
+        else:
+            self.only(node, "this")
+            of, inner = None, node.this
+        kept = self._named, self._depth
+        select = self.select(inner, self._named, None, self._depth + 1)
+        self._named, self._depth = kept
+        return q.Exists(select=select, of=of, place=self.place(node))
 
     def _item(self, node: Any) -> q.Item:
         name = ""
@@ -160,18 +233,44 @@ class _Selects(Reader):
         clause = node.args.get(name)
         return None if clause is None else self.expression(clause.this)
 
-    def _keys(self, node: exp.Select, items: tuple[q.Item, ...]) -> tuple[q.Expression, ...]:
+    def _keys(self, node: exp.Select, items: tuple[q.Item, ...]) -> tuple[Keys, tuple[tuple[int, ...], ...]]:
+        """All keys, and which of them each part of the answer is grouped by, when not by all."""
         group = node.args.get("group")
         if group is None:
-            return ()
+            return (), ()
         self.only(group, "expressions", "all")
         if group.args.get("all"):
             if group.expressions:
                 raise self.refuse(
                     group.expressions[0], "ALL is all.", "write GROUP BY ALL, or name columns", NotUnderstood
                 )
-            return tuple(item.what for item in items if not q.aggregates(item.what))
-        return tuple(self._by(each, items) for each in group.expressions)
+            return tuple(item.what for item in items if not q.aggregates(item.what)), ()
+        sets: list[Keys] = [()]
+        for each in group.expressions:
+            sets = [(*one, *more) for one in sets for more in self._sets(each, items)]
+            if len(sets) > MOST_SETS:
+                raise self.refuse(each, f"at most {MOST_SETS} groupings are answered at once.", "name fewer columns")
+        keys = tuple(dict.fromkeys(key for one in sets for key in one))
+        if len(sets) == 1 and not any(isinstance(each, SETS) for each in group.expressions):
+            return keys, ()
+        return keys, tuple(tuple(sorted({keys.index(key) for key in one})) for one in sets)
+
+    def _sets(self, node: Any, items: tuple[q.Item, ...]) -> list[Keys]:
+        """The groupings that a part of GROUP BY stands for."""
+        if isinstance(node, exp.GroupingSets):
+            return [one for each in node.expressions for one in self._sets(each, items)]
+        if isinstance(node, (exp.Rollup, exp.Cube)):
+            self.only(node, "expressions")
+            parts = [self._sets(each, items)[0] for each in node.expressions]
+            if isinstance(node, exp.Rollup):
+                return [tuple(key for part in parts[:n] for key in part) for n in range(len(parts), -1, -1)]
+            if len(parts) > 6:
+                raise self.refuse(node, f"at most {MOST_SETS} groupings are answered at once.", "name fewer columns")
+            chosen = [[n for n in range(len(parts)) if not turn >> n & 1] for turn in range(1 << len(parts))]
+            return [tuple(key for n in each for key in parts[n]) for each in chosen]
+        if isinstance(node, exp.Tuple):
+            return [tuple(self._by(each, items) for each in node.expressions)]
+        return [(self._by(node.this if isinstance(node, exp.Paren) else node, items),)]
 
     def _by(self, node: Any, items: tuple[q.Item, ...]) -> q.Expression:
         """An expression, or the column of the answer that a number stands for."""
@@ -188,6 +287,8 @@ class _Selects(Reader):
             return None
         count = clause.args.get("expression")
         self.only(clause, "expression")
+        if isinstance(count, exp.Column) and isinstance(given := self.expression(count), q.Constant):
+            count = exp.Literal.number(given.value) if type(given.value) is int else count
         if not isinstance(count, exp.Literal) or count.is_string or not count.this.isdecimal() or len(count.this) > 9:
             raise self.refuse(
                 clause, f"{name.upper()} takes a whole number.", f"write {name.upper()} 10", NotUnderstood

@@ -20,7 +20,8 @@ def place(text: str, node: Any) -> Place:
     """From the first to the last character of a node, as far as its parts know theirs; else all of the text."""
     known = [each.meta for each in node.walk() if "start" in each.meta] if isinstance(node, exp.Expression) else []
     if not known:
-        return Place(text, 0, len(text))
+        word = re.search(rf"\b{node.sql_name()}\b", text, re.IGNORECASE) if isinstance(node, exp.Func) else None
+        return Place(text, *(word.span() if word else (0, len(text))))
     start, end = min(meta["start"] for meta in known), max(meta["end"] for meta in known) + 1
     if isinstance(node, exp.Func) and "start" not in node.meta:  # not every function knows where it begins
         before = max(0, start - NEAR)

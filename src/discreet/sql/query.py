@@ -6,15 +6,18 @@ the question, for refusals; places take no part in comparisons.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import date
 from fractions import Fraction
 
 from discreet.errors import Place
+from discreet.sql.times import Interval
 
-__all__ = ["Aggregate", "Call", "Constant", "Expression", "Item", "Name", "Order", "Select", "Source", "Star", "Window",
-           "aggregates"]  # fmt: skip
+__all__ = ["Aggregate", "Call", "Constant", "Exists", "Expression", "Item", "Join", "Joined", "Name", "Order", "Origin",
+           "Select", "Source", "Star", "Union", "Window", "aggregates", "conjuncts", "rename"]  # fmt: skip
 
-Value = bool | int | Fraction | str | None
+Value = bool | int | Fraction | str | date | Interval | None  # a timestamp is a date, too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +50,12 @@ class Call(_Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregate(_Node):
-    """COUNT, SUM, … of many rows; without an argument, COUNT(*)."""
+    """COUNT, SUM, … of many rows; without an argument, COUNT(*). Whatever else it takes is in `more`."""
 
     function: str
     argument: Expression | None = None
     distinct: bool = False
+    more: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +74,41 @@ class Star(_Node):
     """Every column."""
 
 
-Expression = Name | Constant | Call | Aggregate | Window | Star
+@dataclass(frozen=True, kw_only=True)
+class Exists(_Node):
+    """Whether another SELECT has a row for this one; `of` IN (SELECT …) is written so, too."""
+
+    select: Select
+    of: Expression | None = None
+
+
+Expression = Name | Constant | Call | Aggregate | Window | Star | Exists
+
+
+def conjuncts(what: Expression | None) -> list[Expression]:
+    """The conditions that AND joins."""
+    if isinstance(what, Call) and what.function == "and":
+        return [each for part in what.arguments for each in conjuncts(part)]
+    return [] if what is None else [what]
+
+
+def rename(what: Expression, by: Callable[[Name], Expression]) -> Expression:
+    """The same expression with other names."""
+    if isinstance(what, Name):
+        return by(what)
+    if isinstance(what, Call):
+        return replace(what, arguments=tuple(rename(each, by) for each in what.arguments))
+    if isinstance(what, Aggregate):
+        more = tuple(rename(each, by) for each in what.more)
+        return what if what.argument is None else replace(what, argument=rename(what.argument, by), more=more)
+    if isinstance(what, Window):
+        return replace(
+            what,
+            arguments=tuple(rename(each, by) for each in what.arguments),
+            partition=tuple(rename(each, by) for each in what.partition),
+            order=tuple(replace(each, by=rename(each.by, by)) for each in what.order),
+        )
+    return what
 
 
 def aggregates(what: Expression) -> bool:
@@ -106,20 +144,51 @@ class Source(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Joined(_Node):
+    """One table more: how, and under which condition; a comma has none."""
+
+    source: Source | Select | Union
+    how: str  # "inner", "left" or ","
+    on: Expression | None = None
+    using: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Join(_Node):
+    """Several tables side by side."""
+
+    first: Source | Select | Union
+    others: tuple[Joined, ...]
+    alias: None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Union(_Node):
+    """The rows of several SELECTs, one after the other."""
+
+    parts: tuple[Select, ...]
+    alias: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Select(_Node):
-    """One SELECT: over a table of the catalogue, or over another SELECT."""
+    """One SELECT: over a table of the catalogue, over several, or over another SELECT."""
 
     items: tuple[Item, ...]
-    source: Source | Select
+    source: Origin
     alias: str | None = None  # the name under which the SELECT around it knows it
     where: Expression | None = None
     keys: tuple[Expression, ...] = ()
+    sets: tuple[tuple[int, ...], ...] = ()  # which keys each part of the answer is grouped by, when not by all
     having: Expression | None = None
     qualify: Expression | None = None
     order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int | None = None
     distinct: bool = False
+
+
+Origin = Source | Select | Join | Union
 
 
 def size(what: Expression) -> int:

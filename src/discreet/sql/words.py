@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-__all__ = ["AGGREGATES", "CALLS", "FLAGS", "PARTS", "TYPES", "WINDOWS"]
+__all__ = ["AGGREGATES", "CALLS", "ELSEWHERE", "FLAGS", "PARTS", "PARTS_OF_DATES", "TWO", "TYPES", "WINDOWS"]
 
 UNARY, BINARY, MANY = ("this",), ("this", "expression"), ("this", "expressions")
 
@@ -17,7 +17,7 @@ CALLS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # sqlglot's 
     exp.Mul: ("*", BINARY),
     exp.Div: ("/", BINARY),
     exp.Mod: ("%", BINARY),
-    exp.Neg: ("negative", UNARY),
+    exp.IntDiv: ("//", BINARY),
     exp.EQ: ("=", BINARY),
     exp.NEQ: ("<>", BINARY),
     exp.LT: ("<", BINARY),
@@ -38,6 +38,7 @@ CALLS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # sqlglot's 
     exp.Floor: ("floor", UNARY),
     exp.Ceil: ("ceil", UNARY),
     exp.Round: ("round", ("this", "decimals")),
+    exp.Trunc: ("trunc", ("this", "decimals")),
     exp.Sqrt: ("sqrt", UNARY),
     exp.Ln: ("ln", UNARY),
     exp.Exp: ("exp", UNARY),
@@ -49,11 +50,28 @@ CALLS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # sqlglot's 
     exp.Lower: ("lower", UNARY),
     exp.Upper: ("upper", UNARY),
     exp.Length: ("length", UNARY),
-    exp.Trim: ("trim", UNARY),
+    exp.Reverse: ("reverse", UNARY),
+    exp.Left: ("left", BINARY),
+    exp.Right: ("right", BINARY),
+    exp.Replace: ("replace", ("this", "expression", "replacement")),
+    exp.SplitPart: ("split_part", ("this", "delimiter", "part_index")),
+    exp.StartsWith: ("starts_with", BINARY),
+    exp.EndsWith: ("ends_with", BINARY),
+    exp.Contains: ("contains", BINARY),
+    exp.StrPosition: ("strpos", ("this", "substr")),
     exp.Substring: ("substring", ("this", "start", "length")),
     exp.Concat: ("concat", ("expressions",)),
     exp.DPipe: ("||", BINARY),
+    exp.Grouping: ("grouping", ("expressions",)),
+    exp.LastDay: ("last_day", UNARY),
+    exp.Monthname: ("monthname", UNARY),
+    exp.Dayname: ("dayname", UNARY),
 }
+
+ELSEWHERE = ("negative", "cast", "extract", "date_trunc", "date_diff", "trim", "ltrim", "rtrim", "lpad", "rpad",
+             "log10", "log2")  # read by `functions`  # fmt: skip
+PARTS_OF_DATES = {"dow": "dayofweek", "weekday": "dayofweek", "doy": "dayofyear", "weekofyear": "week",
+                  "dayofmonth": "day"}  # other names for some  # fmt: skip
 
 FLAGS = {
     "big_int",
@@ -88,7 +106,18 @@ AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Avg: "avg",
     exp.Min: "min",
     exp.Max: "max",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.CovarSamp: "covar_samp",
+    exp.CovarPop: "covar_pop",
+    exp.Corr: "corr",
+    exp.RegrSlope: "regr_slope",
+    exp.RegrCount: "regr_count",
 }
+TWO = {"covar_samp", "covar_pop", "corr", "regr_slope", "regr_count"}  # aggregates of two expressions
 
 WINDOWS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # only over the rows of an answer
     exp.RowNumber: ("row_number", ()),
@@ -113,4 +142,8 @@ TYPES: dict[str, str] = {  # what CAST may make; what cannot be read so becomes 
     "DOUBLE": "real",
     "TEXT": "text",
     "VARCHAR": "text",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+    "TIMESTAMPNTZ": "timestamp",
+    "DATETIME": "timestamp",
 }

@@ -1,0 +1,157 @@
+"""The numbers that an engine adds up for the measures of a plan, in SQL, and what they become.
+
+A measure that needs sums says what they are of: values of each row, and each of its parts as a sum over rows of
+products of their powers. Of each part the engine delivers the running total with all parts before it, so that a unit
+that is cut short can be counted in proportion without any part becoming negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from discreet.core.law import narrowest
+from discreet.engines.own import OWN
+from discreet.engines.render import Stored, spell, stepped
+from discreet.plan.measure import Form, Measure, Noised, Steps
+from discreet.plan.plan import Exact, Plan
+
+__all__ = ["exact", "plain", "short", "totals", "values"]
+
+VALUES = "vw"  # the first value of a row for measure n is vn, the second wn
+
+
+def _summed(measures: Sequence[Measure]) -> Iterator[tuple[int, Noised]]:
+    for n, measure in enumerate(measures):
+        if measure.needs == "sums":
+            assert isinstance(measure, Noised)
+            yield n, measure
+
+
+def _running(measure: Noised) -> list[Form]:
+    """The running totals of the parts of a measure."""
+    found: list[dict[tuple[int, ...], int]] = []
+    for form in measure.forms:
+        before = found[-1] if found else {}
+        both = {powers: before.get(powers, 0) + form.get(powers, 0) for powers in (*before, *form)}
+        found.append({powers: weight for powers, weight in both.items() if weight})
+    return list(found)
+
+
+# ── SQL ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def values(measures: Sequence[Measure], stored: Stored) -> list[str]:
+    """What each measure reads of a row, as columns."""
+    found = []
+    for n, measure in _summed(measures):
+        found += [f"{_value(each, stored)} AS {VALUES[i]}{n}" for i, each in enumerate(measure.values)]
+    return found
+
+
+def _value(value: Steps, stored: Stored) -> str:
+    if value.step is None:
+        return f"CASE WHEN {spell(value.of, stored)} IS NOT NULL THEN 1 END"
+    text = stepped(value.of, value.low, value.high, value.step, stored)
+    return f"CAST({text} AS BIGINT) - ({value.base})" if value.base else text
+
+
+def plain(measures: Sequence[Measure]) -> list[str]:
+    """The running totals of each measure over the rows of a group, as columns."""
+    found = []
+    for n, measure in _summed(measures):
+        for i, form in enumerate(_running(measure)):
+            found.append(f"{_weighted(form, lambda powers, n=n: _total(n, powers))} AS p{n}_{i}")  # type: ignore[misc]
+    return found
+
+
+def totals(measures: Sequence[Measure]) -> list[str]:
+    """The sums over the rows of one unit in one group that `short` is made of, as columns; r is how many rows."""
+    found = []
+    for n, measure in _summed(measures):
+        used = dict.fromkeys(powers for form in measure.forms for powers in form if powers)
+        found += [f"{_total(n, powers)} AS {_name(n, powers)}" for powers in used]
+    return found
+
+
+def short(measures: Sequence[Measure], room: str) -> list[str]:
+    """The running totals of each measure over units, as columns: of each only so many rows as it has room for.
+
+    Promise  no part of a unit becomes negative, and together they are at most what so many rows add.
+    Because  of r rows with running totals S₁ <= S₂ <= … the share k/r counts, rounded down: ⌊S₁k/r⌋ <= ⌊S₂k/r⌋ <= …,
+             and the last is at most k times what one row adds, as S is at most r times that.
+    """
+    found = []
+    for n, measure in _summed(measures):
+        for i, form in enumerate(_running(measure)):
+            text = _weighted(form, lambda powers, n=n: _name(n, powers))  # type: ignore[misc]
+            cut = f"CASE WHEN r <= {room} THEN {text} ELSE (({text}) * {room}) // r END"
+            found.append(f"sum({cut}) AS p{n}_{i}")
+    return found
+
+
+def _name(n: int, powers: tuple[int, ...]) -> str:
+    return "_".join([f"s{n}", *map(str, powers)]) if powers else "r"
+
+
+def _total(n: int, powers: tuple[int, ...]) -> str:
+    """A sum over rows: the number of those that have all values, or of products of their powers."""
+    if not powers:
+        return "count(*)"
+    names = [f"{VALUES[i]}{n}" for i in range(len(powers))]
+    factors = [name for name, power in zip(names, powers, strict=True) for _ in range(power)]
+    there = f" FILTER ({' AND '.join(f'{name} IS NOT NULL' for name in names)})" if len(names) > 1 else ""
+    if not factors:
+        return f"count({names[0]})" + there
+    if len(factors) > 1:
+        factors[0] = f"CAST({factors[0]} AS BIGINT)"
+    return f"sum({' * '.join(factors)})" + there
+
+
+def _weighted(form: Form, spelled: Callable[[tuple[int, ...]], str]) -> str:
+    """A weighted sum, in as many bits as it needs."""
+    signs = ["-" if weight < 0 else "+" for weight in form.values()]
+    sizes = ["" if abs(weight) == 1 else f"{abs(weight)}::HUGEINT * " for weight in form.values()]
+    terms = [f"{sign} {size}{spelled(powers)}" for sign, size, powers in zip(signs, sizes, form, strict=True)]
+    return " ".join(terms).removeprefix("+ ") or "0"
+
+
+# ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, list[tuple[Any, ...]]]) -> Exact:
+    """The exact data of each measure by group.
+
+    From rows of keys, units, and the numbers of each measure that is made of sums; and, for each other measure, from
+    the rows of its own statement.
+    """
+    width, numbers = len(plan.keys), 1 + sum(len(measure.forms) for _, measure in _summed(plan.measures))
+    keys = [_key(plan, row) for row in rows]
+    groups = plan.groups if plan.naming is None else keys
+    index = {key: place for place, key in enumerate(groups)}
+    there = [n for n, key in enumerate(keys) if key in index]
+    places = [index[keys[n]] for n in there]
+    table = np.zeros((numbers, len(index)), object)
+    for n in range(numbers if rows else 0):
+        table[n, places] = [rows[row][width + n] or 0 for row in there]
+    units, at, found = narrowest(table[0]), 1, list[Any]()
+    for n, measure in enumerate(plan.measures):
+        if n in own:
+            there_own = [(*_key(plan, row), *row[width:]) for row in own[n]]
+            found.append(OWN[measure.needs].read(measure, there_own, index))
+        elif measure.needs == "units":
+            found.append(units[None, :])
+        else:
+            found.append(narrowest(np.diff(table[at : at + len(measure.parts)], axis=0, prepend=0)))
+            at += len(measure.parts)
+    return Exact(keys=() if plan.naming is None else tuple(keys), units=units, sums=tuple(found))
+
+
+def _key(plan: Plan, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The keys of a row; days that are counted become dates."""
+    found = row[: len(plan.keys)]
+    if any(key.kind == "date" and key.span for key in plan.keys):
+        return tuple(key.value(each) for key, each in zip(plan.keys, found, strict=True))
+    return found

@@ -1,0 +1,119 @@
+"""Relations in DuckDB's SQL: joins, rows made of rows, aggregates within one unit. Like all else, total."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from discreet.engines.render import Stored, keyed, spell, stepped
+from discreet.plan.relation import Derived, Folded, From, Part, Relation, Total, United
+from discreet.plan.spelling import quoted
+
+__all__ = ["laid"]
+
+Place = Callable[[str], str]
+Tables = Mapping[str, Stored]
+KEPT = {"integer": "integer", "real": "real", "text": "text", "boolean": "boolean"}  # what is computed, as it is stored
+
+
+def laid(relation: Relation, place: Place, tables: Tables) -> tuple[str, Stored]:
+    """What stands after FROM, and how it stores its columns."""
+    if isinstance(relation, str):
+        return place(relation), tables[relation]
+    text, stored = LAID[type(relation)](relation, place, tables)
+    return f"(\n{text}\n)", stored
+
+
+def _joined(relation: From, place: Place, tables: Tables) -> tuple[str, Stored]:
+    stored: dict[str, str] = {}
+    text = ""
+    for part in relation.parts:
+        inner, known = laid(part.source, place, tables)
+        stored |= {outer: known[name] for name, outer in part.names}
+        side = _named(part, inner)
+        text += f"  {side}" if part.on is None else f"\n  {WORDS[part.how]} {side} ON {spell(part.on, stored)}"
+    shown = [outer for part in relation.parts if part.how not in ("semi", "anti") for _, outer in part.names]
+    return f"SELECT {', '.join(quoted(each) for each in shown) or '1'} FROM\n{text}", stored
+
+
+def _named(part: Part, inner: str) -> str:
+    """A relation under the names that the join has for its columns, perhaps with one row for each value of some."""
+    columns = ", ".join(f"{quoted(name)} AS {quoted(outer)}" for name, outer in part.names) or "1"
+    text = f"SELECT {columns} FROM {inner}"
+    if part.single:
+        keys = ", ".join(quoted(each) for each in part.single)
+        others = ", ".join(quoted(name) for name, _ in part.names)
+        text += f" QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {others}) = 1"
+    return f"({text})"
+
+
+def _derived(relation: Derived, place: Place, tables: Tables) -> tuple[str, Stored]:
+    inner, stored = laid(relation.source, place, tables)
+    columns = [f"{keyed(each.tree, each.kind, stored)} AS {quoted(each.name)}" for each in relation.columns]
+    kept = {each.name: KEPT.get(each.kind, each.kind) for each in relation.columns}
+    if relation.unit is not None and relation.called is not None:
+        columns.insert(0, f"{quoted(relation.unit)} AS {quoted(relation.called)}")
+        kept[relation.called] = stored[relation.unit]
+    text = f"SELECT {', '.join(columns) or '1'} FROM {inner}"
+    return text + ("" if relation.where is None else f"\nWHERE {spell(relation.where, stored)}"), kept
+
+
+def _folded(relation: Folded, place: Place, tables: Tables) -> tuple[str, Stored]:
+    inner, stored = laid(relation.source, place, tables)
+    keys = [f"{keyed(each.tree, each.kind, stored)} AS {quoted(each.name)}" for each in relation.keys]
+    unit = quoted(relation.unit)
+    columns = [f"{unit} AS {quoted(relation.called)}", *keys]
+    columns += [f"{_total(each, stored)} AS {quoted(each.name)}" for each in relation.totals]
+    conditions = [f"{unit} IS NOT NULL"] + ([] if relation.where is None else [spell(relation.where, stored)])
+    text = f"SELECT {', '.join(columns)} FROM {inner}\nWHERE {' AND '.join(conditions)}"
+    kept = {each.name: KEPT.get(each.kind, each.kind) for each in relation.keys}
+    kept |= {each.name: KEPT.get(each.kind, each.kind) for each in relation.totals}
+    kept[relation.called] = stored[relation.unit]
+    by = ", ".join(str(n) for n in range(1, 2 + len(keys)))
+    return f"{text}\nGROUP BY {by}", kept
+
+
+def _total(total: Total, stored: Stored) -> str:
+    """An aggregate within one unit. Counts and sums are cut off where so many rows would end."""
+    if total.of is None or total.function in ("present", "distinct"):
+        inner = "*" if total.of is None else keyed(total.of, _kind(total), stored)
+        count = f"count({'DISTINCT ' if total.function == 'distinct' else ''}{inner})"
+        return count if total.most is None else f"least({count}, {total.most})"
+    if total.function in ("min", "max"):
+        return f"{total.function}({keyed(total.of, total.kind, stored)})"
+    steps = stepped(total.of, total.low, total.high, total.step, stored)
+    value = f"sum({steps})"
+    if total.function == "avg":
+        return f"CAST({value} AS DOUBLE) / nullif(count({steps}), 0) {_scaled(total)}"
+    if total.most is not None:
+        low, high = min(total.low, total.low * total.most), max(total.high, total.high * total.most)
+        value = f"least(greatest({value}, {low}), {high}) + 0 * {value}"  # NULL where there is no value
+    if total.kind == "integer":
+        return f"TRY_CAST(({value}) * {int(total.step)} AS BIGINT)"
+    return f"CAST({value} AS DOUBLE) {_scaled(total)}"
+
+
+def _kind(total: Total) -> str:
+    return "text" if total.of is None else getattr(total.of, "kind", "text")
+
+
+def _scaled(total: Total) -> str:
+    """Steps as numbers: a product with a whole number, or a quotient by one, as near as doubles are."""
+    return f"* {float(total.step.numerator)!r}::DOUBLE / {float(total.step.denominator)!r}::DOUBLE"
+
+
+def _united(relation: United, place: Place, tables: Tables) -> tuple[str, Stored]:
+    parts = [_derived(each, place, tables) for each in relation.parts]
+    kept = dict(parts[0][1])
+    if len({str(stored.get(relation.parts[0].called or "")) for _, stored in parts}) > 1:
+        kept[relation.parts[0].called or ""] = "text"
+    names = ", ".join(quoted(each) for each in kept)
+    return "\nUNION ALL\n".join(f"SELECT {names} FROM (\n{text}\n)" for text, _ in parts), kept
+
+
+WORDS = {"inner": "JOIN", "left": "LEFT JOIN", "semi": "SEMI JOIN", "anti": "ANTI JOIN"}
+LAID: dict[type, Callable[..., tuple[str, Stored]]] = {
+    From: _joined,
+    Derived: _derived,
+    Folded: _folded,
+    United: _united,
+}

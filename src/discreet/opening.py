@@ -1,0 +1,108 @@
+"""Opening data: from what a user names to a catalogue, a source and a ledger."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from discreet.core.loss import Budget
+from discreet.core.reach import Neighbours, neighbourhood
+from discreet.engines.source import Source, open_frame, open_path
+from discreet.errors import NotUnderstood
+from discreet.ledger.ledger import Ledger
+from discreet.plan import schema
+from discreet.plan.schema import Catalogue, Table
+
+__all__ = ["ledger_of", "one_table", "path_of"]
+
+Progress = Callable[[int, int], None]
+
+
+def path_of(catalogue: Catalogue) -> Path:
+    """Where a catalogue's data are."""
+    if catalogue.source is None:
+        raise NotUnderstood("the catalogue names no source.", instead='source = "clinic.duckdb"')
+    if "://" in catalogue.source:
+        raise NotUnderstood(
+            "data are read from files.", instead='source = "clinic.duckdb", or .parquet, .csv, a folder'
+        )
+    if not catalogue.tables:
+        raise NotUnderstood("the catalogue declares no table.", instead="[tables.visits]")
+    return Path(catalogue.source)
+
+
+def one_table(
+    source: Any,
+    *,
+    budget: Budget,
+    unit: str | None,
+    columns: Mapping[str, Any] | None,
+    rows_per_unit: int | None,
+    groups_per_unit: int | None,
+    neighbours: Neighbours,
+    name: str | None,
+    ledger: str | os.PathLike[str] | None,
+) -> tuple[Catalogue, Source]:
+    """The catalogue of one table, from what is said of it, and its data."""
+    if not isinstance(budget, Budget):
+        raise NotUnderstood("a budget is a Budget.", instead='budget=dp.Budget(epsilon=3, delta="1e-6")')
+    if columns is not None and not isinstance(columns, Mapping):
+        raise NotUnderstood("columns are declared by name.", instead='columns={"age": (0, 120)}')
+    declared = tuple(schema.column(each, said) for each, said in (columns or {}).items())
+    path = Path(source) if isinstance(source, (str, os.PathLike)) else None
+    if name is not None:
+        schema.name(name, "a data set")
+    if unit is not None:
+        schema.name(unit, "a unit")
+    if isinstance(source, str) and "://" in source:
+        raise NotUnderstood("data are read from files and frames.", instead="name a .parquet, .csv or .duckdb file")
+    reached = _reached(source, path, name, [*(each.name for each in declared), *([unit] if unit else [])])
+    if len(reached.tables) != 1:
+        raise NotUnderstood(
+            f"there are {len(reached.tables)} tables in it: {', '.join(reached.tables[:12])}.",
+            instead="write a catalogue and use dp.Curator.load, or name one: name=…",
+        )
+    table = Table(
+        name=reached.tables[0],
+        columns=declared,
+        unit=unit,
+        rows_per_unit=schema.cap(rows_per_unit, "rows_per_unit"),
+        groups_per_unit=schema.cap(groups_per_unit, "groups_per_unit"),
+    )
+    beside = f"{path}.ledger" if path is not None else None if name is None else f"{name}.ledger"
+    place = beside if ledger is None else os.fspath(ledger)
+    catalogue = Catalogue(
+        name=name or (path.stem if path else "data"),
+        budget=budget,
+        tables=(table,),
+        ledger=place,
+        neighbours=neighbourhood(neighbours),
+    )
+    table.stored(reached.stored[table.name])  # refuse what does not fit before a ledger is made
+    return catalogue, reached
+
+
+def _reached(source: Any, path: Path | None, name: str | None, columns: list[str]) -> Source:
+    if path is None:
+        return open_frame(source, name or "data", columns)
+    file = path.suffix.lower() in (".parquet", ".csv")
+    return open_path(path, [name] if name is not None and (file or path.is_file()) else None)
+
+
+def ledger_of(
+    catalogue: Catalogue, *, marks: str | os.PathLike[str] | None = None, progress: Progress | None = None
+) -> Ledger:
+    """The ledger that a catalogue names."""
+    return Ledger(
+        catalogue.ledger,
+        dataset=catalogue.name,
+        budget=catalogue.budget,
+        analysts=catalogue.analysts,
+        families=catalogue.families,
+        neighbours=catalogue.neighbours,
+        unit=catalogue.unit,
+        marks=marks,
+        progress=progress,
+    )

@@ -1,0 +1,106 @@
+"""SELECTs around an answer: every name must be a column of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from discreet.errors import NotUnderstood
+from discreet.sql import query as q
+
+__all__ = ["apart", "numbered", "outer", "steady"]
+
+
+def outer(select: q.Select, inner: q.Select) -> q.Select:
+    """A SELECT over the answer of another: every name must be a column of that answer."""
+    columns = {item.name.lower(): item.name for item in inner.items}
+    items: list[q.Item] = []
+    for item in select.items:
+        if isinstance(item.what, q.Star):
+            items += [replace(each, what=q.Name(name=each.name, place=item.place)) for each in inner.items]
+        else:
+            items.append(replace(item, what=_checked(item.what, columns, select)))
+    aliases = {**{item.name.lower(): item.name for item in items}, **columns}
+    order = tuple(
+        replace(
+            each,
+            by=numbered(each.by, replace(select, items=tuple(items)))
+            if isinstance(each.by, q.Constant) and type(each.by.value) is int
+            else _checked(each.by, aliases, select),
+        )
+        for each in select.order
+    )
+    return replace(
+        select,
+        items=apart(tuple(items)),
+        source=inner,
+        where=select.where and _checked(select.where, columns, select),
+        keys=tuple(_checked(each, aliases, select) for each in select.keys),
+        having=select.having and _checked(select.having, aliases, select),
+        qualify=select.qualify and _checked(select.qualify, aliases, select),
+        order=order,
+    )
+
+
+def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q.Expression:
+    if isinstance(what, q.Name):
+        known = columns.get(what.name.lower())
+        alias = select.source.alias
+        if known is None or (what.table is not None and what.table.lower() != (alias or "").lower()):
+            raise NotUnderstood(
+                f"`{what.name}` is not a column of the answer inside.",
+                instead=f"its columns: {', '.join(list(columns.values())[:12])}",
+                place=what.place,
+            )
+        return replace(what, name=known, table=None)
+    if isinstance(what, q.Call):
+        return replace(what, arguments=tuple(_checked(each, columns, select) for each in what.arguments))
+    if isinstance(what, q.Aggregate):
+        more = tuple(_checked(each, columns, select) for each in what.more)
+        return replace(what, argument=what.argument and _checked(what.argument, columns, select), more=more)
+    if isinstance(what, q.Window):
+        steady(what)
+        return replace(
+            what,
+            arguments=tuple(_checked(each, columns, select) for each in what.arguments),
+            partition=tuple(_checked(each, columns, select) for each in what.partition),
+            order=tuple(replace(each, by=_checked(each.by, columns, select)) for each in what.order),
+        )
+    if isinstance(what, q.Star):
+        raise NotUnderstood("`*` stands alone, or in COUNT(*).", instead="name a column", place=what.place)
+    return what
+
+
+def apart(items: tuple[q.Item, ...]) -> tuple[q.Item, ...]:
+    """No two columns of an answer have the same name."""
+    seen: set[str] = set()
+    found = []
+    for item in items:
+        name, n = item.name, 0
+        while name.lower() in seen:
+            n += 1
+            name = f"{item.name}_{n}"
+        seen.add(name.lower())
+        found.append(replace(item, name=name))
+    return tuple(found)
+
+
+def numbered(by: q.Constant, select: q.Select) -> q.Expression:
+    """The column of an answer that a number stands for."""
+    position = by.value if isinstance(by.value, int) else 0
+    if not 1 <= position <= len(select.items):
+        raise NotUnderstood(f"columns are numbered 1 to {len(select.items)}.", instead="write its name", place=by.place)
+    return select.items[position - 1].what
+
+
+def steady(what: q.Window) -> None:
+    """How many parts NTILE makes, and how far LAG and LEAD look, is written in the question."""
+    for given in what.arguments[:1] if what.function == "ntile" else what.arguments[1:2]:
+        value = given.value if isinstance(given, q.Constant) else None
+        if type(value) is not int or not 1 <= value <= 1_000_000:
+            raise NotUnderstood(
+                f"{what.function.upper()} takes a whole number from 1 to 1,000,000.",
+                instead="write the number itself",
+                place=given.place,
+            )
+    if what.function == "ntile" and not what.arguments:
+        raise NotUnderstood("NTILE of how many?", instead="write NTILE(4)", place=what.place)

@@ -1,0 +1,44 @@
+"""How many different values there are: COUNT(DISTINCT x) for any x."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.core.reach import Reach
+from discreet.core.record import recorded
+from discreet.plan.expression import Tree
+from discreet.plan.linear import Linear
+from discreet.plan.measure import Noised, Setting
+
+__all__ = ["Distinct"]
+
+
+@recorded("distinct/1")
+@dataclass(frozen=True, kw_only=True)
+class Distinct(Noised):
+    """The number of different values of an expression in each group; NULL is none."""
+
+    of: Tree
+    parts: tuple[str, ...] = ("distinct",)
+
+    @property
+    def needs(self) -> str:
+        return "distinct"
+
+    def reach(self, setting: Setting) -> Reach:
+        """How far one unit can push the counts of all groups.
+
+        Given    of a unit at most m values count, in all groups together; those of a row without a unit are one.
+        Promise  bounds on the change in ℓ1 and squared ℓ2 when a unit is added, removed or replaced.
+        Because  a unit adds to the count of a group at most as many as it has values there, and takes nothing away, as
+                 which values of others count depends on those others only. So what it adds is not negative and at most
+                 m in all: the norms are largest when all m are in one group. Replacing one adds and takes away: in the
+                 same group by m at most, in two groups by m in each.
+        """
+        m = Fraction(setting.caps.most_rows)
+        twice = 2 if setting.neighbours == "replace" and setting.grouped else 1
+        return Reach(l1=twice * m, l2_squared=twice * m**2, neighbours=setting.neighbours, unit=setting.unit)
+
+    def view(self, function: str) -> Linear:
+        return Linear(weights=(Fraction(1),), unit=Fraction(1))

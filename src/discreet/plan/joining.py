@@ -1,0 +1,399 @@
+"""Tables side by side: in which order, on what, and whose the joined rows are.
+
+Given    each row of a table about people belongs to one unit; a key that other tables refer to belongs to one.
+Promise  every joined row is made of rows of one unit and of public tables, and none is without a unit.
+Because  people's tables are joined only where the condition makes their units equal: both unit columns are in one class
+         of columns that it sets equal, or one refers to a key of the other. Of a public table at most one row joins
+         each row, so where every row is a person, it still is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from discreet.errors import NotAllowed, NotUnderstood, Place
+from discreet.plan.below import Below
+from discreet.plan.expression import Tree
+from discreet.plan.kinds import typed
+from discreet.plan.relation import From, How, Part
+from discreet.plan.schema import Catalogue, Column, Table
+from discreet.sql import query as q
+
+__all__ = ["INSIDE", "Scope", "Side", "join"]
+
+INSIDE = "\x01inside"  # the SELECT of an IN; no question can name it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One of the tables: how it is joined, under which conditions (names as written), and what it calls its columns."""
+
+    below: Below
+    how: How
+    on: tuple[q.Expression, ...]
+    place: Place
+    shared: tuple[str, ...] = ()  # names of columns that are those of a table before it, as USING says
+    names: dict[str, str] = field(default_factory=dict)  # its own name of a column, in small letters: what it is called
+
+    @property
+    def table(self) -> Table:
+        return self.below.table
+
+    def columns(self) -> list[Column]:
+        """Its columns, and those that only join, under the names of the join."""
+        return [replace(each, name=self.names[each.name.lower()]) for each in (*self.table.columns, *self.table.links)]
+
+    def own(self, column: str | None) -> str | None:
+        """What one of its columns is called in the join."""
+        return None if column is None else self.names.get(column.lower())
+
+    @property
+    def inner(self) -> bool:
+        """Whether its columns are those of every joined row."""
+        return self.how == "inner"
+
+    @property
+    def tests(self) -> bool:
+        """Whether it only tells which rows stay."""
+        return self.how in ("semi", "anti")
+
+
+Joined = tuple[Below, "Scope", q.Expression | None]
+
+
+def join(sides: list[Side], where: list[q.Expression], catalogue: Catalogue) -> Joined:
+    """The joined relation, what names in the question mean, and the rest of the filter."""
+    return _Joiner(sides, where, catalogue).joined()
+
+
+class Scope:
+    """What a name in the question means."""
+
+    def __init__(self, sides: list[Side], test: Side | None = None) -> None:
+        self.sides = sides  # whose columns need no name of a table
+        self.test = test  # one more, under its name; in EXISTS its columns come before all others
+
+    def __call__(self, what: q.Name) -> q.Name:
+        """The column that is meant, under its name in the join. A name that is no column stays what it is."""
+        if what.table is not None:
+            there = self.sides if self.test is None else [self.test, *self.sides]
+            side = next((each for each in there if each.below.alias.lower() == what.table.lower()), None)
+            if side is None:
+                raise NotUnderstood(
+                    f"there is no table `{what.table}` in this question.",
+                    instead="there are: " + ", ".join(each.below.alias for each in self.sides),
+                    place=what.place,
+                )
+            name = side.names.get(what.name.lower())
+            if name is None:
+                raise _unknown(what, side)
+            return replace(what, name=name, table=None)
+        name = what.name.lower()
+        if self.test is not None and name in self.test.names and self.test.below.alias != INSIDE:
+            return replace(what, name=self.test.names[name])
+        sides = [each for each in self.sides if name in each.names and name not in each.shared]
+        found = {each.names[name] for each in sides}
+        if len(found) > 1:
+            having = [each.below.alias for each in sides]
+            raise NotUnderstood(
+                f"`{what.name}` is in several tables.", instead=f"write {having[0]}.{what.name}", place=what.place
+            )
+        return replace(what, name=found.pop()) if found else what
+
+
+def _unknown(what: q.Name, side: Side) -> NotUnderstood:
+    names = ", ".join(each.name for each in side.table.columns[:12])
+    return NotUnderstood(
+        f"`{what.name}` is not a declared column of {side.table.name}.", instead=f"declared: {names}", place=what.place
+    )
+
+
+class _Classes:
+    """Columns that a condition sets equal."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self._above: dict[str, str] = {}
+        for a, b in pairs:
+            if not self.same(a, b):
+                self._above[self.of(a)] = self.of(b)
+
+    def of(self, name: str) -> str:
+        while name in self._above:
+            name = self._above[name]
+        return name
+
+    def same(self, a: str | None, b: str | None) -> bool:
+        return a is not None and b is not None and self.of(a) == self.of(b)
+
+
+class _Joiner:
+    def __init__(self, sides: list[Side], where: list[q.Expression], catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self.sides = _named(sides)
+        self.scope = Scope([each for each in self.sides if not each.tests])
+        self.on = {id(side): [q.rename(each, self._within(side)) for each in side.on] for side in self.sides}
+        self.pool = [each for side in self.sides if side.inner for each in self.on[id(side)]]
+        self.pool += [q.rename(each, self.scope) for each in where]
+        for side in [each for each in self.sides if each.inner]:
+            self._add_parents(side)
+        self.placed: list[Side] = []
+        self.parts: list[Part] = []
+        self.used: set[int] = set()
+
+    def _within(self, side: Side) -> Scope:
+        return Scope(self.scope.sides, side) if side.tests else self.scope
+
+    # ── whose rows ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _classes(self, *side: Side) -> _Classes:
+        """Columns that are equal in every joined row, or in those where these tables have one."""
+        inner = {name for each in self.sides if each.inner for name in each.names.values()}
+        pairs = [pair for each in self.pool if (pair := _pair(each)) is not None and set(pair) <= inner]
+        return _Classes(pairs + [p for each in side for on in self.on[id(each)] if (p := _pair(on)) is not None])
+
+    def _parent(self, side: Side, classes: _Classes) -> Side | None:
+        """The table that knows the unit of a table's rows, where it is among those that are joined."""
+        through = side.table.through
+        if through is None:
+            return None
+        there = [
+            each for each in self.sides if each.inner and each.below.relation == through.table and each is not side
+        ]
+        own = side.own(side.table.unit)
+        return next((each for each in there if classes.same(own, each.own(through.column))), None)
+
+    def _add_parents(self, side: Side) -> None:
+        """Join tables that nobody named, up to the one that knows the unit."""
+        while side.table.through is not None:
+            there, through = self._parent(side, self._classes()), side.table.through
+            if there is None:
+                table = self.catalogue.table(through.table)
+                assert table is not None
+                bare = Below(relation=table.name, table=replace(table, columns=_linking(table)), alias="", unit=None)
+                there = _named([*self.sides, Side(below=bare, how="inner", on=(), place=side.place)])[-1]
+                names = (side.own(side.table.unit), there.own(through.column))
+                both = tuple(q.Name(name=each or "", place=side.place) for each in names)
+                self.sides.append(there)
+                self.on[id(there)] = []
+                self.pool.append(q.Call(function="=", arguments=both, place=side.place))
+            side = there
+
+    def _owner(self, side: Side, classes: _Classes) -> str | None:
+        """The column that holds the unit of a table's rows; None where every row is a person."""
+        if side.table.through is None:
+            return side.own(side.table.unit)
+        there = self._parent(side, classes)
+        if there is None:
+            wanted = side.table.through
+            raise NotAllowed(
+                f"whose rows those of `{side.below.alias}` are is said by {wanted.table}.",
+                instead=f"join it too: ON {side.table.unit} = {wanted.table}.{wanted.column}",
+                place=side.place,
+            )
+        return self._owner(there, classes)
+
+    def _same_people(self, side: Side, first: Side) -> None:
+        """Refuse rows of several people."""
+        classes = self._classes() if side.inner else self._classes(side)
+        owner, other = self._owner(first, classes), self._owner(side, classes)
+        if owner is None or other is None:
+            who = (first if owner is None else side).below.alias
+            raise NotAllowed(
+                f"every row of `{who}` is a person, so it cannot be joined with other people's rows.",
+                instead="declare its unit, or join public tables only",
+                place=side.place,
+            )
+        if not classes.same(owner, other):
+            a, b = (each.below.alias for each in (first, side))
+            through = side.table.through or first.table.through
+            on = f"join on the unit: ON {a}.{first.table.unit} = {b}.{side.table.unit}"
+            raise NotAllowed(
+                f"this joins rows of different people: `{a}` and `{b}`.",
+                instead=on if through is None else f"join {through.table} in between, on {through.column}",
+                place=side.place,
+            )
+
+    # ── the order ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def joined(self) -> Joined:
+        people = [side for side in self.sides if not side.table.public]
+        first = next((side for side in people if side.inner), self.sides[0])
+        for side in people:
+            if side is not first and first.table.public:
+                raise NotAllowed(
+                    "rows without anybody would be counted.",
+                    instead=f"begin with {side.below.alias}: FROM {side.below.alias} LEFT JOIN {first.below.alias} …",
+                    place=side.place,
+                )
+            if side is not first:
+                self._same_people(side, first)
+        owner = None if first.table.public else self._owner(first, self._classes())
+        caps = _Caps(first)
+        self._place(first, [], ())
+        rest = [side for side in self.sides if side is not first]
+        while rest:
+            following = next((each for each in rest if self._connected(each)), None)
+            if following is None:
+                raise NotAllowed(
+                    f"nothing joins `{rest[0].below.alias}` with the rest.",
+                    instead="write JOIN … ON a.id = b.id, with an equality of columns",
+                    place=rest[0].place,
+                )
+            side = following
+            rest.remove(side)
+            conditions = self._connected(side)
+            mine, theirs = _sides(conditions, set(side.names.values()))
+            caps.add(side, mine, theirs)
+            self._place(side, conditions, _single(side, mine, row=owner is None))
+        below = Below(
+            relation=From(parts=tuple(self.parts)), table=self._shape(owner, first, caps), alias="", unit=owner
+        )
+        self._unit_names(owner)
+        return below, self.scope, _all([each for each in self.pool if id(each) not in self.used])
+
+    def _connected(self, side: Side) -> list[q.Expression]:
+        """The conditions that join a table to those in place; none where it must wait, or nothing does."""
+        own = set(side.names.values())
+        there = {name for each in self.placed for name in each.names.values()} | own
+        if side.inner:
+            found = [each for each in self.pool if _reads(each) & own and _reads(each) <= there]
+        else:
+            found = self.on[id(side)] if all(_reads(each) <= there for each in self.on[id(side)]) else []
+        joins = _sides(found, own)[0] or (side.tests and side.table.public)
+        return found if joins else []
+
+    def _place(self, side: Side, conditions: list[q.Expression], single: tuple[str, ...]) -> None:
+        self.placed.append(side)
+        names = tuple((each.name, side.names[each.name.lower()]) for each in (*side.table.columns, *side.table.links))
+        how: How = "first" if len(self.placed) == 1 else side.how
+        on = None if how == "first" else self._tree(conditions)
+        self.used |= {id(each) for each in conditions} if side.inner else set()
+        self.parts.append(Part(source=side.below.relation, how=how, names=names, on=on, single=single))
+
+    def _tree(self, conditions: list[q.Expression]) -> Tree:
+        every = {column.name: column for side in self.placed for column in side.columns()}
+        whole = _all(conditions)
+        assert whole is not None
+        return typed(whole, Table(name="the join", columns=tuple(every.values())), "").tree
+
+    def _shape(self, owner: str | None, first: Side, caps: _Caps) -> Table:
+        shown = [side for side in self.scope.sides if not side.tests]
+        columns = {each.name: each for side in shown for each in side.columns()[: len(side.table.columns)]}
+        links = {each.name: each for side in shown for each in side.columns() if each.name not in columns}
+        only = [side for side in self.sides if not side.table.public and not side.tests]
+        return Table(
+            name=" and ".join(side.table.name for side in shown),
+            columns=tuple(columns.values()),
+            unit=owner,
+            rows_per_unit=caps.rows if owner else None,
+            groups_per_unit=caps.groups if owner else None,
+            public=first.table.public,
+            single=first.table.single and len(only) == 1,
+            links=tuple(links.values()),
+        )
+
+    def _unit_names(self, owner: str | None) -> None:
+        """Every column that is the unit in every row has its name."""
+        classes = self._classes()
+        for side in self.scope.sides:
+            for own, name in side.names.items():
+                if side.inner and classes.same(name, owner):
+                    side.names[own] = owner or name
+
+
+class _Caps:
+    """How many rows and groups of one unit a join can have, when its tables have no more than they declare."""
+
+    def __init__(self, first: Side) -> None:
+        self.grain: Side | None = first  # the table whose rows the joined rows are
+        self.rows, self.groups = first.table.rows_per_unit, first.table.groups_per_unit
+
+    def add(self, side: Side, mine: list[str], theirs: list[str]) -> None:
+        """One table more, joined by its columns `mine` with `theirs`."""
+        if side.table.public or side.tests or _tells(side, mine):
+            self.groups = self.groups or side.table.groups_per_unit
+            return
+        if self.grain is not None and _tells(self.grain, theirs):
+            self.grain, self.rows = side, side.table.rows_per_unit
+            self.groups = side.table.groups_per_unit or self.groups
+            return
+        self.grain = None
+        self.rows = self.rows * side.table.rows_per_unit if self.rows and side.table.rows_per_unit else None
+        self.groups = self.groups or side.table.groups_per_unit
+
+
+def _tells(side: Side, names: list[str]) -> bool:
+    """Whether columns tell the rows of a table apart."""
+    table = side.table
+    keys = [table.key] if table.key else []
+    if table.unit is not None and table.through is None and (table.single or table.rows_per_unit == 1):
+        keys.append((table.unit,))
+    return any({side.own(each) for each in key} <= set(names) for key in keys)
+
+
+def _single(side: Side, mine: list[str], *, row: bool) -> tuple[str, ...]:
+    """The columns of which a public table must have every value once; none where it does, or where that is nothing."""
+    if not side.table.public or side.tests or (not row and _tells(side, mine)):
+        return ()
+    back = {name: own for own, name in side.names.items()}
+    stored = {each.name.lower(): each.name for each in (*side.table.columns, *side.table.links)}
+    return tuple(sorted({stored[back[each]] for each in mine}))
+
+
+def _linking(table: Table) -> tuple[Column, ...]:
+    """The columns of a table that nobody named: none but those that join."""
+    wanted = {each.lower() for each in (table.unit, *table.key) if each is not None}
+    return tuple(each for each in table.columns if each.name.lower() in wanted)
+
+
+def _named(sides: list[Side]) -> list[Side]:
+    """The same tables, with a name for every column; a name that is taken gets the number of its table."""
+    taken = {name.lower() for side in sides for name in side.names.values()}
+    found = []
+    for number, side in enumerate(sides, start=1):
+        names = dict(side.names)
+        for each in () if names else (*side.table.columns, *side.table.links):
+            name, turn = each.name, number
+            while name.lower() in taken:
+                name, turn = f"{each.name} of {turn}", turn + 1
+            taken.add(name.lower())
+            names[each.name.lower()] = name
+        found.append(replace(side, names=names) if not side.names else side)
+    return found
+
+
+def _all(conditions: list[q.Expression]) -> q.Expression | None:
+    """Conditions with AND between them."""
+    whole: q.Expression | None = None
+    for each in conditions:
+        whole = each if whole is None else q.Call(function="and", arguments=(whole, each), place=each.place)
+    return whole
+
+
+def _reads(what: q.Expression) -> set[str]:
+    """The columns that a condition reads."""
+    if isinstance(what, q.Name):
+        return {what.name}
+    return {name for each in what.arguments for name in _reads(each)} if isinstance(what, q.Call) else set()
+
+
+def _pair(what: q.Expression) -> tuple[str, str] | None:
+    """Two columns that a condition sets equal."""
+    if isinstance(what, q.Call) and what.function == "=":
+        a, b = what.arguments
+        if isinstance(a, q.Name) and isinstance(b, q.Name):
+            return a.name, b.name
+    return None
+
+
+def _sides(conditions: list[q.Expression], own: set[str]) -> tuple[list[str], list[str]]:
+    """The columns of a table that conditions set equal to something of the others, and which columns that is."""
+    mine, theirs = [], []
+    for each in conditions:
+        if not isinstance(each, q.Call) or each.function != "=":
+            continue
+        for a, b in (each.arguments, each.arguments[::-1]):
+            if isinstance(a, q.Name) and a.name in own and not _reads(b) & own and _reads(b):
+                mine.append(a.name)
+                theirs += [b.name] if isinstance(b, q.Name) else []
+    return mine, theirs

@@ -1,0 +1,12 @@
+"""All classes of measures there are: whoever reads a plan on record must know them."""
+
+from __future__ import annotations
+
+from discreet.plan.distinct import Distinct
+from discreet.plan.measure import Measure
+from discreet.plan.moments import Moments
+from discreet.plan.sums import Sums
+
+__all__ = ["KINDS"]
+
+KINDS: tuple[type[Measure], ...] = (Distinct, Moments, Sums)

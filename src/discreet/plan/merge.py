@@ -1,0 +1,60 @@
+"""Groups that are added up: the rows of an answer, each the sum of some released groups.
+
+ROLLUP, CUBE and GROUPING SETS are answered from the finest groups alone, so every total is the sum of its parts, to the
+last digit; and a question that is coarser than one that was answered needs no new look at anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.law import Integers, narrowest
+from discreet.plan.expression import Value
+from discreet.plan.plan import Key, Released
+
+__all__ = ["Merge", "grouped"]
+
+
+@dataclass(frozen=True, eq=False)
+class Merge:
+    """Which released groups each row adds up: pairs of a group and a row, by their places."""
+
+    keys: tuple[tuple[Value, ...], ...]  # of the rows; None where a key is added up
+    groups: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """How many groups each row adds up."""
+        return np.bincount(self.rows, minlength=len(self.keys)).astype(np.int64)
+
+    def of(self, released: Released) -> Released:
+        """The rows of a release. Parts of measures add up like the rows of people that they count."""
+        return Released(keys=self.keys, sums=tuple(self._sum(each) for each in released.sums))
+
+    def _sum(self, parts: Integers) -> Integers:
+        total = np.zeros((len(parts), len(self.keys)), object)
+        for row, part in zip(total, parts, strict=True):
+            np.add.at(row, self.rows, part.astype(object)[self.groups])
+        return narrowest(total)
+
+
+def grouped(keys: Sequence[Key], sets: Sequence[Sequence[int]]) -> Merge:
+    """For each set of keys, in turn, all its groups in their order: sums over the other keys."""
+    sizes = [key.size for key in keys]
+    places = np.indices(sizes).reshape(len(sizes), -1) if sizes else np.zeros((0, 1), np.int64)
+    found: list[tuple[Value, ...]] = []
+    groups, rows = [], []
+    for kept in sets:
+        mine = [sizes[n] for n in kept]
+        turn = np.ravel_multi_index([places[n] for n in kept], mine) if kept else np.zeros(places.shape[1], np.int64)
+        groups.append(np.arange(places.shape[1]))
+        rows.append(turn + len(found))
+        for place in np.ndindex(*mine):
+            there = dict(zip(kept, place, strict=True))
+            found.append(tuple(key.domain[there[n]] if n in there else None for n, key in enumerate(keys)))
+    return Merge(tuple(found), np.concatenate(groups), np.concatenate(rows))

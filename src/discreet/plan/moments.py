@@ -1,0 +1,189 @@
+"""Moments of one or two expressions: what VAR, STDDEV, COVAR, CORR and REGR_SLOPE read.
+
+Write t for a value scaled to [0, 1]. The Bernstein polynomials of degree two, (1 - t)², 2t(1 - t) and t², are not
+negative and add up to one, whatever t is. So a row that adds them to three sums adds exactly one in ℓ1, as it does to a
+count, and the number of rows, Σt and Σt² all follow from the three: the variance, the average, the sum and the count at
+the full ε. Of two values s and t the products of their polynomials add up to one, too: four of degree one for the
+covariance, nine of degree two for the correlation. A row that lacks a value adds its one to `missing`, where COUNT(*)
+is asked as well.
+
+In whole steps: with x steps above `low` and W from there to `high`, a row adds C(d,i)·xⁱ·(W - x)^(d-i), in all W^d.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+from discreet.core.exact import show
+from discreet.core.once import once
+from discreet.core.reach import Reach
+from discreet.core.record import recorded
+from discreet.errors import NotUnderstood
+from discreet.plan.average import Average
+from discreet.plan.expression import Tree
+from discreet.plan.linear import Linear
+from discreet.plan.measure import MOST_STEPS, Form, Noised, Setting, Steps, View
+from discreet.plan.pivot import Correlation, Covariance, Slope, Variance
+
+__all__ = ["Moments"]
+
+MOST = 1 << 62  # what one row adds at most: so many rows as there are, times a cap, still fit 128 bits
+Weights = tuple[Fraction, ...]
+
+
+@recorded("moments/1")
+@dataclass(frozen=True, kw_only=True)
+class Moments(Noised):
+    """Sums of products of Bernstein polynomials of one or two expressions, in whole steps between `low` and `high`."""
+
+    of: tuple[Tree, ...]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    step: tuple[Fraction, ...]
+    degree: int
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        size = len(self.of)
+        if (
+            (size, self.degree) not in ((1, 2), (2, 1), (2, 2))
+            or not len(self.low) == len(self.high) == len(self.step) == size
+            or not all(-MOST_STEPS <= a < b <= MOST_STEPS for a, b in zip(self.low, self.high, strict=True))
+            or self.whole > MOST
+        ):
+            raise NotUnderstood("this is not a measure.", instead="ask in SQL")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """From one end of each range to the other, in steps."""
+        return tuple(b - a for a, b in zip(self.low, self.high, strict=True))
+
+    @property
+    def whole(self) -> int:
+        """What one row adds up to over the parts."""
+        return int(math.prod(self.widths) ** self.degree)
+
+    @property
+    def corners(self) -> tuple[tuple[int, ...], ...]:
+        """Which polynomial of each expression every part is a product of."""
+        return tuple(product(range(self.degree + 1), repeat=len(self.of)))
+
+    @property
+    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (*("".join(map(str, each)) for each in self.corners), *(("missing",) if self.missing else ()))
+
+    @property
+    def needs(self) -> str:
+        return "sums"
+
+    @property
+    def values(self) -> tuple[Steps, ...]:
+        each = zip(self.of, self.low, self.high, self.step, self.low, strict=True)
+        return tuple(Steps(*said) for said in each)
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        found = []
+        for corner in self.corners:
+            form: dict[tuple[int, ...], int] = {(): 1}
+            for width, i in zip(self.widths, corner, strict=True):
+                more = _bernstein(width, self.degree, i)
+                form = {(*p, q): a * b for p, a in form.items() for q, b in more.items()}
+            found.append(form)
+        there = (0,) * len(self.of)
+        return (*found, *([{(): self.whole, there: -self.whole}] if self.missing else []))
+
+    def reach(self, setting: Setting) -> Reach:
+        """How far one unit can push all parts over all groups.
+
+        Given    a unit counts with at most m rows, in any groups, and cut short its parts are rounded down.
+        Promise  bounds on the change in ℓ1 and squared ℓ2 when a unit is added, removed or replaced.
+        Because  a row adds parts that are not negative and W in all, so a unit adds a vector that is not negative and
+                 m·W in all. Its norms are largest when all is in one part, which rows at the end of their range do: m·W
+                 and (m·W)². Of two vectors x and y that are not negative |x - y| is at most |x| + |y| in ℓ1, and in
+                 squared ℓ2 at most |x|² + |y|², as their product is not negative: twice as much, which two units at
+                 opposite ends reach.
+        """
+        m = Fraction(setting.caps.most_rows * self.whole)
+        twice = 2 if setting.neighbours == "replace" else 1
+        return Reach(l1=twice * m, l2_squared=twice * m**2, neighbours=setting.neighbours, unit=setting.unit)
+
+    # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def offers(self, function: str) -> bool:
+        if function in ("rows", "present"):
+            return function == "present" or self.missing
+        if len(self.of) == 1:
+            return function in ("sum", "avg") or (function.startswith(("var", "stddev")) and self.degree == 2)
+        return function in ("covar_samp", "covar_pop") or (function in ("corr", "regr_slope") and self.degree == 2)
+
+    def view(self, function: str) -> View:
+        if function in ("rows", "present"):
+            one = Fraction(1, self.whole)
+            return Linear(weights=self._padded([one] * len(self.corners), one if function == "rows" else 0), unit=one)
+        if function == "sum":
+            low, high = self.low[0] * self.step[0], self.high[0] * self.step[0]
+            weights = [(low + t * (high - low)) / self.whole for t in self._weights((1,))]
+            possible = (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
+            unit = max(abs(low), abs(high)) / self.whole
+            return Linear(
+                weights=self._padded(weights), unit=unit, whole=self.step[0].denominator == 1, possible=possible,
+                clamped=self._clamped,
+            )  # fmt: skip
+        if function == "avg":
+            return self._means[0]
+        if function.startswith(("var", "stddev")):
+            square = self._padded(self._weights((2,)))
+            return Variance(
+                mean=self._means[0], square=square, sample=function.endswith("samp"), root=function.startswith("stddev")
+            )
+        cross = self._padded(self._weights((1, 1)))
+        if function in ("covar_samp", "covar_pop"):
+            return Covariance(means=self._means, cross=cross, sample=function == "covar_samp")
+        squares = (self._padded(self._weights((2, 0))), self._padded(self._weights((0, 2))))
+        kind = {"corr": Correlation, "regr_slope": Slope}[function]
+        return kind(means=self._means, cross=cross, squares=squares)
+
+    @property
+    def _clamped(self) -> str:
+        ends = zip(self.low, self.high, self.step, strict=True)
+        return ", ".join(f"{show(low * step)} to {show(high * step)}" for low, high, step in ends)
+
+    @once
+    def _means(self) -> tuple[Average, ...]:
+        """The average of each expression, in the rows that have all."""
+        found = []
+        for n, (low, high, step) in enumerate(zip(self.low, self.high, self.step, strict=True)):
+            top = self._weights(tuple(int(i == n) for i in range(len(self.of))))
+            every = self._padded([Fraction(1)] * len(self.corners))
+            found.append(
+                Average(
+                    top=self._padded(top), all=every, whole=self.whole, low=low * step, high=high * step,
+                    clamped=self._clamped,
+                )
+            )  # fmt: skip
+        return tuple(found)
+
+    def _weights(self, powers: tuple[int, ...]) -> list[Fraction]:
+        """A product of powers of values, each scaled to [0, 1], in terms of the parts."""
+        return [
+            math.prod((_power(i, self.degree, k) for i, k in zip(corner, powers, strict=True)), start=Fraction(1))
+            for corner in self.corners
+        ]
+
+    def _padded(self, weights: list[Fraction], missing: Fraction | int = 0) -> Weights:
+        return (*weights, *([Fraction(missing)] if self.missing else []))
+
+
+def _bernstein(width: int, degree: int, i: int) -> dict[int, int]:
+    """C(d,i)·xⁱ·(W - x)^(d-i) in powers of x."""
+    left = degree - i
+    return {i + j: math.comb(degree, i) * math.comb(left, j) * width ** (left - j) * (-1) ** j for j in range(left + 1)}
+
+
+def _power(i: int, degree: int, k: int) -> Fraction:
+    """The weight of polynomial i of degree d in t^k: C(i,k)/C(d,k)."""
+    return Fraction(math.comb(i, k), math.comb(degree, k))

@@ -1,0 +1,149 @@
+"""Where rows come from, below the aggregation: tables, joined, filtered, put together, or first added up per unit.
+
+A relation is on record with its plan, so it says what an engine computes and nothing else: columns by name, conditions
+and values as trees. A table is its name. Every relation about people carries its unit along, under the name that the
+plan's caps have for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+from discreet.core.record import recorded
+from discreet.errors import NotUnderstood
+from discreet.plan.expression import Tree, fields
+from discreet.plan.schema import Kind
+
+__all__ = ["Derived", "Folded", "From", "How", "Made", "Part", "Relation", "Total", "United", "prune"]
+
+How = Literal["first", "inner", "left", "semi", "anti"]
+FUNCTIONS = ("rows", "present", "distinct", "sum", "avg", "min", "max")
+
+
+@recorded("made/1")
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A column, and what it is made of."""
+
+    name: str
+    tree: Tree
+    kind: Kind
+
+
+@recorded("part/1")
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One of several relations side by side: how it is joined to those before it, and under which condition.
+
+    `names` are its columns that are used, and what they are called from here on. Of rows that share the columns
+    `single`, one is kept: then no row on the left is joined twice.
+    """
+
+    source: Relation
+    how: How
+    names: tuple[tuple[str, str], ...]
+    on: Tree | None = None
+    single: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.how not in ("first", "inner", "left", "semi", "anti") or (self.on is None) != (self.how == "first"):
+            raise NotUnderstood("this is not a part of a join.", instead="ask in SQL")
+
+
+@recorded("from/1")
+@dataclass(frozen=True, kw_only=True)
+class From:
+    """Relations side by side, each joined to those before it."""
+
+    parts: tuple[Part, ...]
+
+
+@recorded("derived/1")
+@dataclass(frozen=True, kw_only=True)
+class Derived:
+    """Row by row: those that meet a condition, with other columns. `unit` is carried along under the name `called`."""
+
+    source: Relation
+    where: Tree | None
+    columns: tuple[Made, ...]
+    unit: str | None
+    called: str | None
+
+
+@recorded("total/1")
+@dataclass(frozen=True, kw_only=True)
+class Total:
+    """An aggregate over the rows of one unit, clamped: a value between `low` and `high` steps for each row."""
+
+    name: str
+    function: str
+    of: Tree | None = None
+    kind: Kind = "integer"
+    low: int = 0
+    high: int = 0
+    step: Fraction = Fraction(1)
+    most: int | None = None  # rows that count
+
+    def __post_init__(self) -> None:
+        if self.function not in FUNCTIONS or (self.of is None) != (self.function == "rows"):
+            raise NotUnderstood("this is not an aggregate of a unit.", instead="ask in SQL")
+
+
+@recorded("folded/1")
+@dataclass(frozen=True, kw_only=True)
+class Folded:
+    """One row for each unit, or for each unit and key: aggregates of the unit's own rows."""
+
+    source: Relation
+    unit: str
+    called: str  # what the unit is called from here on
+    where: Tree | None
+    keys: tuple[Made, ...]
+    totals: tuple[Total, ...]
+
+
+@recorded("united/1")
+@dataclass(frozen=True, kw_only=True)
+class United:
+    """The rows of several relations, one after the other; their columns have the same names."""
+
+    parts: tuple[Derived, ...]
+
+
+Relation = str | From | Derived | Folded | United
+
+
+def prune(relation: Relation, needed: set[str]) -> Relation:
+    """The same without columns that nobody reads, so that equal questions have equal plans."""
+    if isinstance(relation, From):
+        needed = needed.union(*(fields(each.on) for each in relation.parts))
+        return From(parts=tuple(_kept(each, needed) for each in relation.parts))
+    if isinstance(relation, Derived):
+        columns = tuple(each for each in relation.columns if each.name in needed)
+        inner = fields(relation.where).union(*(fields(each.tree) for each in columns), _some(relation.unit))
+        return replace(relation, columns=columns, source=prune(relation.source, inner))
+    if isinstance(relation, Folded):
+        totals = tuple(each for each in relation.totals if each.name in needed)
+        inner = fields(relation.where).union(*(fields(each.tree) for each in relation.keys))
+        inner = inner.union({relation.unit}, *(fields(each.of) for each in totals))
+        return replace(relation, totals=totals, source=prune(relation.source, inner))
+    if isinstance(relation, United):
+        return United(parts=tuple(_derived(each, needed) for each in relation.parts))
+    return relation
+
+
+def _kept(part: Part, needed: set[str]) -> Part:
+    names = tuple((inner, outer) for inner, outer in part.names if outer in needed)
+    return replace(part, names=names, source=prune(part.source, {inner for inner, _ in names}.union(part.single)))
+
+
+def _derived(part: Derived, needed: set[str]) -> Derived:
+    found = prune(part, needed)
+    assert isinstance(found, Derived)
+    return found
+
+
+def _some(name: str | None) -> set[str]:
+    return set() if name is None else {name}

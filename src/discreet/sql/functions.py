@@ -1,0 +1,304 @@
+"""Functions and operators of the allow-list that SQL writes in several ways, each read into the one way we know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from fractions import Fraction
+from typing import Any, Protocol
+
+from sqlglot import exp
+
+from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
+from discreet.sql import query as q
+from discreet.sql.times import Interval, interval, iso, midnight, whole_day
+from discreet.sql.words import PARTS_OF_DATES, TYPES
+
+__all__ = ["SPECIAL", "filtered"]
+
+MOST_BUCKETS = 10_000
+MOST_PARTS = 5_000  # of an expression, written out
+
+
+class Reader(Protocol):
+    """Whoever reads the parts."""
+
+    def expression(self, node: Any, depth: int = 0) -> q.Expression: ...
+    def place(self, node: Any) -> Place: ...
+    def refuse(self, node: Any, reason: str, instead: str, kind: type[Refusal] = NotAllowed) -> Refusal: ...
+    def only(self, node: exp.Expression, *parts: str) -> None: ...
+
+
+Special = Callable[[Reader, Any, int], q.Expression]
+
+
+def _call(reader: Reader, node: Any, function: str, *arguments: q.Expression) -> q.Call:
+    return q.Call(function=function, arguments=arguments, place=reader.place(node))
+
+
+def _unit(reader: Reader, node: Any, unit: Any) -> q.Constant:
+    """A part of a date, or a unit of time, by our own name for it."""
+    name = unit.name.lower() if isinstance(unit, (exp.Var, exp.Literal, exp.Column, exp.Identifier)) else ""
+    name = PARTS_OF_DATES.get(name, PARTS_OF_DATES.get(name.removesuffix("s"), name.removesuffix("s")))
+    return q.Constant(value=name, place=reader.place(node))
+
+
+# ── dates ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def cast(reader: Reader, node: Any, depth: int) -> q.Expression:
+    """CAST, and DATE '2024-01-31', which is one."""
+    reader.only(node, "this", "to")
+    target = node.args["to"]
+    kind = TYPES.get(target.this.name if hasattr(target.this, "name") else "")
+    if kind is None or target.expressions:
+        raise reader.refuse(
+            node, "this type is not among those that can be cast to.", "cast to INT, DOUBLE, TEXT, DATE or TIMESTAMP"
+        )
+    inner = reader.expression(node.this, depth)
+    if kind in ("date", "timestamp") and isinstance(inner, q.Constant) and isinstance(inner.value, (str, date)):
+        value = iso(inner.value) if isinstance(inner.value, str) else inner.value
+        if value is None:
+            raise reader.refuse(node, "this is no date.", "write DATE '2024-01-31'", NotUnderstood)
+        return q.Constant(value=whole_day(value) if kind == "date" else midnight(value), place=reader.place(node))
+    return _call(reader, node, "cast", inner, q.Constant(value=kind, place=reader.place(node)))
+
+
+def _date(reader: Reader, node: Any, depth: int) -> q.Expression:
+    reader.only(node, "this")
+    return cast(reader, exp.Cast(this=node.this, to=exp.DataType.build("DATE")), depth)
+
+
+def _interval(reader: Reader, node: Any, depth: int) -> q.Constant:
+    reader.only(node, "this", "unit")
+    amount, unit = node.this, node.args.get("unit")
+    sign = -1 if isinstance(amount, exp.Neg) else 1
+    amount = amount.this if isinstance(amount, (exp.Neg, exp.Paren)) else amount
+    value = None
+    if isinstance(amount, exp.Column):  # perhaps a parameter
+        given = reader.expression(amount, depth)
+        whole = given.value if isinstance(given, q.Constant) else None
+        amount = exp.Literal.string(str(whole)) if type(whole) is int else amount
+    if isinstance(amount, exp.Literal) and (unit is None or isinstance(unit, exp.Var)):
+        value = interval(str(amount.this), None if unit is None else unit.name)
+    if value is None:
+        raise reader.refuse(
+            node, "this interval cannot be read.", "write INTERVAL 90 DAY, or day + n for n days", NotUnderstood
+        )
+    return q.Constant(value=value if sign > 0 else -value, place=reader.place(node))
+
+
+def _negative(reader: Reader, node: Any, depth: int) -> q.Expression:
+    reader.only(node, "this")
+    inner = reader.expression(node.this, depth)
+    if isinstance(inner, q.Constant) and isinstance(inner.value, Interval):
+        return q.Constant(value=-inner.value, place=reader.place(node))
+    return _call(reader, node, "negative", inner)
+
+
+def _extract(reader: Reader, node: Any, depth: int) -> q.Call:
+    reader.only(node, "this", "expression")
+    part = _unit(reader, node, node.this)
+    return _call(reader, node, "extract", part, reader.expression(node.expression, depth))
+
+
+def _part(name: str) -> Special:
+    """YEAR(x) is EXTRACT(YEAR FROM x)."""
+
+    def read(reader: Reader, node: Any, depth: int) -> q.Call:
+        reader.only(node, "this")
+        part = q.Constant(value=name, place=reader.place(node))
+        return _call(reader, node, "extract", part, reader.expression(node.this, depth))
+
+    return read
+
+
+def _trunc(reader: Reader, node: Any, depth: int) -> q.Call:
+    reader.only(node, "this", "unit")
+    return _call(
+        reader, node, "date_trunc", _unit(reader, node, node.args.get("unit")), reader.expression(node.this, depth)
+    )
+
+
+def _diff(reader: Reader, node: Any, depth: int) -> q.Call:
+    """DATE_DIFF('day', first, last)."""
+    reader.only(node, "this", "expression", "unit", "date_part_boundary")
+    first, last = reader.expression(node.expression, depth), reader.expression(node.this, depth)
+    return _call(reader, node, "date_diff", _unit(reader, node, node.args.get("unit")), first, last)
+
+
+def _add(reader: Reader, node: Any, depth: int) -> q.Call:
+    """DATE_ADD(day, INTERVAL 1 MONTH)."""
+    reader.only(node, "this", "expression")
+    return _call(reader, node, "+", reader.expression(node.this, depth), reader.expression(node.expression, depth))
+
+
+def _now(reader: Reader, node: Any, depth: int) -> q.Expression:
+    raise reader.refuse(
+        node, "what is asked today must mean the same tomorrow.", "write the day itself: DATE '2024-01-31'"
+    )
+
+
+# ── texts and numbers ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _trim(reader: Reader, node: Any, depth: int) -> q.Call:
+    """TRIM, LTRIM and RTRIM; TRIM(LEADING 'x' FROM …) is one of them."""
+    reader.only(node, "this", "expression", "position")
+    names = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+    parts = [part for part in (node.this, node.args.get("expression")) if part is not None]
+    name = names.get(str(node.args.get("position")).upper(), "trim")
+    return _call(reader, node, name, *(reader.expression(each, depth) for each in parts))
+
+
+def _pad(reader: Reader, node: Any, depth: int) -> q.Call:
+    reader.only(node, "this", "expression", "fill_pattern", "is_left")
+    parts = [node.this, node.expression, node.args.get("fill_pattern") or exp.Literal.string(" ")]
+    name = "lpad" if node.args.get("is_left") else "rpad"
+    return _call(reader, node, name, *(reader.expression(each, depth) for each in parts))
+
+
+def _log(reader: Reader, node: Any, depth: int) -> q.Call:
+    """LOG10(x) and LOG2(x); LOG(x) is the former."""
+    reader.only(node, "this", "expression")
+    base, value = (node.this, node.expression) if node.args.get("expression") is not None else (None, node.this)
+    name = {"None": "log10", "10": "log10", "2": "log2"}.get(str(base))
+    if name is None:
+        raise reader.refuse(node, "LOG has the base 10 or 2.", "write LN(x) / LN(3)", NotUnderstood)
+    return _call(reader, node, name, reader.expression(value, depth))
+
+
+def _bucket(reader: Reader, node: Any, depth: int) -> q.Call:
+    """WIDTH_BUCKET(x, low, high, n): 0 below low, n + 1 from high on, and n steps of the same width between them."""
+    reader.only(node, "this", "min_value", "max_value", "num_buckets")
+    what = reader.expression(node.this, depth)
+    ends = [reader.expression(node.args[each], depth) for each in ("min_value", "max_value", "num_buckets")]
+    low, high, n = (_number(each) for each in ends)
+    if low is None or high is None or n is None or not low < high or n.denominator != 1 or not 1 <= n <= MOST_BUCKETS:
+        raise reader.refuse(
+            node,
+            f"WIDTH_BUCKET takes constants: low, a higher one, and at most {MOST_BUCKETS:,} steps.",
+            "write WIDTH_BUCKET(cost, 0, 1000, 20)",
+            NotUnderstood,
+        )
+
+    def constant(value: int | Fraction) -> q.Expression:
+        return q.Constant(value=value, place=reader.place(node))
+
+    steps = _call(reader, node, "/", _call(reader, node, "-", what, ends[0]), constant((high - low) / n))
+    place = _call(reader, node, "+", _call(reader, node, "floor", steps), constant(1))
+    inside = _call(reader, node, "least", _call(reader, node, "greatest", place, constant(1)), constant(int(n)))
+    below, above = _call(reader, node, "<", what, ends[0]), _call(reader, node, ">=", what, ends[1])
+    between = _call(reader, node, "<", what, ends[1])
+    found = _call(reader, node, "case", below, constant(0), between, inside, above, constant(int(n) + 1))
+    if q.size(found) > MOST_PARTS:  # what is put into buckets stands there several times
+        raise reader.refuse(node, "this expression is too large.", "write it with fewer parts")
+    return found
+
+
+def _number(what: q.Expression) -> Fraction | None:
+    """The value of a constant, which may have a sign."""
+    if isinstance(what, q.Call) and what.function == "negative":
+        inner = _number(what.arguments[0])
+        return None if inner is None else -inner
+    value = what.value if isinstance(what, q.Constant) else None
+    return Fraction(value) if isinstance(value, (int, Fraction)) and not isinstance(value, bool) else None
+
+
+def _pattern(reader: Reader, node: Any, depth: int) -> q.Expression:
+    raise reader.refuse(node, "patterns are those of LIKE.", "write LIKE 'a%', CONTAINS(…, 'a') or STARTS_WITH(…, 'a')")
+
+
+# ── aggregates ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def filtered(reader: Reader, node: Any, over: q.Aggregate, depth: int) -> q.Aggregate:
+    """AGG(x) FILTER (WHERE c) is AGG(CASE WHEN c THEN x END)."""
+    reader.only(node, "this", "expression")
+    reader.only(node.expression, "this")
+    where = reader.expression(node.expression.this, depth)
+    value = over.argument or q.Constant(value=1, place=over.place)
+    chosen = q.Call(function="case", arguments=(where, value), place=reader.place(node))
+    return q.Aggregate(function=over.function, argument=chosen, distinct=over.distinct, place=reader.place(node))
+
+
+# ── by their names ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _anonymous(reader: Reader, node: Any, depth: int) -> q.Expression:
+    """A function that sqlglot has no node for."""
+    read = CALLED.get(str(node.this).upper())
+    reader.only(node, "this", "expressions")
+    return _unknown(reader, node) if read is None else read(reader, node, depth)
+
+
+def _unknown(reader: Reader, node: Any) -> q.Expression:
+    raise reader.refuse(
+        node,
+        f"`{str(node.this).upper()[:40]}` is not among the functions that are answered.",
+        "the README lists those that are",
+    )
+
+
+def _date_part(reader: Reader, node: Any, depth: int) -> q.Expression:
+    """DATE_PART('year', x)."""
+    if len(node.expressions) != 2:
+        raise reader.refuse(node, "DATE_PART of what?", "write DATE_PART('year', day)", NotUnderstood)
+    return _extract(reader, exp.Extract(this=node.expressions[0], expression=node.expressions[1]), depth)
+
+
+def _one(name: str) -> Special:
+    def read(reader: Reader, node: Any, depth: int) -> q.Expression:
+        if len(node.expressions) != 1:
+            return _unknown(reader, node)
+        part = q.Constant(value=name, place=reader.place(node))
+        return _call(reader, node, "extract", part, reader.expression(node.expressions[0], depth))
+
+    return read
+
+
+CALLED: dict[str, Special] = {
+    "DATE_PART": _date_part,
+    "DATEPART": _date_part,
+    "WEEKDAY": _one("dayofweek"),
+    "ISOYEAR": _one("isoyear"),
+    "YEARWEEK": _one("yearweek"),
+    "DECADE": _one("decade"),
+    "NOW": _now,
+    "TODAY": _now,
+}
+SPECIAL: dict[type[exp.Expression], Special] = {
+    exp.Cast: cast,
+    exp.TryCast: cast,
+    exp.Date: _date,
+    exp.Interval: _interval,
+    exp.Neg: _negative,
+    exp.Extract: _extract,
+    exp.Year: _part("year"),
+    exp.Quarter: _part("quarter"),
+    exp.Month: _part("month"),
+    exp.Week: _part("week"),
+    exp.WeekOfYear: _part("week"),
+    exp.Day: _part("day"),
+    exp.DayOfMonth: _part("day"),
+    exp.DayOfWeek: _part("dayofweek"),
+    exp.DayOfWeekIso: _part("isodow"),
+    exp.DayOfYear: _part("dayofyear"),
+    exp.Hour: _part("hour"),
+    exp.Minute: _part("minute"),
+    exp.Second: _part("second"),
+    exp.TimestampTrunc: _trunc,
+    exp.DateTrunc: _trunc,
+    exp.DateDiff: _diff,
+    exp.DateAdd: _add,
+    exp.CurrentDate: _now,
+    exp.CurrentTime: _now,
+    exp.CurrentTimestamp: _now,
+    exp.Trim: _trim,
+    exp.Pad: _pad,
+    exp.Log: _log,
+    exp.WidthBucket: _bucket,
+    exp.RegexpLike: _pattern,
+    exp.SimilarTo: _pattern,
+    exp.Anonymous: _anonymous,
+}
