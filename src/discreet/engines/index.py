@@ -58,7 +58,7 @@ class Index:
         table, number = found
         marked = f"(SELECT * FROM {self.source.place(table.table)} WHERE {quoted(table.mark(number))})"
         rows = sql(replace(plan, caps=NOBODY), marked, self.source.stored[table.table], every=True)
-        if all(each.parts != ("units",) for each in plan.measures):
+        if all(each.needs != "units" for each in plan.measures):
             return rows
         units = f"data.units{number}.{quoted(table.table)}"
         if not plan.keys:
