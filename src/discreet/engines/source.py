@@ -125,8 +125,12 @@ class Source:
         Statements that come `first` are run before all that is forbidden.
         """
         connection = duckdb.connect(":memory:", config=SETTINGS)
-        for each in first:
-            connection.execute(each)
+        try:
+            for each in first:
+                connection.execute(each)
+        except duckdb.Error:
+            connection.close()
+            raise
         if self._attach is not None:
             try:
                 connection.execute(f"ATTACH {text(str(self._attach))} AS data (READ_ONLY)")
