@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from discreet.cli.look import Found
@@ -19,6 +20,8 @@ WORDS = {
     "real": "numbers",
     "text": "text",
     "boolean": "true or false",
+    "date": "dates",
+    "timestamp": "timestamps",
     "other": "other things",
 }
 PLACEHOLDERS = {
@@ -26,6 +29,8 @@ PLACEHOLDERS = {
     "real": '{ min = 0, max = 100, step = "0.01" }',
     "text": '{ values = ["a", "b"] }',
     "boolean": "{ values = [true, false] }",
+    "date": "{ min = 2020-01-01, max = 2026-12-31 }",
+    "timestamp": "{ min = 2020-01-01, max = 2026-12-31 }",
 }
 HEAD = """\
 # What may be asked of these data, and at what cost. Everything in this file is public, and is your promise:
@@ -111,4 +116,6 @@ def _value(said: Any) -> str:
         return f"{{ {inside} }}" if inside else "{ }"
     if isinstance(said, list):
         return f"[{', '.join(_value(each) for each in said)}]"
+    if isinstance(said, date):
+        return said.isoformat()
     return json.dumps(said, ensure_ascii=False).replace("\x7f", "\\u007f")
