@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dp
-from discreet.sql.words import AGGREGATES, CALLS, WINDOWS
+from discreet.sql.words import AGGREGATES, CALLS, OTHERS, WINDOWS
 from kit import said_by
 
 ROOT = Path(__file__).parents[1]
