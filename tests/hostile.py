@@ -313,16 +313,9 @@ SUMS = [  # everything about the people is declared
 ]
 SUMS += [
     Asked("SELECT DATE_TRUNC('month', day) AS m, COUNT(*), SUM(day - DATE '2024-01-01') FROM data GROUP BY m", 1),
-    Asked(
-        "SELECT MONTH(seen) AS m, AVG(HOUR(seen)), COUNT(*) FILTER (WHERE day + INTERVAL 1 MONTH > seen) FROM data GROUP BY m",
-        1,
-    ),
-    Asked(
-        "SELECT DAYNAME(day) AS d, LEFT(sex, 1) AS s, COUNT(*) FROM data WHERE seen >= '2024-01-15' GROUP BY d, s", 2
-    ),
-    Asked(
-        "SELECT day - 7 AS week, COUNT(DISTINCT id) FROM data WHERE DATE_DIFF('hour', seen, day) < 5 GROUP BY week", 1
-    ),
+    Asked("SELECT MONTH(seen) AS m, COUNT(*) FILTER (WHERE day + INTERVAL 1 MONTH > seen) FROM data GROUP BY m", 1),
+    Asked("SELECT DAYNAME(day) AS d, LEFT(sex, 1) AS s, COUNT(*) FROM data WHERE seen > '2024-01-15' GROUP BY d, s", 2),
+    Asked("SELECT day - 7 AS w, COUNT(DISTINCT id) FROM data WHERE DATE_DIFF('hour', seen, day) < 5 GROUP BY w", 1),
     Asked("SELECT COUNT(*) FROM data WHERE day + big > seen OR CAST(note AS DATE) - INTERVAL 900 YEAR < LAST_DAY(day)"),
 ]
 AFTER = [  # and then something is done with the answer, in which the noise cannot matter
@@ -334,13 +327,13 @@ AFTER = [  # and then something is done with the answer, in which the noise cann
     Asked("WITH t AS (SELECT level, AVG(age) AS a FROM data GROUP BY 1) SELECT level, a FROM t WHERE level > 1", 1),
 ]  # fmt: skip
 PRIVATE = [
-    Asked("SELECT seen, COUNT(*) AS n FROM data GROUP BY seen", 1, private=True),
-    Asked("SELECT YEAR(seen) AS y, DATE_TRUNC('week', seen) AS w, COUNT(*) FROM data GROUP BY y, w", 2, private=True),
     Asked("SELECT ward, COUNT(*) AS n FROM data GROUP BY ward", 1, private=True),
     Asked("SELECT ward, sex, SUM(cost), COUNT(DISTINCT id) FROM data GROUP BY ward, sex", 2, private=True),
     Asked("SELECT DISTINCT ward FROM data", 1, private=True),
     Asked("SELECT UPPER(note) AS t, AVG(age) FROM data GROUP BY t", 1, private=True),
     Asked("SELECT CAST(big AS BIGINT) AS b, COUNT(*) FROM data GROUP BY b", 1, private=True),
+    Asked("SELECT seen, COUNT(*) AS n FROM data GROUP BY seen", 1, private=True),
+    Asked("SELECT YEAR(seen) AS y, DATE_TRUNC('week', seen) AS w, COUNT(*) FROM data GROUP BY y, w", 2, private=True),
 ]
 REFUSED = [
     Asked(sql)

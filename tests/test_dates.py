@@ -82,6 +82,7 @@ ASKED = [
     "SELECT COUNT(YEAR({x}" + " + INTERVAL 1000 YEAR" * 28 + ")) FROM data",
     "SELECT SUM(LEAST(GREATEST(CAST({x} AS DATE) - d, -9), 100)) FROM data",
     "SELECT COUNT(*) FROM data WHERE {x} > d OR {x} = z OR {x} BETWEEN '2024-01-01' AND s OR {x} IN ('9999-12-31')",
+    "SELECT COUNT(*) FROM data WHERE {x} IN (TIMESTAMP '2024-03-03 10:00') OR {x} < TIMESTAMP '2024-03-03 10:00'",
     "SELECT GREATEST({x}, DATE '2024-01-01') AS k, LEAST({x}, d, t) AS l, COALESCE({x}, d) AS m, COUNT(*) FROM data "
     "GROUP BY ALL",
 ]
