@@ -93,7 +93,7 @@ PEOPLE: Rows = [
         big=n % 4,
         note=("a", "ok so", None, "3.5")[n % 4],
         day=dt.date(2024, 1 + n % 3, 1 + n % 28),
-        seen=dt.datetime(2024, 1 + n % 3, 1 + n % 28, n % 24),
+        seen=dt.datetime(2024, 1 + n % 3, 1, 10),
     )
     for n in range(225)
 ]

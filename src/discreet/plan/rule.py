@@ -14,8 +14,8 @@ from discreet.plan.expression import Apply, Bounds, Domain, Literal, Tree, Typed
 from discreet.plan.schema import MOST_VALUES, Kind
 from discreet.sql import query as q
 
-__all__ = ["COMPUTED", "MOST_TRIED", "WORDS", "Rule", "applied", "distinct", "enough", "finite", "fixed", "image", "need",
-           "numbers", "small", "steady", "whole"]  # fmt: skip
+__all__ = ["COMPUTED", "MOST_TRIED", "WORDS", "Rule", "applied", "distinct", "enough", "finite", "fixed", "image",
+           "need", "numbers", "small", "steady", "whole"]  # fmt: skip
 
 EXACT = 10**15  # computed whole numbers below it are exact in doubles
 MOST_TRIED = 20_000  # arguments for which a function of whole numbers or texts is tried out
