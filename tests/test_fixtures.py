@@ -29,7 +29,7 @@ from discreet.plan import (
 )
 from discreet.plan import compile as compile_
 from discreet.sql import expressions, functions, parse
-from discreet.sql.words import AGGREGATES, CALLS, ELSEWHERE, WINDOWS
+from discreet.sql.words import AGGREGATES, CALLS, OTHERS, WINDOWS
 from fixtures import Block, blocks, clinic, make, outcome, rewrite
 
 BLOCKS = blocks()
@@ -144,6 +144,6 @@ def test_every_refusal_of_sql_is_here(ask_of: Callable[..., Curator]) -> None:
 
 def test_every_word_is_in_a_plan() -> None:
     plans = "\n".join(each.expected for each in BLOCKS if each.expected.startswith("table"))
-    names = {name for name, _ in (*CALLS.values(), *WINDOWS.values())} | {*AGGREGATES.values(), *ELSEWHERE}
+    names = {name for name, _ in (*CALLS.values(), *WINDOWS.values())} | {*AGGREGATES.values(), *OTHERS}
     missing = [name for name in names if f"{name}(" not in plans and f" {name} " not in plans]
     assert missing == ["between"]  # it is written as two comparisons

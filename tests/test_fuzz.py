@@ -33,6 +33,9 @@ REALS = [NAN, INF, -INF, -0.0, 0.0, 1e308, -1e308, 5e-324, None, 1.5, 12.25]
 WHOLES = [2**63 - 1, -(2**63), 0, 1, -1, None, 2**53 + 1, 50, 7, 3, 120]
 TEXTS = ["", "it's", 'a"b', "nan", "inf", None, "F", "W0", "1e999", "\x01", "x" * 9000]
 TRUTHS = [True, False, None]
+LONE_DAY = 4_000_000  # the number of a day that Python does not have
+DATES = [None, 0, 19783, 19800, -719162, 2932896, 2**31 - 1, -(2**31), 2**31 - 2, 20080, 20090]  # days from 1970
+STAMPS = [None, 0, 1709424000000000, 1709510399999999, 2**63 - 1, -(2**63) + 1, 2**62, -(2**62), 253402300800000000]
 ROWS = 40
 COLUMNS: dict[str, dict[str, list[Any]]] = {
     "people": {
@@ -51,9 +54,18 @@ COLUMNS: dict[str, dict[str, list[Any]]] = {
     "labs": {"patient_id": WHOLES, "level": REALS, "test": TEXTS},
     "wards": {"ward": TEXTS},
     "trips": {"rider": WHOLES, "line": WHOLES, "place": TEXTS},
+    "tours": {
+        **dict.fromkeys(("day", "born", "holiday"), DATES),
+        **dict.fromkeys(("paid", "seen"), STAMPS),
+        **dict.fromkeys(("zone", "grade", "note"), TEXTS),
+        **dict.fromkeys(("guest", "n"), WHOLES),
+        "price": REALS,
+    },
 }
-STORED = {id(WHOLES): pa.int64(), id(REALS): pa.float64(), id(TEXTS): pa.string(), id(TRUTHS): pa.bool_()}
-ALONE = {id(WHOLES): NUMBER, id(REALS): AMOUNT, id(TEXTS): SECRET, id(TRUTHS): None}  # one person's own
+STORED = {id(WHOLES): pa.int64(), id(REALS): pa.float64(), id(TEXTS): pa.string(), id(TRUTHS): pa.bool_(),
+          id(DATES): pa.date32(), id(STAMPS): pa.timestamp("us")}  # fmt: skip
+ALONE = {id(WHOLES): NUMBER, id(REALS): AMOUNT, id(TEXTS): SECRET, id(TRUTHS): None, id(DATES): LONE_DAY,
+         id(STAMPS): NUMBER}  # one person's own  # fmt: skip
 FOREIGN = re.compile(r"duckdb|sqlglot|binder|catalog error|conversion|traceback|exception|overflow", re.IGNORECASE)
 
 

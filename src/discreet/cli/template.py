@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from discreet.cli.look import Found
@@ -21,6 +22,8 @@ WORDS = {
     "decimal": "numbers",
     "text": "text",
     "boolean": "true or false",
+    "date": "dates",
+    "timestamp": "timestamps",
     "other": "other things",
 }
 PLACEHOLDERS = {
@@ -30,6 +33,8 @@ PLACEHOLDERS = {
     "decimal": '{ min = 0, max = 100, step = "0.01" }',
     "text": '{ values = ["a", "b"] }',
     "boolean": "{ values = [true, false] }",
+    "date": "{ min = 2020-01-01, max = 2026-12-31 }",
+    "timestamp": "{ min = 2020-01-01, max = 2026-12-31 }",
 }
 HEAD = """\
 # What may be asked of these data, and at what cost. Everything in this file is public, and is your promise:
@@ -115,4 +120,6 @@ def _value(said: Any) -> str:
         return f"{{ {inside} }}" if inside else "{ }"
     if isinstance(said, list):
         return f"[{', '.join(_value(each) for each in said)}]"
+    if isinstance(said, date):
+        return said.isoformat()
     return json.dumps(said, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-__all__ = ["AGGREGATES", "CALLS", "ELSEWHERE", "FLAGS", "PARTS", "PARTS_OF_DATES", "QUANTILES", "TWO", "TYPES",
+__all__ = ["AGGREGATES", "CALLS", "FLAGS", "OTHERS", "PARTS", "PARTS_OF_DATES", "QUANTILES", "TWO", "TYPES",
            "WINDOWS"]  # fmt: skip
 
 UNARY, BINARY, MANY = ("this",), ("this", "expression"), ("this", "expressions")
@@ -69,7 +69,7 @@ CALLS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # sqlglot's 
     exp.Dayname: ("dayname", UNARY),
 }
 
-ELSEWHERE = ("negative", "cast", "extract", "date_trunc", "date_diff", "trim", "ltrim", "rtrim", "lpad", "rpad",
+OTHERS = ("negative", "cast", "extract", "date_trunc", "date_diff", "trim", "ltrim", "rtrim", "lpad", "rpad",
              "log10", "log2")  # read by `functions`  # fmt: skip
 PARTS_OF_DATES = {"dow": "dayofweek", "weekday": "dayofweek", "doy": "dayofyear", "weekofyear": "week",
                   "dayofmonth": "day"}  # other names for some  # fmt: skip
