@@ -62,7 +62,7 @@ NUMBERS = """
     VAR_SAMP(flag::INT); VAR_POP(k * 2 + 1); COVAR_SAMP(x, y); COVAR_POP(k, x); COVAR_SAMP(y, k); CORR(x, y);
     CORR(y, x);
     CORR(k, k); CORR(flag::INT, x); REGR_SLOPE(y, x); REGR_SLOPE(x, y); REGR_SLOPE(k, flag::INT); REGR_COUNT(y, x);
-    COUNT(DISTINCT text); COUNT(DISTINCT k); COUNT(DISTINCT x); COUNT(DISTINCT flag); COUNT(DISTINCT FLOOR(y / 10));
+    COUNT(DISTINCT text); COUNT(DISTINCT k); COUNT(DISTINCT x); COUNT(DISTINCT flag); COUNT(DISTINCT FLOOR(k / 10));
     COUNT(DISTINCT CASE WHEN flag THEN text END); STDDEV(CASE WHEN flag THEN x END)
 """
 ASKED = [" ".join(each.split()) for each in NUMBERS.split(";")]
@@ -127,8 +127,9 @@ def test_parts_of_a_unit_that_is_cut_short_count_in_proportion(tmp_path: Path, r
             parts.append(part)
         running = np.cumsum([*parts, measure.whole * rows - sum(parts)])
         share = Fraction(min(rows, most), rows)
-        expected = np.diff([math.floor(int(each) * share) for each in running], prepend=0)
+        expected = np.diff([math.floor(int(each) * share) for each in running], prepend=0) // measure.grain
         assert [int(each) for each in exact.sums[0][:, 0]] == expected.tolist()
+        assert measure.grain == 1
         assert sum(expected) == measure.whole * min(rows, most)
 
 
@@ -142,6 +143,10 @@ def test_of_a_unit_as_many_values_count_as_rows_and_equal_ones_once(tmp_path: Pa
     by_level = h.total(clinic, many, "SELECT level, COUNT(DISTINCT note) FROM data GROUP BY level")
     assert sum(by_level) == 4
     assert sum(each > 0 for each in by_level) <= 2
+    spread = [h.person("p", note="n", level=1 + i % 3) for i in range(60)]
+    assert sorted(h.total(clinic, spread, "SELECT level, COUNT(DISTINCT note) FROM data GROUP BY level")) == [0, 1, 1]
+    others = [h.person(f"o{i}", note=f"o{i}") for i in range(9)]
+    assert h.total(clinic, [*many, *others], "SELECT COUNT(DISTINCT note) FROM data") == [13]
     both = [h.person("p", note=f"n{i % 2}", level=1) for i in range(60)]
     assert h.total(clinic, both, "SELECT level, COUNT(DISTINCT note) FROM data GROUP BY level") == [2, 0, 0]
     chosen = {tuple(h.exact(clinic, many, "SELECT note, COUNT(DISTINCT level) FROM data GROUP BY note",
@@ -182,7 +187,7 @@ def test_the_error_of_a_variance_by_quadrature(tmp_path: Path) -> None:
     plan = anchored(tmp_path).explain("SELECT VAR_SAMP(x) FROM visits", epsilon=1).plan
     (measure,), (law,) = plan.measures, plan.laws
     assert plan.loss == dp.Loss(pure=1)
-    t, b, n = ANCHOR / 1000, float(law.scale) / measure.whole, len(ANCHOR)
+    t, b, n = ANCHOR / 1000, float(law.scale / measure.row), len(ANCHOR)
     exact = [np.sum((1 - t) ** 2), np.sum(2 * t * (1 - t)), np.sum(t**2)]
     nodes, weights = np.polynomial.laguerre.laggauss(24)
     draws, chance = np.concatenate([-nodes, nodes]) * b, np.concatenate([weights, weights]) / 2
@@ -242,7 +247,7 @@ def released(measure: Moments, law: Law, columns: tuple[np.ndarray, ...], draws:
         part = np.ones(len(columns[0]), object)
         for i, d, x in zip(corner, measure.degree, columns, strict=False):
             part = part * math.comb(d, i) * x.astype(object) ** i * (STEPS - x.astype(object)) ** (d - i)
-        found.append(np.full(draws, int(part.sum()), object) + law.draw(draws).astype(object))
+        found.append(np.full(draws, int(part.sum()) // measure.grain, object) + law.draw(draws).astype(object))
     return np.array(found)
 
 
@@ -259,7 +264,7 @@ def test_intervals_hold_what_they_say(function: str, law_of: Callable[[int], Law
     degree = MEASURES[size]
     k = len(degree)
     measure = Moments(of=(X, Y)[:k], low=(0,) * k, high=(STEPS,) * k, step=(Fraction(1),) * k, degree=degree)
-    law, (x, y) = law_of(measure.whole), sample(shape, rows)
+    law, (x, y) = law_of(measure.row), sample(shape, rows)
     noisy = released(measure, law, (x, y), draws)
     view, true = measure.view(function), float(true_of(x.astype(float), y.astype(float)))
     low, high = view.ends(law, noisy, SURE)
@@ -300,12 +305,12 @@ EVERYTHING = """SELECT kind, VAR_SAMP(x) AS a, STDDEV(x) AS b, COVAR_POP(x, y) A
     REGR_SLOPE(y, x) AS e, VAR_POP(flag) AS f, CORR(flag, k) AS g FROM data GROUP BY kind"""
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2, 3, 10])
+@pytest.mark.parametrize("rows", [0, 1, 3])
 def test_hardly_anybody_is_there(rows: int) -> None:
     """Numbers and intervals all the same, within what is possible, also after `consistent`."""
     asked = dp.open(people(300).slice(0, rows), columns=COLUMNS, budget=OPEN)
-    for turn in range(6):
-        answer = asked.ask(EVERYTHING, epsilon=Fraction(1, 10 ** (turn % 3)) + Fraction(turn, 10**6))
+    for turn in range(3):
+        answer = asked.ask(EVERYTHING, epsilon=Fraction(1, 10**turn) + Fraction(turn, 10**6))
         for view in (answer, answer.consistent()):
             low, high = view.interval()
             for name, (least, most) in {
