@@ -220,22 +220,35 @@ def _by_unit(plan: Plan, rows: str, keys: list[str]) -> str:
     unit's rows and the salt alone. Two keys of a unit that share a hash are one group, the first of them, so there are
     never more groups than the cap. Rows count group by group, in the same order, until their cap; where a group is cut
     short, its parts count in proportion (`short`). A key that is a whole number between declared ends is kept in the
-    last bits of h, so there is less to sort.
+    last bits of h, so there is less to sort. Where a unit may have more rows than there are groups, the rows of each
+    group are added up before the groups are put in order, which is the same and sorts less.
     """
     cap, groups = plan.caps.most_rows, plan.caps.most_groups
     needs_rows = any(each.needs == "sums" for each in plan.measures)
     kept, hashed, read = _hashed(plan, keys)
+    first = bool(keys) and plan.naming is None and plan.cells <= cap  # add up, then put in order
     if keys:
-        before = ", rank() OVER o - 1 AS b" if needs_rows else ""
-        hashed = f"SELECT {kept}, {hashed} AS h\n  FROM (\n  {rows}\n  )"
-        window = "WINDOW o AS (PARTITION BY u ORDER BY h)"
-        ranked = f"SELECT *, dense_rank() OVER o AS g{before}\n  FROM (\n  {hashed}\n  )\n  {window}"
-        rows = f"SELECT * FROM (\n  {ranked}\n  ) WHERE g <= {groups}" + (f" AND b < {cap}" if needs_rows else "")
+        rows = f"SELECT {kept}, {hashed} AS h\n  FROM (\n  {rows}\n  )"
+    if keys and not first:
+        rows = _ranked(rows, groups, cap, "rank() OVER o - 1" if needs_rows else "")
     room = f"({cap} - b)" if keys else str(cap)
-    people = [*read, *(["min(b) AS b"] if keys and needs_rows else []), "count(*) AS r", *totals(plan.measures)]
+    people = [*read, *(["min(b) AS b"] if keys and needs_rows and not first else []), "count(*) AS r"]
+    people = [*(["u", "h"] if first else []), *people, *totals(plan.measures)]
     inner = f"SELECT {', '.join(people)}\n FROM (\n  {rows}\n )\n GROUP BY u{', h' if keys else ''}"
+    if first:
+        inner = _ranked(inner, groups, cap, "CAST(sum(r) OVER o AS BIGINT) - r" if needs_rows else "")
     columns = [*keys, "count(*) AS units", *short(plan.measures, room)]
     return f"SELECT {', '.join(columns)}\nFROM (\n {inner}\n)" + _grouped(keys)
+
+
+def _ranked(rows: str, groups: int, cap: int, before: str) -> str:
+    """What counts of each unit: so many groups in the order of their hashes, and so many rows before each."""
+    more, most = (f", {before} AS b", f" AND b < {cap}") if before else ("", "")
+    window = "WINDOW o AS (PARTITION BY u ORDER BY h)"
+    return (
+        f"SELECT * FROM (\n  SELECT *, dense_rank() OVER o AS g{more}\n  FROM (\n  {rows}\n  )\n  {window}"
+        f"\n  ) WHERE g <= {groups}{most}"
+    )
 
 
 def _hashed(plan: Plan, keys: list[str]) -> tuple[str, str, list[str]]:

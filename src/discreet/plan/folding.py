@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.below import Below, condition, derived, free, known
-from discreet.plan.expression import Field, Typed, both
+from discreet.plan.expression import Domain, Field, Typed, both
 from discreet.plan.kinds import typed
 from discreet.plan.measure import MOST_STEPS
 from discreet.plan.relation import Folded, Made, Total
@@ -40,7 +40,7 @@ def folded(
     """One row for each unit (and key): k0, k1, … are its keys, a0, a1, … its aggregates, and `view` is over them."""
     table, alias = below.table, below.alias
     assert table.unit is not None
-    made, columns, named = [], [], ""
+    made, columns, domains, named = [], [], [], ""
     for n, key in enumerate(keys):
         if _unit(key, table):
             named = named or f"k{n}"
@@ -50,6 +50,7 @@ def folded(
             raise NotUnderstood("NULL is no group.", instead="group by a column", place=key.place)
         made.append(Made(name=f"k{n}", tree=found.tree, kind=found.kind))
         columns.append(known(f"k{n}", found))
+        domains.append(found.domain)
     totals = []
     for n, aggregate in enumerate(aggregates):
         total, column = _total(f"a{n}", aggregate, table, alias)
@@ -71,12 +72,19 @@ def folded(
         name=view.alias or "the SELECT inside",
         columns=tuple(columns),
         unit=named,
-        rows_per_unit=table.rows_per_unit if made else 1,
+        rows_per_unit=_rows(domains, table.rows_per_unit),
         groups_per_unit=table.groups_per_unit,
         single=not made,
         links=() if link is None or link.kind is None else (_link(named, called, link),),
     )
     return derived(view, Below(relation=relation, table=shape, alias="", unit=called))
+
+
+def _rows(domains: list[Domain | None], most: int | None) -> int | None:
+    """How many rows a unit has: one for each of its keys, which may be NULL, and no more than it had."""
+    few = [len(each) + 1 for each in domains if each is not None]
+    keys = math.prod(few) if len(few) == len(domains) else None
+    return 1 if not domains else min((each for each in (keys, most) if each is not None), default=None)
 
 
 def _link(name: str, called: str, unit: Column) -> Column:

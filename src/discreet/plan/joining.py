@@ -136,10 +136,11 @@ class _Joiner:
         first = next((side for side in people if side.inner), self.sides[0])
         for side in people:
             if side is not first and first.table.public:
+                a, b = side.below.alias, first.below.alias
+                begin = f"begin with {a}: FROM {a} LEFT JOIN {b} …"
+                count = f"count people's rows, each with its row of {b}: FROM … JOIN {b} ON …"
                 raise NotAllowed(
-                    "rows without anybody would be counted.",
-                    instead=f"begin with {side.below.alias}: FROM {side.below.alias} LEFT JOIN {first.below.alias} …",
-                    place=side.place,
+                    "rows without anybody would be counted.", instead=count if side.tests else begin, place=side.place
                 )
             if side is not first:
                 self._same_people(side, first)

@@ -9,11 +9,14 @@ from fractions import Fraction
 
 from discreet.plan import bounds as box
 from discreet.plan.expression import Bounds, Domain, Literal, Typed
-from discreet.plan.rule import Rule, applied, image, need, numbers, whole
+from discreet.plan.rule import Rule, applied, fixed, image, need, numbers, whole
 from discreet.plan.schema import Kind
 from discreet.sql import query as q
 
 __all__ = ["NUMERIC", "same"]
+
+EXACTLY = ("+", "-", "*", "/")  # done by the planner where both sides are constants
+MOST_BITS = 200  # of a constant that is computed
 
 
 def _known(arguments: list[Typed]) -> list[Bounds] | None:
@@ -31,9 +34,20 @@ def _arithmetic(rule: Callable[..., Bounds | None], kind: Kind | None = None) ->
         numbers(what, arguments)
         bounds = None if (known := _known(arguments)) is None else rule(*known)
         found = applied(what, arguments, kind or same(arguments), bounds)
-        return replace(found, domain=_image(what.function, arguments) or found.domain)
+        found = replace(found, domain=_image(what.function, arguments) or found.domain)
+        return _exact(found) if what.function in EXACTLY and None not in map(fixed, arguments) else found
 
     return apply
+
+
+def _exact(found: Typed) -> Typed:
+    """Arithmetic of constants, done: 0.06 + 0.01 is 0.07, and not the sum of the two doubles that are nearest."""
+    if found.bounds is None or found.bounds[0] != found.bounds[1]:
+        return found
+    value = found.bounds[0]
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
+        return found
+    return replace(found, tree=Literal(value=int(value) if found.kind == "integer" else value))
 
 
 def _image(function: str, arguments: list[Typed]) -> Domain | None:

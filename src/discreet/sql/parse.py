@@ -133,9 +133,7 @@ class _Selects(Reader):
         named = dict(known)
         for each in node.expressions:
             self.only(each, "this", "alias")
-            self.only(each.args["alias"], "this")
-            name = each.alias
-            named[name.lower()] = self.several(each.this, dict(named), name, depth + 1)
+            named[each.alias.lower()] = self._inner(each, dict(named), depth)
         return named
 
     def _from(self, node: exp.Select, known: Sources, depth: int) -> q.Origin:
@@ -167,18 +165,41 @@ class _Selects(Reader):
         return q.Joined(source=source, how=how, on=on, using=using, place=self.place(node))
 
     def _source(self, origin: Any, known: Sources, depth: int) -> q.Source | q.Select | q.Union:
+        if isinstance(origin, exp.Subquery):
+            self.only(origin, "this", "alias")
+            return self._inner(origin, known, depth)
         alias = origin.args.get("alias")
         if alias is not None:
             self.only(alias, "this")
-        if isinstance(origin, exp.Subquery):
-            self.only(origin, "this", "alias")
-            return self.several(origin.this, known, origin.alias or None, depth + 1)
         if not isinstance(origin, exp.Table) or not isinstance(origin.this, exp.Identifier):
             raise self.refuse(origin, "a question is about a table of the catalogue.", EXAMPLE)
         self.only(origin, "this", "alias")
         if origin.name.lower() in known:
             return replace(known[origin.name.lower()], alias=origin.alias or origin.name)
         return q.Source(name=origin.name, alias=origin.alias or origin.name, place=self.place(origin.this))
+
+    def _inner(self, node: Any, known: Sources, depth: int) -> q.Select | q.Union:
+        """A SELECT with a name, perhaps with one for each of its columns: `AS c (a, b)`."""
+        alias = node.args.get("alias")
+        listed = () if alias is None else tuple(alias.args.get("columns") or ())
+        if alias is not None:
+            self.only(alias, "this", "columns")
+        found = self.several(node.this, known, None if listed else node.alias or None, depth + 1)
+        if not listed:
+            return found
+        items = found.items if isinstance(found, q.Select) else found.parts[0].items
+        if len(listed) > len(items) or any(isinstance(each.what, q.Star) for each in items):
+            raise self.refuse(
+                listed[0], "a list of names is for columns that are written out, and no longer than they are.",
+                "name them inside: SELECT … AS n", NotUnderstood,
+            )  # fmt: skip
+        names = [each.name for each in listed] + [each.name for each in items[len(listed) :]]
+        places = [self.place(each) for each in listed] + [each.place for each in items[len(listed) :]]
+        renamed = tuple(
+            q.Item(what=q.Name(name=item.name, place=place), name=name, place=place)
+            for item, name, place in zip(items, names, places, strict=True)
+        )
+        return q.Select(items=renamed, source=found, alias=node.alias or None, place=self.place(node))
 
     def several(self, node: Any, known: Sources, alias: str | None, depth: int) -> q.Select | q.Union:
         """A SELECT, or several with UNION ALL between them."""
