@@ -81,6 +81,8 @@ class Scope:
             raise NotUnderstood(
                 f"`{what.name}` is in several tables.", instead=f"write {having[0]}.{what.name}", place=what.place
             )
+        if not found and any(name == each.lower() for side in self.sides for each in side.names.values()):
+            raise NotUnderstood(f"`{what.name}` is in no table.", instead="write table.column", place=what.place)
         return replace(what, name=found.pop()) if found else what
 
 
