@@ -111,9 +111,9 @@ class Classes:
         return a is not None and b is not None and self.of(a) == self.of(b)
 
 
-def linking(table: Table) -> tuple[Column, ...]:
+def linking(table: Table, *referred: str) -> tuple[Column, ...]:
     """The columns of a table that nobody named: none but those that join."""
-    wanted = {each.lower() for each in (table.unit, *table.key) if each is not None}
+    wanted = {each.lower() for each in (table.unit, *table.key, *referred) if each is not None}
     return tuple(each for each in table.columns if each.name.lower() in wanted)
 
 
