@@ -170,3 +170,24 @@ def test_texts_that_are_declared_as_numbers_are_no_unit_to_join_on(tmp_path: Pat
 def test_a_reference_that_may_be_several_keys_is_refused(tmp_path: Path) -> None:
     with pytest.raises(dp.NotUnderstood, match="stored in different ways"):
         two(tmp_path / "held.duckdb", "1", "'1'", A, table("b", "who -> a.who", rows_per_unit=9))
+
+
+def test_a_reference_to_a_declared_column_finds_the_unit(tmp_path: Path) -> None:
+    """Also where nothing says that it is a key."""
+    a = table("a", "who", rows_per_unit=3, columns={"x": {}})
+    b = table("b", "x -> a.x", rows_per_unit=9, columns={"y": (0, 9)})
+    made = ["CREATE TABLE a AS SELECT 7 AS who, 1 AS x", "CREATE TABLE b AS SELECT 1 AS x, 3 AS y FROM range(4)"]
+    with stored(tmp_path / "held.duckdb", made, [a, b]) as curator:
+        assert asked(curator, "SELECT SUM(y) FROM b") == [12]
+
+
+# ── nothing fails on data ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_sum_within_one_unit_overflows_nothing(tmp_path: Path) -> None:
+    a = table("a", "who", rows_per_unit=1000, columns={"x": {"min": 0, "max": 10**37, "step": 10**30}})
+    made = ["CREATE TABLE a AS SELECT 7 AS who, (10::HUGEINT ** 37)::HUGEINT AS x FROM range(1000)"]
+    with stored(tmp_path / "held.duckdb", made, [a]) as curator:
+        for function in ("SUM", "AVG", "MIN", "MAX", "COUNT"):
+            inside = f"SELECT who, {function}(x) AS s FROM a GROUP BY who"
+            assert asked(curator, f"SELECT COUNT(*) FROM ({inside}) WHERE s IS NULL OR s IS NOT NULL") == [1]

@@ -108,7 +108,8 @@ def _total(total: Total, stored: Stored) -> str:
         low, high = min(total.low, total.low * total.most), max(total.high, total.high * total.most)
         value = f"least(greatest({value}, {low}), {high}) + 0 * {value}"  # NULL where there is no value
     if total.kind == "integer":
-        return f"TRY_CAST(({value}) * {int(total.step)} AS BIGINT)"
+        number = f"({value})" if total.step == 1 else f"CAST({value} AS DOUBLE) {_scaled(total)}"
+        return f"TRY_CAST({number} AS BIGINT)"
     return f"CAST({value} AS DOUBLE) {_scaled(total)}"
 
 

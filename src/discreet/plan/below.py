@@ -69,15 +69,20 @@ def derived(select: q.Select, below: Below) -> Below:
     table, alias = below.table, below.alias
     columns: list[Column] = []
     called: str | None = None
+    taken: set[str] = set()
     for item in _expanded(select.items, table):
-        if _is_unit(item.what, table, alias):
-            called = called or item.name
+        unit = _is_unit(item.what, table, alias)
+        if unit and called is not None:
+            continue
+        if item.name.lower() in taken:
+            raise NotUnderstood(f"two columns are called `{item.name}`.", instead="write … AS other", place=item.place)
+        taken.add(item.name.lower())
+        if unit:
+            called = item.name
             continue
         found = typed(item.what, table, alias)
         if found.kind is None:
             raise NotUnderstood("NULL alone has no kind.", instead="write CAST(NULL AS INT)", place=item.place)
-        if any(each.name.lower() == item.name.lower() for each in columns):
-            raise NotUnderstood(f"two columns are called `{item.name}`.", instead="write … AS other", place=item.place)
         columns.append(known(item.name, found))
     if table.unit is not None:
         called = called or free(table.unit, [each.name for each in columns])

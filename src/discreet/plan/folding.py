@@ -27,7 +27,8 @@ def folds(keys: tuple[q.Expression, ...], table: Table) -> bool:
 
 
 def _unit(key: q.Expression, table: Table) -> bool:
-    return isinstance(key, q.Name) and table.unit is not None and key.name.lower() == table.unit.lower()
+    own = isinstance(key, q.Name) and key.table is None
+    return own and table.unit is not None and key.name.lower() == table.unit.lower()  # type: ignore[union-attr]
 
 
 def folded(
@@ -101,7 +102,8 @@ def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple
             f"{function.upper()} within one {table.unit} is not answered.",
             instead="COUNT, SUM, AVG, MIN and MAX are", place=aggregate.place,
         )  # fmt: skip
-    if argument is None or (isinstance(argument, q.Constant) and argument.value is not None and function == "count"):
+    constant = isinstance(argument, q.Constant) and argument.value is not None and not aggregate.distinct
+    if argument is None or (constant and function == "count"):
         return Total(name=name, function="rows", most=most), Column(name=name, bounds=count, kind="integer")
     what = typed(argument, table.counting if function == "count" else table, alias)
     if function == "count":

@@ -77,8 +77,9 @@ class _Joiner:
             if there is None:
                 table = self.catalogue.table(through.table)
                 assert table is not None
-                bare = Below(relation=table.name, table=replace(table, columns=linking(table)), alias="", unit=None)
-                there = named([*self.sides, Side(below=bare, how="inner", on=(), place=side.place)])[-1]
+                bare = replace(table, columns=linking(table, through.column))
+                below = Below(relation=table.name, table=bare, alias="", unit=None)
+                there = named([*self.sides, Side(below=below, how="inner", on=(), place=side.place)])[-1]
                 names = (side.own(side.table.unit), there.own(through.column))
                 both = tuple(q.Name(name=each or "", place=side.place) for each in names)
                 self.sides.append(there)

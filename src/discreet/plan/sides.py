@@ -81,6 +81,8 @@ class Scope:
             raise NotUnderstood(
                 f"`{what.name}` is in several tables.", instead=f"write {having[0]}.{what.name}", place=what.place
             )
+        if not found and any(name == each.lower() for side in self.sides for each in side.names.values()):
+            raise NotUnderstood(f"`{what.name}` is in no table.", instead="write table.column", place=what.place)
         return replace(what, name=found.pop()) if found else what
 
 
@@ -109,9 +111,9 @@ class Classes:
         return a is not None and b is not None and self.of(a) == self.of(b)
 
 
-def linking(table: Table) -> tuple[Column, ...]:
+def linking(table: Table, *referred: str) -> tuple[Column, ...]:
     """The columns of a table that nobody named: none but those that join."""
-    wanted = {each.lower() for each in (table.unit, *table.key) if each is not None}
+    wanted = {each.lower() for each in (table.unit, *table.key, *referred) if each is not None}
     return tuple(each for each in table.columns if each.name.lower() in wanted)
 
 

@@ -28,6 +28,7 @@ LONGEST_NAME = 200
 MOST_COLUMNS = 200
 EXAMPLE = "for example: SELECT COUNT(*) FROM visits"
 MOST_TABLES = 16
+MOST_READ, MOST_LAYERS = 32, 32  # of a whole question, with names after WITH written out
 MOST_SETS = 64
 SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
 JOINS = {("", ""), ("", "INNER"), ("", "CROSS"), ("LEFT", ""), ("LEFT", "OUTER")}
@@ -87,7 +88,11 @@ class _Selects(Reader):
         while isinstance(tree, exp.Subquery) and not tree.args.get("alias"):
             self.only(tree, "this")
             tree = tree.this
-        return self.select(tree, {}, None, 0)
+        found = self.select(tree, {}, None, 0)
+        tables, layers = q.written(found)
+        if tables > MOST_READ or layers > MOST_LAYERS:
+            raise self.refuse(tree, f"a question reads at most {MOST_READ} tables.", "ask in several parts")
+        return found
 
     def select(self, node: Any, known: Sources, alias: str | None, depth: int) -> q.Select:
         if not isinstance(node, exp.Select):
