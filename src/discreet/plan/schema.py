@@ -35,7 +35,7 @@ MOMENTS: dict[str, Kind] = {"date": "date", "timestamp": "timestamp", "ticks": "
 DATES = "{name} = {{ min = 2024-01-01, max = 2024-12-31 }}, or {{ }}"
 EXACT: dict[str | None, tuple[str, ...]] = {  # of a kind, how it is stored where it is compared as it is stored
     "integer": ("integer", "wide"),
-    "real": ("real",),
+    "real": (),  # what pandas stores them as depends on whether one is missing
     "text": ("text", "other"),
     "boolean": ("boolean",),
     "date": ("date",),
