@@ -19,8 +19,10 @@ from discreet.mechanisms.modes import Modes
 from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.selection import TopK
+from discreet.plan.distinct import Distinct
 from discreet.plan.expression import Field
-from discreet.plan.measure import Caps
+from discreet.plan.measure import Caps, Setting
+from discreet.plan.moments import Moments
 from discreet.plan.plan import Exact, Key, Plan
 from discreet.plan.sums import Sums
 from test_quantiles import law
@@ -145,6 +147,21 @@ def planned(law: Any, naming: Any = None) -> Any:
     return table
 
 
+def parted(*parts: int) -> Exact:
+    return Exact(keys=(), units=np.array([sum(parts)]), sums=(np.array([[each] for each in parts]),))
+
+
+def two(law: Any) -> Any:
+    """What a plan with two parts releases: each with noise of its own."""
+    pmf = {k: law.pmf(k) for k in range(-40, 41)}
+
+    def table(secret: Exact) -> Table:
+        low, high = (int(each) for each in secret.sums[0][:, 0])
+        return {(((),), (((low + i,), (high + j,)),)): p * q for i, p in pmf.items() for j, q in pmf.items()}
+
+    return table
+
+
 LAPLACE = dp.Laplace(epsilon=1, sensitivity=1)
 WIDE = dp.Laplace(epsilon="0.5", sensitivity=3)
 GRID = dp.Laplace(epsilon=1, sensitivity="0.5", step="0.25")
@@ -170,6 +187,15 @@ ROWS = Sums(parts=("rows",))
 PLAN = Plan(table="t", caps=ROW, where=None, keys=(), measures=(ROWS,), laws=(LAPLACE.law,), naming=None)
 WARD = Key(tree=Field(name="ward", kind="text"), kind="text")
 BY_WARD = Plan(table="t", caps=ROW, where=None, keys=(WARD,), measures=(ROWS,), laws=(LAPLACE.law,), naming=THRESHOLD)
+
+TRIPLE = Moments(of=(Field(name="x", kind="integer"),), low=(0,), high=(1,), step=(Fraction(1),), degree=(1,))
+SPREAD = Plan(
+    table="t", caps=ROW, where=None, keys=(), measures=(TRIPLE,), laws=(TRIPLE.pure(Fraction(1), Setting(
+        caps=ROW, neighbours="add-remove", unit="person", grouped=False)),), naming=None,
+)  # fmt: skip
+DIFFERENT = Plan(
+    table="t", caps=ROW, where=None, keys=(), measures=(Distinct(of=WARD.tree),), laws=(LAPLACE.law,), naming=None
+)
 
 CASES = [
     Case("Laplace", LAPLACE, 41, 42, noisy(LAPLACE.law)),
@@ -205,6 +231,8 @@ CASES = [
         "Parallel", dp.parallel(LAPLACE, FLIP), [41, [3, 0, 5]], [42, [3, 0, 5]], both(noisy(LAPLACE.law), chosen(FLIP))
     ),
     Case("Plan", PLAN, counted(41), counted(42), planned(LAPLACE.law)),
+    Case("Plan, moments", SPREAD, parted(7, 3), parted(7, 4), two(SPREAD.laws[0])),
+    Case("Plan, distinct", DIFFERENT, counted(41), counted(42), planned(LAPLACE.law)),
     Case("Plan, private keys", BY_WARD, keyed(3, 1), keyed(3, 2), planned(LAPLACE.law, THRESHOLD)),
     Case("Then", LAPLACE.then(double), 41, 42, lambda x: {2 * k: p for k, p in noisy(LAPLACE.law)(x).items()}),
 ]

@@ -9,6 +9,7 @@ from itertools import chain, combinations, product
 import numpy as np
 import pytest
 
+from discreet.plan import moments
 from discreet.plan.distinct import Distinct
 from discreet.plan.expression import Field
 from discreet.plan.measure import Caps, Noised, Setting
@@ -128,3 +129,25 @@ def test_nor_different_values(cap: tuple, neighbours: str, groups: int) -> None:
     reach = Distinct(of=OF).reach(Setting(caps=caps, neighbours=neighbours, unit="person", grouped=groups > 1))
     assert max(int(np.abs(change).sum(axis=1).max()) for change in found) == reach.l1
     assert max(int((change**2).sum(axis=1).max()) for change in found) == reach.l2_squared
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_nor_when_sums_are_rounded_to_grains(neighbours: str, groups: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With grains of a few, beside any others: no unit reaches further; and rounding does matter."""
+    monkeypatch.setattr(moments, "FINEST", 1)
+    measure = Moments(of=(OF,), low=(0,), high=(5,), step=(ONE,), degree=(2,))
+    assert measure.grain == 12
+    caps = Caps(unit="u", rows=2, groups=2 if groups > 1 else 1)
+    each = units(measure, caps, groups)
+    reach = measure.reach(Setting(caps=caps, neighbours=neighbours, unit="person", grouped=groups > 1))
+    further = 0
+    for rest in range(measure.grain):
+        rounded = (each + rest) // measure.grain
+        before = rounded if neighbours == "replace" else np.full_like(each[:1], rest) // measure.grain
+        for other in before:
+            change = rounded - other
+            assert np.abs(change).sum(axis=1).max() <= reach.l1
+            assert (change**2).sum(axis=1).max() <= reach.l2_squared
+            further += int((np.abs(change).sum(axis=1) > (1 + (neighbours == "replace")) * 2 * measure.row).sum())
+    assert further or groups > 1

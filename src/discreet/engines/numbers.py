@@ -143,6 +143,8 @@ def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, Any]) -> Ex
         elif measure.needs == "units":
             found.append(units[None, :])
         else:
-            found.append(narrowest(np.diff(table[at : at + len(measure.parts)], axis=0, prepend=0)))
+            assert isinstance(measure, Noised)
+            parts = np.diff(table[at : at + len(measure.parts)], axis=0, prepend=0)
+            found.append(narrowest(parts // measure.grain))
             at += len(measure.parts)
     return Exact(keys=() if plan.naming is None else tuple(keys), units=units, sums=tuple(found))

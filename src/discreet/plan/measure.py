@@ -182,6 +182,11 @@ class Noised(Measure):
         """
         return ()
 
+    @property
+    def grain(self) -> int:
+        """For `sums`: an engine divides each part of a group by this, and rounds down, when all rows are added up."""
+        return 1
+
     def pure(self, epsilon: Fraction, setting: Setting) -> Law:
         return DiscreteLaplace(self.reach(setting).l1 / epsilon)
 

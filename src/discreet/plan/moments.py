@@ -8,6 +8,8 @@ covariance, nine of degree two for the correlation, six for a slope. What is zer
 more than degree one. A row that lacks a value adds its one to `missing`, where COUNT(*) is asked as well.
 
 In whole steps: with x steps above `low` and W from there to `high`, a row adds C(d,i)·xⁱ·(W - x)^(d-i), in all W^d.
+These are large numbers, and noise as large is slow to draw exactly. So where a row adds more than a billion, sums are
+rounded down to a coarser unit, the `grain`, of which a row still adds about a billion.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from discreet.plan.pivot import Correlation, Covariance, Slope, Variance
 
 __all__ = ["Moments"]
 
+FINEST = 30  # bits of what one row adds, in grains
 MOST = 1 << 62  # what one row adds at most: so many rows as there are, times a cap, still fit 128 bits
 Weights = tuple[Fraction, ...]
 
@@ -67,6 +70,15 @@ class Moments(Noised):
         return math.prod(width**degree for width, degree in zip(self.widths, self.degree, strict=True))
 
     @property
+    def grain(self) -> int:
+        return max(1, self.whole >> FINEST)
+
+    @property
+    def row(self) -> Fraction:
+        """What one row adds up to, in grains."""
+        return Fraction(self.whole, self.grain)
+
+    @property
     def corners(self) -> tuple[tuple[int, ...], ...]:
         """Which polynomial of each expression every part is a product of."""
         return tuple(product(*(range(each + 1) for each in self.degree)))
@@ -99,29 +111,33 @@ class Moments(Noised):
     def reach(self, setting: Setting) -> Reach:
         """How far one unit can push all parts over all groups.
 
-        Given    a unit counts with at most m rows, in any groups, and cut short its parts are rounded down.
+        Given    a unit counts with at most m rows, in at most g groups, and cut short its parts are rounded down.
         Promise  bounds on the change in ℓ1 and squared ℓ2 when a unit is added, removed or replaced.
         Because  a row adds parts that are not negative and W in all, so a unit adds a vector that is not negative and
                  m·W in all. Its norms are largest when all is in one part, which rows at the end of their range do: m·W
                  and (m·W)². Of two vectors x and y that are not negative |x - y| is at most |x| + |y| in ℓ1, and in
                  squared ℓ2 at most |x|² + |y|², as their product is not negative: twice as much, which two units at
-                 opposite ends reach.
+                 opposite ends reach. Rounded to grains, a sum that moves by x moves by at most x + 1: one more in each
+                 of c sums that a unit touches, which is c in ℓ1 and √c < c in ℓ2, and twice, or √2 times, for two.
         """
-        m = Fraction(setting.caps.most_rows * self.whole)
+        caps = setting.caps
+        groups = min(caps.most_rows, caps.most_groups) if setting.grouped else 1
+        touched = len(self.parts) * groups if self.grain > 1 else 0
+        most = math.ceil(caps.most_rows * self.row) + touched
         twice = 2 if setting.neighbours == "replace" else 1
-        return Reach(l1=twice * m, l2_squared=twice * m**2, neighbours=setting.neighbours, unit=setting.unit)
+        return Reach(l1=twice * most, l2_squared=twice * most**2, neighbours=setting.neighbours, unit=setting.unit)
 
     # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def view(self, function: str) -> View:
         if function in ("rows", "present"):
-            one = Fraction(1, self.whole)
+            one = 1 / self.row
             return Linear(weights=self._padded([one] * len(self.corners), one if function == "rows" else 0), unit=one)
         if function == "sum":
             low, high = self.low[0] * self.step[0], self.high[0] * self.step[0]
-            weights = [(low + t * (high - low)) / self.whole for t in self._weights((1,))]
+            weights = [(low + t * (high - low)) / self.row for t in self._weights((1,))]
             possible = (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
-            unit = max(abs(low), abs(high)) / self.whole
+            unit = max(abs(low), abs(high)) / self.row
             return Linear(
                 weights=self._padded(weights), unit=unit, whole=self.step[0].denominator == 1, possible=possible,
                 clamped=self._clamped,
@@ -156,7 +172,7 @@ class Moments(Noised):
             every = self._padded([Fraction(1)] * len(self.corners))
             found.append(
                 Average(
-                    top=self._padded(top), all=every, whole=self.whole, low=low * step, high=high * step,
+                    top=self._padded(top), all=every, whole=self.row, low=low * step, high=high * step,
                     clamped=self._clamped,
                 )
             )  # fmt: skip

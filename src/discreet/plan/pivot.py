@@ -106,20 +106,22 @@ class Pivot:
         """
         ones = radii(law, np.ones((1, self.a.shape[1])), confidence)[0]
         slope = radii(law, np.abs(self.d), confidence) + ones * self.d_off
-        enough = self.base[0] > 2 * slope
-        least, most = np.where(enough, self.base[0], 1.0), np.where(enough, self.base[1], 1.0)
-        share, found = np.where(enough, slope / least, 0.0), []
-        for sign, start in ((-1, self.top[0]), (1, self.top[1])):
-            f = np.where(enough, start / least, 0.0)
+        at = np.flatnonzero(self.base[0] > 2 * slope)  # those with enough rows
+        a, d, a_off, d_off = self.a[at], self.d[at], ones * self.a_off[at], ones * self.d_off[at]
+        least, most = self.base[0][at], self.base[1][at]
+        share = slope[at] / least
+        found = np.full(len(slope), -np.inf), np.full(len(slope), np.inf)
+        for sign, start, ends in ((-1, self.top[0][at], found[0]), (1, self.top[1][at], found[1])):
+            f = gap = start / least
             for _ in range(50):
-                room = radii(law, np.abs(self.a - f[:, None] * self.d), confidence)
-                edge = start + sign * (room + ones * (self.a_off + np.abs(f) * self.d_off))
-                turned = np.where(enough, edge / np.where(sign * edge >= 0, least, most), 0.0)
+                room = radii(law, np.abs(a - f[:, None] * d), confidence) + a_off + np.abs(f) * d_off
+                edge = start + sign * room
+                turned = edge / np.where(sign * edge >= 0, least, most)
                 gap, f = np.abs(turned - f), turned
-                if (gap <= 1e-9 * np.abs(f)).all():
+                if (gap <= 1e-7 * np.abs(f)).all():
                     break
-            found.append(np.where(enough, f + sign * gap * share / (1 - share), sign * np.inf))
-        return found[0], found[1]
+            ends[at] = f + sign * gap * share / (1 - share)
+        return found
 
 
 class _Quotient(View):
@@ -163,7 +165,7 @@ def _product(law: Law, parts: Integers, first: Average, second: Average, cross: 
 
 def _spread(law: Law, parts: Integers, mean: Average, square: Weights) -> Floats:
     """n² times the variance; zero where hardly a row is left."""
-    enough = weighted(mean.all, parts) >= 2 * mean.whole
+    enough = weighted(mean.all, parts) >= 2 * float(mean.whole)
     return np.where(enough, _product(law, parts, mean, mean, square), 0.0)
 
 
@@ -189,10 +191,10 @@ class Variance(_Quotient):
     def estimates(self, law: Law, parts: Integers) -> Floats:
         mean = self.mean
         count = weighted(mean.all, parts)
-        enough = count >= 2 * mean.whole
+        enough = count >= 2 * float(mean.whole)
         n = np.where(enough, count, 1.0)
         top = _product(law, parts, mean, mean, self.square)
-        share = np.where(enough, top / (n * (n - mean.whole * self.sample)), 0.0)
+        share = np.where(enough, top / (n * (n - float(mean.whole) * self.sample)), 0.0)
         return self._scaled(share)
 
     def _scaled(self, share: Floats) -> Floats:
@@ -207,20 +209,20 @@ class Variance(_Quotient):
     def shares(self, law: Law, parts: Integers, confidence: Fraction, means: Means) -> Range:
         """The interval of the variance of the value scaled to [0, 1], when its mean is in this one."""
         top, a = squared(self.mean, self.square, means, parts)
-        n = weighted(self.mean.all, parts) - self.mean.whole * self.sample
+        n = weighted(self.mean.all, parts) - float(self.mean.whole) * self.sample
         d = np.broadcast_to(array(self.mean.all), a.shape)
         pivot = Pivot(top=top, base=(n, n), a=a, d=d, a_off=2 * means.reach, d_off=np.zeros(len(n)))
         return pivot.solve(law, confidence)
 
     def noise(self, law: Law) -> str:
-        return noise_said(law, len(self.square), self.mean.width**2 / self.mean.whole)
+        return noise_said(law, len(self.square), self.mean.width**2 / float(self.mean.whole))
 
     def foretold(self, law: Law, rows: int, confidence: Fraction) -> float | None:
         """About: that of the sum of squares, from above. That of a root depends on how large it is."""
         if self.root:
             return None
         spread = float(radii(law, np.array([[1.0]]), confidence)[0])
-        return min(self.possible[1], spread / (self.mean.whole * rows) * self.mean.width**2)
+        return min(self.possible[1], spread / float(self.mean.whole * rows) * self.mean.width**2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,27 +250,27 @@ class Covariance(_Quotient):
     def estimates(self, law: Law, parts: Integers) -> Floats:
         first, second = self.means
         count = weighted(first.all, parts)
-        enough = count >= 2 * first.whole
+        enough = count >= 2 * float(first.whole)
         n = np.where(enough, count, 1.0)
         top = _product(law, parts, first, second, self.cross)
-        return np.asarray(np.where(enough, top / (n * (n - first.whole * self.sample)), 0.0) * self.width)
+        return np.asarray(np.where(enough, top / (n * (n - float(first.whole) * self.sample)), 0.0) * self.width)
 
     def around(self, law: Law, parts: Integers, confidence: Fraction) -> Range:
         asked, known = _split(confidence, 2)
         both = [Means.of(each, law, parts, known) for each in self.means]
         top, a = crossed(self.means, self.cross, both, parts)
-        n = weighted(self.means[0].all, parts) - self.means[0].whole * self.sample
+        n = weighted(self.means[0].all, parts) - float(self.means[0].whole) * self.sample
         d = np.broadcast_to(array(self.means[0].all), a.shape)
         off = both[0].reach + both[1].reach
         low, high = Pivot(top=top, base=(n, n), a=a, d=d, a_off=off, d_off=np.zeros(len(n))).solve(law, asked)
         return low * self.width, high * self.width
 
     def noise(self, law: Law) -> str:
-        return noise_said(law, len(self.cross), self.width / self.means[0].whole)
+        return noise_said(law, len(self.cross), self.width / float(self.means[0].whole))
 
     def foretold(self, law: Law, rows: int, confidence: Fraction) -> float:
         spread = float(radii(law, np.array([[1.0]]), confidence)[0])
-        return min(self.possible[1], spread / (self.means[0].whole * rows) * self.width)
+        return min(self.possible[1], spread / float(self.means[0].whole * rows) * self.width)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,7 +310,7 @@ class Slope(_Quotient):
         return low * self.width, high * self.width
 
     def noise(self, law: Law) -> str:
-        return noise_said(law, len(self.cross), 1 / self.means[0].whole)
+        return noise_said(law, len(self.cross), 1 / float(self.means[0].whole))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,7 +330,7 @@ class Correlation(_Quotient):
         return -1.0, 1.0
 
     def noise(self, law: Law) -> str:
-        return noise_said(law, len(self.cross), 1 / self.means[0].whole)
+        return noise_said(law, len(self.cross), 1 / float(self.means[0].whole))
 
     def estimates(self, law: Law, parts: Integers) -> Floats:
         first, second = (_spread(law, parts, *each) for each in zip(self.means, self.squares, strict=True))
