@@ -27,14 +27,14 @@ from discreet.errors import BudgetExceeded, NotUnderstood
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import Left
+from discreet.plan import automatic, schema
 from discreet.plan import catalogue as catalogues
-from discreet.plan import schema
 from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
 from discreet.plan.explain import Explanation
 from discreet.plan.kept import kept, read
 from discreet.plan.margin import enough, next_cost
-from discreet.plan.plan import Plan
+from discreet.plan.plan import Plan, Released
 from discreet.plan.price import Want, least_cost, plans_for, reachable, want
 from discreet.plan.schema import Catalogue, Table
 from discreet.sql.parse import parse
@@ -53,6 +53,7 @@ class Curator:
         self.ledger, self._coins = ledger, coins
         tables = tuple(each.stored(source.stored[each.name]) for each in catalogue.tables)
         self.catalogue = replace(catalogue, tables=tables)
+        self._assumed = automatic.assumed(self.catalogue)
         self._drafts: dict[str, Draft] = {}
 
     @classmethod
@@ -96,6 +97,8 @@ class Curator:
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=None)
         draft = self._draft(sql)
         reachable(draft, wanted)
+        if automatic.wanted_bounds(draft):
+            return self._with_bounds(sql, draft, wanted, analyst)
         if wanted.within is None or not _depends(draft, wanted):
             return self._answer(draft, self._plans(draft, wanted), wanted, analyst)
         return self._closer(draft, wanted, analyst)
@@ -119,6 +122,9 @@ class Curator:
         draft = self._draft(sql)
         reachable(draft, wanted)
         remarks: tuple[str, ...] = ()
+        if automatic.wanted_bounds(draft):
+            part, wanted = automatic.divided(draft, wanted)
+            remarks = automatic.foretold(draft, part)
         if wanted.within is not None and _depends(draft, wanted):
             remarks = (
                 "The margin depends on the data: asking starts with this cost, and spends more until it is reached.",
@@ -138,7 +144,7 @@ class Curator:
         """What a text asks; the last few are remembered."""
         draft = self._drafts.get(sql) if isinstance(sql, str) else None
         if draft is None:
-            draft = compile(parse(sql), self.catalogue)
+            draft = compile(parse(sql), self._assumed)
             rehearse(draft)
             if len(self._drafts) >= REMEMBERED:
                 self._drafts.clear()
@@ -158,6 +164,13 @@ class Curator:
         return plans_for(draft, wanted.epsilon, wanted.delta)
 
     def _answer(self, draft: Draft, plans: tuple[Plan, ...], wanted: Want, analyst: str) -> Answer:
+        """What was released for the first plan that fits, as an answer."""
+        plan, receipt, released = self._released(plans, analyst)
+        remarks = () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, remarks)
+        return Answer.of(draft, plan, released, wanted.confidence, heard)
+
+    def _released(self, plans: tuple[Plan, ...], analyst: str) -> tuple[Plan, Receipt, Released]:
         """Spend, then look; what was released is kept before it is shown. The first plan that fits is run."""
         self.engine.check(plans[0])
         version = self.engine.version()
@@ -167,10 +180,22 @@ class Curator:
             paid, exact = self.engine.aggregate(plan, receipt, version, self._coins)
             return kept(paid.release(exact, self._coins))
 
-        released = read(self.ledger.answer(receipt, look))
-        remarks = () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, remarks)
-        return Answer.of(draft, plan, released, wanted.confidence, heard)
+        return plan, receipt, read(self.ledger.answer(receipt, look))
+
+    def _with_bounds(self, sql: str, draft: Draft, wanted: Want, analyst: str) -> Answer:
+        """Find upper bounds first, each for its part of the cost, then ask with them for the rest."""
+        columns, catalogue, spent, said = automatic.wanted_bounds(draft), self._assumed, Loss.ZERO, list[str]()
+        part, rest = automatic.divided(draft, wanted)
+        for column in columns:
+            plan, receipt, released = self._released((automatic.plan_of(draft, column, part),), analyst)
+            high = automatic.bound_of(plan, released)
+            catalogue = automatic.bounded(catalogue, draft.table.name, column.name, high)
+            spent, said = spent + receipt.cost, [*said, automatic.found_said(column, high, part)]
+        draft = compile(parse(sql), catalogue)
+        rehearse(draft)
+        answer = self._answer(draft, self._plans(draft, rest), rest, analyst)
+        heard = replace(answer.heard, cost=spent + answer.cost, remarks=(*said, *answer.heard.remarks))
+        return replace(answer, heard=heard)
 
     def _spend(self, plans: tuple[Plan, ...], version: str, analyst: str) -> tuple[Plan, Receipt]:
         refused: BudgetExceeded | None = None

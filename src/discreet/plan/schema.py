@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from discreet.core.exact import interval, positive, whole
+from discreet.core.exact import interval, number, positive, whole
 from discreet.core.loss import Budget
 from discreet.core.reach import Neighbours
 from discreet.errors import NotUnderstood
@@ -35,6 +35,7 @@ class Column:
     step: Fraction | None = None
     values: tuple[str | int | bool, ...] | None = None
     kind: Kind | None = None
+    auto: Fraction | None = None  # the lower bound of one whose upper bound is found in the data
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +103,11 @@ def _kind(column: Column, stored: str) -> Kind:
         low, high = column.bounds
         step = column.step or (Fraction(1) if stored in ("integer", "wide", "boolean") else Fraction(1, 2))
         return "integer" if low.denominator == high.denominator == step.denominator == 1 else "real"
+    if column.auto is not None:
+        if stored == "other":
+            raise NotUnderstood(f"`{column.name}` does not hold numbers, so it has no bounds.", instead="leave it out")
+        whole_step = column.auto.denominator == (column.step or Fraction(1)).denominator == 1
+        return "integer" if whole_step and (column.step or stored in ("integer", "wide", "boolean")) else "real"
     if stored == "wide":
         return "integer"
     if stored in ("integer", "real", "boolean"):
@@ -140,6 +146,8 @@ def column(label: str, said: Any) -> Column:
         return Column(name=label)
     if said is str:
         return Column(name=label, kind="text")
+    if isinstance(said, tuple) and len(said) == 2 and said[1] == "auto":
+        said = {"min": said[0], "max": "auto"}
     if isinstance(said, tuple):
         return Column(name=label, bounds=_bounds(label, said))
     if isinstance(said, list):
@@ -155,6 +163,8 @@ def column(label: str, said: Any) -> Column:
     if not {"min", "max"} <= said.keys():
         raise NotUnderstood(f"`{label}` needs both bounds.", instead=f"{label} = {{ min = 0, max = 100 }}")
     step = positive(said["step"], "step") if "step" in said else None
+    if said["max"] == "auto":
+        return Column(name=label, step=step, auto=number(said["min"], "the lower bound"))
     bounds = _bounds(label, (said["min"], said["max"]))
     if step is not None and step > bounds[1] - bounds[0]:
         raise NotUnderstood(f"the step of `{label}` is larger than its range.", instead="for example step = 1")
