@@ -14,6 +14,7 @@ import discreet as dp
 from contract import Case, Table, check_loss_against_law, check_mechanism, check_release_against_law
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
+from discreet.mechanisms.ceiling import Ceiling
 from discreet.mechanisms.extreme import Extreme
 from discreet.mechanisms.modes import Modes
 from discreet.mechanisms.noise import Noise
@@ -101,6 +102,15 @@ def beyond(m: Extreme) -> Any:
     return table
 
 
+def ladder(m: Ceiling) -> Any:
+    def table(data: list[int]) -> Table:
+        above = np.array([np.sum(np.array(data) > rung) for rung in range(m.last + 1)])
+        weights = np.exp(-float(m.epsilon) / m.records * above - float(m.slope) * np.arange(m.last + 1))
+        return {((rung,),): float(w / weights.sum()) for rung, w in enumerate(weights)}
+
+    return table
+
+
 def moded(m: Modes) -> Any:
     def table(counts: list[list[int]]) -> Table:
         return {((i,),): p for i, p in enumerate(m.choose.probabilities([each[0] for each in counts]))}
@@ -182,6 +192,7 @@ THIRDS = Quantiles(epsilon=1, at=("1/3", "2/3"), last=3, fine=2, neighbours="rep
 GREATEST = Extreme(epsilon=1, side="greatest", rank=2, last=10)
 LEAST = Extreme(epsilon=2, side="least", rank=1, last=10, neighbours="replace")
 MODES = Modes(choose=MONOTONE[2])
+CEILING = Ceiling(epsilon=1, last=5, records=2, slope="0.5")
 ROW = Caps(unit=None, rows=None, groups=None)
 ROWS = Sums(parts=("rows",))
 PLAN = Plan(table="t", caps=ROW, where=None, keys=(), measures=(ROWS,), laws=(LAPLACE.law,), naming=None)
@@ -219,6 +230,7 @@ CASES = [
     Case("Extreme", GREATEST, [1, 4, 4, 7], [1, 4, 4, 7, 9], beyond(GREATEST)),
     Case("Extreme, replaced", LEAST, [1, 4, 4, 7], [9, 4, 4, 7], beyond(LEAST)),
     Case("Modes", MODES, [[3], [0], [5], [4]], [[3], [1], [5], [5]], moded(MODES)),
+    Case("Ceiling", CEILING, [0, 2, 2, 1], [0, 2, 2, 1, 6, 4], ladder(CEILING)),
     Case("TopK", TOP, [3, 0, 5, 4], [4, 1, 4, 3], peeled(TOP)),
     Case(
         "Composition",

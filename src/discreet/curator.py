@@ -32,6 +32,7 @@ from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import Left
 from discreet.opening import ledger_of, one_table, path_of
+from discreet.plan import automatic
 from discreet.plan import catalogue as catalogues
 from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
@@ -40,7 +41,7 @@ from discreet.plan.explain import Explanation
 from discreet.plan.indexed import indexed
 from discreet.plan.kept import kept, read
 from discreet.plan.margin import enough, next_cost
-from discreet.plan.plan import Plan
+from discreet.plan.plan import Plan, Released
 from discreet.plan.price import Want, least_cost, plans_for, reachable, want
 from discreet.plan.schema import Catalogue
 from discreet.sql.parameters import Parameters, Params
@@ -59,6 +60,7 @@ class Curator:
         self.ledger, self._coins = ledger, coins
         self.catalogue = read_public(catalogue.stored(source.stored), source)
         self.engine = DuckDB(source, catalogue.name, self._shelf())
+        self._assumed = automatic.assumed(self.catalogue)
         self._drafts: dict[Any, Draft] = {}
 
     @classmethod
@@ -115,6 +117,8 @@ class Curator:
                 place=draft.view.place,
             )
         reachable(draft, wanted)
+        if automatic.wanted_bounds(draft):
+            return self._with_bounds(draft, lambda known: self._compiled(sql, params, known), wanted, analyst)
         if wanted.within is None or not _depends(draft, wanted):
             return self._answer(draft, self._plans(draft, wanted), wanted, analyst)
         return self._closer(draft, wanted, analyst)
@@ -139,6 +143,9 @@ class Curator:
         draft = self._draft(sql, params)
         reachable(draft, wanted)
         remarks: tuple[str, ...] = ()
+        if automatic.wanted_bounds(draft):
+            part, wanted = automatic.divided(draft, wanted)
+            remarks = automatic.foretold(draft, part)
         if wanted.within is not None and _depends(draft, wanted):
             remarks = (
                 "The margin depends on the data: asking starts with this cost, and spends more until it is reached.",
@@ -157,15 +164,19 @@ class Curator:
 
     def _draft(self, sql: str, params: Params = None) -> Draft:
         """What a text asks, with these parameters; the last few are remembered."""
-        given = Parameters.of(params)
-        key = (sql, given.key) if isinstance(sql, str) else None
+        key = (sql, Parameters.of(params).key) if isinstance(sql, str) else None
         draft = self._drafts.get(key)
         if draft is None:
-            draft = compile(parse(sql, given), self.catalogue)
-            rehearse(draft)
+            draft = self._compiled(sql, params, self._assumed)
             if len(self._drafts) >= REMEMBERED:
                 self._drafts.clear()
             self._drafts[key] = draft
+        return draft
+
+    @staticmethod
+    def _compiled(sql: str, params: Params, catalogue: Catalogue) -> Draft:
+        draft = compile(parse(sql, Parameters.of(params)), catalogue)
+        rehearse(draft)
         return draft
 
     def _plans(self, draft: Draft, wanted: Want) -> tuple[Plan, ...]:
@@ -181,18 +192,22 @@ class Curator:
         return plans_for(draft, wanted.epsilon, wanted.delta)
 
     def _answer(self, draft: Draft, plans: tuple[Plan, ...], wanted: Want, analyst: str) -> Answer:
+        """What was released for the first plan that fits, as an answer."""
+        plan, receipt, released = self._released(plans, analyst)
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, self._remarks())
+        return Answer.of(draft, plan, released, heard, confidence=wanted.confidence)
+
+    def _released(self, plans: tuple[Plan, ...], analyst: str) -> tuple[Plan, Receipt, Released]:
         """Spend, then look; what was released is kept before it is shown. The first plan that fits is run."""
         self.engine.check(plans[0])
         version = self.engine.version()
         plan, receipt = self._spend(plans, version, analyst)
-        released = read(self.ledger.answer(receipt, self._look(plan, receipt, version)))
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, self._remarks())
-        return Answer.of(draft, plan, released, heard, confidence=wanted.confidence)
+        return plan, receipt, read(self.ledger.answer(receipt, self._look(plan, receipt, version)))
 
     def _reused(self, draft: Draft, wanted: Want, analyst: str) -> Answer | None:
         """An answer that follows from earlier ones, the most exact of them, if there is one."""
         version = self.engine.version()
-        follows = [(plan, *found) for plan in self._released(version) if (found := derive(draft, plan)) is not None]
+        follows = [(plan, *found) for plan in self._earlier(version) if (found := derive(draft, plan)) is not None]
         if not follows:
             return None
         plan, draft, merge = min(follows, key=lambda each: float(each[2].cells.mean() / each[0].loss.rho))
@@ -203,7 +218,7 @@ class Curator:
         heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), *remarks))
         return Answer.of(draft, plan, released, heard, confidence=wanted.confidence, merge=merge)
 
-    def _released(self, version: str) -> Iterator[Plan]:
+    def _earlier(self, version: str) -> Iterator[Plan]:
         """Plans that were paid for, of these data."""
         for entry in self.ledger:
             fact = entry.fact
@@ -223,6 +238,20 @@ class Curator:
 
     def _remarks(self) -> tuple[str, ...]:
         return () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
+
+    def _with_bounds(self, draft: Draft, again: Callable[[Catalogue], Draft], wanted: Want, analyst: str) -> Answer:
+        """Find upper bounds first, each for its part of the cost, then ask with them for the rest."""
+        columns, catalogue, spent, said = automatic.wanted_bounds(draft), self._assumed, Loss.ZERO, list[str]()
+        part, rest = automatic.divided(draft, wanted)
+        for column in columns:
+            plan, receipt, released = self._released((automatic.plan_of(draft, column, part),), analyst)
+            high = automatic.bound_of(plan, released)
+            catalogue = automatic.bounded(catalogue, str(draft.relation), column.name, high)
+            spent, said = spent + receipt.cost, [*said, automatic.found_said(column, high, part)]
+        draft = again(catalogue)
+        answer = self._answer(draft, self._plans(draft, rest), rest, analyst)
+        heard = replace(answer.heard, cost=spent + answer.cost, remarks=(*said, *answer.heard.remarks))
+        return replace(answer, heard=heard)
 
     def _spend(self, plans: tuple[Plan, ...], version: str, analyst: str) -> tuple[Plan, Receipt]:
         refused: BudgetExceeded | None = None

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.core.law import Integers, narrowest
-from discreet.engines.render import Stored, keyed, normal, stepped
+from discreet.engines.render import Stored, keyed, normal, spell, stepped
 from discreet.plan.distinct import Distinct
 from discreet.plan.plan import Plan
-from discreet.plan.ranks import Extremes, Histogram, Mode, Ranks
+from discreet.plan.ranks import Ceilings, Extremes, Histogram, Mode, Ranks
 from discreet.plan.spelling import constant
 
 __all__ = ["OWN", "Own", "chosen"]
@@ -104,7 +104,7 @@ def _listed(found: pa.Table, index: Index) -> Iterator[tuple[int, pa.Array, NDAr
         yield place, listed.slice(ends[row], ends[row + 1] - ends[row]), counted[ends[row] : ends[row + 1]]
 
 
-def _placed(measure: Ranks | Extremes, found: pa.Table, index: Index) -> Histogram:
+def _placed(measure: Ranks | Extremes | Ceilings, found: pa.Table, index: Index) -> Histogram:
     """Counts of steps from the low end, sorted by group and value."""
     none = np.zeros(0, np.int64)
     groups, values, counts = [none], [none], [none]
@@ -119,6 +119,13 @@ def _placed(measure: Ranks | Extremes, found: pa.Table, index: Index) -> Histogr
 
 def _stepped(measure: Ranks | Extremes, stored: Stored) -> str:
     return stepped(measure.of, measure.low, measure.high, measure.step, stored)
+
+
+def _laddered(measure: Ceilings, stored: Stored) -> str:
+    """The number of the first rung that is not below a value; one more than the last, where there is none."""
+    value = spell(measure.of, stored)
+    rungs = " ".join(f"WHEN {value} <= {float(each)!r}::DOUBLE THEN {n}" for n, each in enumerate(measure.rungs))
+    return f"CASE WHEN {value} IS NULL THEN NULL {rungs} ELSE {len(measure.rungs)} END"
 
 
 def _tallied(measure: Mode, found: pa.Table, index: Index) -> Integers:
@@ -143,5 +150,6 @@ def _declared(measure: Mode, stored: Stored) -> str:
 OWN: dict[str, Own] = {
     "distinct": Own(column=_normal, sql=_distinct, read=_counts),
     "histogram": Own(column=_stepped, sql=_histogram, read=_placed, arrow=True),
+    "ladder": Own(column=_laddered, sql=_histogram, read=_placed, arrow=True),
     "counts": Own(column=_declared, sql=_histogram, read=_tallied, arrow=True),
 }

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.core.exact import interval, positive, whole
+from discreet.core.exact import number as exact_number
 from discreet.errors import NotUnderstood
 from discreet.plan.days import number
 from discreet.plan.schema import DATES, KINDS, LONGEST, MOST_DATES, MOST_VALUES, PROMISE, Column, Kind, Reference
@@ -23,6 +24,8 @@ def column(label: str, said: Any) -> Column:
         return Column(name=label)
     if isinstance(said, type) and said in KINDS:
         return Column(name=label, kind=KINDS[said])
+    if (found := _automatic(label, said)) is not None:
+        return found
     if isinstance(said, tuple):
         return _bounded(label, said)
     if isinstance(said, list):
@@ -44,6 +47,16 @@ def column(label: str, said: Any) -> Column:
     if step is not None and found.bounds is not None and step > found.bounds[1] - found.bounds[0]:
         raise NotUnderstood(f"the step of `{label}` is larger than its range.", instead="for example step = 1")
     return replace(found, step=step)
+
+
+def _automatic(label: str, said: Any) -> Column | None:
+    """A column whose upper bound is found in the data, where that is what was declared."""
+    if isinstance(said, tuple) and len(said) == 2:
+        said = {"min": said[0], "max": said[1]}
+    if not isinstance(said, dict) or said.get("max") != "auto" or not {"min"} <= said.keys() <= {"min", "max", "step"}:
+        return None
+    step = positive(said["step"], "step") if "step" in said else None
+    return Column(name=label, step=step, auto=exact_number(said["min"], "the lower bound"))
 
 
 def _bounded(label: str, said: tuple[Any, ...]) -> Column:

@@ -137,6 +137,11 @@ class Measure(ABC):
     def needs(self) -> str:
         """Which exact data an engine must deliver; see the top of this file."""
 
+    @property
+    def clamped(self) -> tuple[Tree, ...]:
+        """The expressions that are clamped to bounds."""
+        return ()
+
     @abstractmethod
     def pure(self, epsilon: Fraction, setting: Setting) -> Any:
         """The law that this ε buys; it is on record."""

@@ -88,6 +88,10 @@ class Moments(Noised):
         return (*("".join(map(str, each)) for each in self.corners), *(("missing",) if self.missing else ()))
 
     @property
+    def clamped(self) -> tuple[Tree, ...]:
+        return self.of
+
+    @property
     def needs(self) -> str:
         return "sums"
 

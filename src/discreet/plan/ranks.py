@@ -22,6 +22,7 @@ from discreet.core.exact import show
 from discreet.core.law import Integers
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
+from discreet.mechanisms.ceiling import Ceiling
 from discreet.mechanisms.extreme import Extreme, Side, depth
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.modes import Modes
@@ -31,8 +32,9 @@ from discreet.plan.expression import Tree, Value
 from discreet.plan.measure import Floats, Measure, Setting, View
 from discreet.plan.schema import Kind
 
-__all__ = ["Extremes", "Histogram", "Mode", "Ranks", "Side"]
+__all__ = ["Ceilings", "Extremes", "Histogram", "Mode", "Ranks", "Side"]
 
+TOP = 13  # the power of ten that a ladder of bounds ends before
 CHOICES = {"flip": PermuteAndFlip, "exponential": Exponential}
 
 
@@ -95,6 +97,10 @@ class _Histogrammed(Measure):
     @property
     def _kind(self) -> Kind:
         return "integer" if self.step.denominator == 1 else "real"
+
+    @property
+    def clamped(self) -> tuple[Tree, ...]:
+        return (self.of,)
 
     def _check(self) -> None:
         if not 0 < self.last < MOST_POINTS or self.step <= 0:
@@ -199,6 +205,56 @@ class Extremes(_Histogrammed):
             f"the {self.side} value would be one person's; this is one that about {law[1]:,} of the rows that count"
             f" are {beyond}, ± {off:,}"
         )
+
+
+@recorded("ceilings/1")
+@dataclass(frozen=True, kw_only=True)
+class Ceilings(Measure):
+    """A bound above `least` that hardly any value exceeds, from a ladder of 1, 2 and 5 times powers of ten. Its law is
+    an ε."""
+
+    of: Tree
+    least: Fraction
+    first: int  # the power of ten that the ladder begins with
+
+    def __post_init__(self) -> None:
+        if not -30 <= self.first < TOP:
+            raise NotUnderstood("this is not a measure.", instead="ask in SQL")
+
+    @property
+    def rungs(self) -> tuple[Fraction, ...]:
+        """The possible bounds, the lowest first."""
+        powers = [Fraction(10) ** each for each in range(self.first, TOP)]
+        return tuple(self.least + times * power for power in powers for times in (1, 2, 5))
+
+    @property
+    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("ceiling",)
+
+    @property
+    def low(self) -> int:
+        """The number of the lowest rung."""
+        return 0
+
+    @property
+    def needs(self) -> str:
+        return "ladder"
+
+    def mechanism(self, law: Fraction, setting: Setting) -> Ceiling:
+        last, rows = len(self.rungs) - 1, setting.caps.most_rows
+        return Ceiling(epsilon=law, last=last, records=rows, neighbours=setting.neighbours, unit=setting.unit)
+
+    def pure(self, epsilon: Fraction, setting: Setting) -> Fraction:
+        return epsilon
+
+    def concentrated(self, rho: Fraction, setting: Setting) -> Fraction:
+        return Quantiles.for_rho(rho=rho, at=("0.5",), last=1).epsilon
+
+    def predicted(self, law: Fraction, setting: Setting) -> float:
+        return float(1 / law) ** 2
+
+    def view(self, function: str) -> View:
+        raise NotUnderstood("a bound is not a number of an answer.", instead="ask in SQL")
 
 
 @recorded("mode/1")

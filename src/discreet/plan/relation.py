@@ -16,7 +16,7 @@ from discreet.errors import NotUnderstood
 from discreet.plan.expression import Tree, fields
 from discreet.plan.schema import Kind
 
-__all__ = ["Derived", "Folded", "From", "How", "Made", "Part", "Relation", "Total", "United", "prune"]
+__all__ = ["Derived", "Folded", "From", "How", "Made", "Part", "Relation", "Total", "United", "prune", "tables_of"]
 
 How = Literal["first", "inner", "left", "semi", "anti"]
 FUNCTIONS = ("rows", "present", "distinct", "sum", "avg", "min", "max")
@@ -132,6 +132,16 @@ def prune(relation: Relation, needed: set[str]) -> Relation:
     if isinstance(relation, United):
         return United(parts=tuple(_derived(each, needed) for each in relation.parts))
     return relation
+
+
+def tables_of(relation: Relation) -> set[str]:
+    """The tables that a relation reads."""
+    if isinstance(relation, str):
+        return {relation}
+    if isinstance(relation, (From, United)):
+        inner = [each.source if isinstance(each, Part) else each for each in relation.parts]
+        return set().union(*(tables_of(each) for each in inner))
+    return tables_of(relation.source)
 
 
 def _kept(part: Part, needed: set[str]) -> Part:

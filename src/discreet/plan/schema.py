@@ -54,6 +54,7 @@ class Column:
     values: tuple[str | int | bool | date, ...] | None = None
     kind: Kind | None = None
     made: Tree | None = None  # of which expression, where it is no column of the data
+    auto: Fraction | None = None  # the lower bound of one whose upper bound is found in the data
     exact: bool = True  # whether values that are stored differently are different in a question
 
 
@@ -188,6 +189,11 @@ def _kind(column: Column, stored: str) -> Kind:
         low, high = column.bounds
         step = column.step or (Fraction(1) if stored in ("integer", "wide", "boolean") else Fraction(1, 2))
         return "integer" if low.denominator == high.denominator == step.denominator == 1 else "real"
+    if column.auto is not None:
+        if stored == "other":
+            raise NotUnderstood(f"`{column.name}` does not hold numbers, so it has no bounds.", instead="leave it out")
+        whole_step = column.auto.denominator == (column.step or Fraction(1)).denominator == 1
+        return "integer" if whole_step and (column.step or stored in ("integer", "wide", "boolean")) else "real"
     if stored == "wide":
         return "integer"
     if stored == "decimal":

@@ -66,6 +66,10 @@ class Sums(Noised):
         return "low" in self.parts or "sum" in self.parts
 
     @property
+    def clamped(self) -> tuple[Tree, ...]:
+        return (self.of,) if self.summed and self.of is not None else ()
+
+    @property
     def needs(self) -> str:
         return "units" if self.parts == ("units",) else "sums"
 

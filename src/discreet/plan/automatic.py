@@ -1,0 +1,137 @@
+"""Upper bounds on request: a column with `max = "auto"` has its bound found in the data, for a part of the cost.
+
+The bound is a question of its own: it is planned, paid, released and kept like any other, so the same bound is not
+bought twice for the same data and the same cost. Then the question is asked with that bound, for the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from discreet.core.exact import show
+from discreet.errors import NotAllowed
+from discreet.plan.compile import Draft
+from discreet.plan.expression import Field, fields
+from discreet.plan.measure import Caps
+from discreet.plan.plan import Plan, Released
+from discreet.plan.price import Want
+from discreet.plan.ranks import Ceilings
+from discreet.plan.relation import tables_of
+from discreet.plan.schema import Catalogue, Column, Table
+
+__all__ = ["PART", "assumed", "bound_of", "bounded", "divided", "foretold", "found_said", "plan_of", "wanted_bounds"]
+
+PART = Fraction(1, 10)  # of the cost; by simulation, see tests/test_automatic.py
+ASSUMED = 1000  # the bound, above the least value, for which things are explained before one is known
+
+
+def assumed(catalogue: Catalogue) -> Catalogue:
+    """The same with an upper bound for every column that has none yet."""
+    for table in catalogue.tables:
+        for column in table.columns:
+            if column.auto is not None:
+                catalogue = bounded(catalogue, table.name, column.name, column.auto + ASSUMED)
+    return catalogue
+
+
+def bounded(catalogue: Catalogue, table: str, name: str, high: Fraction) -> Catalogue:
+    """The same with this upper bound of a column."""
+
+    def known(column: Column) -> Column:
+        if column.name != name or column.auto is None:
+            return column
+        return replace(column, bounds=(column.auto, high))
+
+    tables = tuple(
+        replace(each, columns=tuple(map(known, each.columns))) if each.name == table else each
+        for each in catalogue.tables
+    )
+    return replace(catalogue, tables=tables)
+
+
+def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
+    """The columns whose upper bound a question needs."""
+    found = {each.name: each for table in _tables(draft) for each in table.columns if each.auto is not None}
+    if not found:
+        return ()
+    if not isinstance(draft.relation, str):
+        raise NotAllowed(
+            f"the upper bound of `{min(found)}` is found in questions of its own table only.",
+            instead=f"declare it: {min(found)} = {{ min = 0, max = 100 }}, or leave the other tables out",
+            place=draft.view.place,
+        )
+    auto = found
+    for key in draft.keys:
+        if key.declared and key.kind == "integer" and fields(key.tree) & auto.keys():
+            name = min(fields(key.tree) & auto.keys())
+            raise NotAllowed(
+                f"the upper bound of `{name}` is found in the data, so groups of it cannot be declared.",
+                instead=f"declare it: {name} = {{ min = 0, max = 100 }}",
+                place=draft.view.place,
+            )
+    used = {name for measure in draft.measures for tree in measure.clamped for name in fields(tree)}
+    return tuple(auto[name] for name in sorted(used & auto.keys()))
+
+
+def _tables(draft: Draft) -> list[Table]:
+    """The tables of the catalogue that a question reads."""
+    names = tables_of(draft.relation)
+    return [each for each in draft.catalogue.tables if each.name in names]
+
+
+def plan_of(draft: Draft, column: Column, epsilon: Fraction) -> Plan:
+    """The question for the upper bound of one column, over all rows of the table."""
+    assert column.auto is not None
+    assert column.kind is not None
+    (table,), catalogue = _tables(draft), draft.catalogue
+    first = 0 if column.kind == "integer" else -3
+    return Plan(
+        table=table.name,
+        caps=Caps(unit=table.unit, rows=table.rows_per_unit, groups=None if table.unit is None else 1),
+        where=None,
+        keys=(),
+        measures=(Ceilings(of=Field(name=column.name, kind=column.kind), least=column.auto, first=first),),
+        laws=(epsilon,),
+        naming=None,
+        neighbours=catalogue.neighbours,
+        unit=catalogue.unit,
+    )
+
+
+def divided(draft: Draft, wanted: Want) -> tuple[Fraction, Want]:
+    """What each bound costs, and what is left of the cost for the question itself."""
+    if wanted.within is not None or wanted.epsilon is None:
+        raise NotAllowed(
+            "its upper bound is found for a part of the cost, so the cost must be known.",
+            instead='epsilon="0.5"',
+            place=draft.view.place,
+        )
+    part = wanted.epsilon * PART / len(wanted_bounds(draft))
+    return part, replace(wanted, epsilon=wanted.epsilon * (1 - PART))
+
+
+def foretold(draft: Draft, part: Fraction) -> tuple[str, ...]:
+    """What will be done first, in words."""
+    return tuple(
+        f"The upper bound of {each.name} is found first, for ε = {show(part)} more, unless it was found before;"
+        f" this is for {show(each.auto + ASSUMED)}."
+        for each in wanted_bounds(draft)
+        if each.auto is not None
+    )
+
+
+def bound_of(plan: Plan, released: Released) -> Fraction:
+    """The upper bound that was released."""
+    (measure,) = plan.measures
+    assert isinstance(measure, Ceilings)
+    return measure.rungs[int(released.sums[0][0][0])]
+
+
+def found_said(column: Column, high: Fraction, cost: Fraction) -> str:
+    """Which bound was found, in words."""
+    assert column.auto is not None
+    return (
+        f"{column.name} is clamped to {show(column.auto)} to {show(high)}: the upper bound was found in the data,"
+        f" for ε = {show(cost)} of the cost."
+    )
