@@ -31,6 +31,7 @@ GROUPS = 1000
 COUNT = "SELECT COUNT(*) FROM visits"
 GROUPED = "SELECT place, COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean FROM visits GROUP BY place"
 BY_UNIT = "SELECT place, COUNT(*) AS n, SUM(value) AS total FROM visits GROUP BY place"
+PEOPLE = "SELECT place, COUNT(DISTINCT person) AS n FROM visits GROUP BY place"
 BUDGET = dp.Budget(epsilon=10**6, delta="1e-6")
 COLUMNS = {"place": {"min": 0, "max": GROUPS - 1}, "value": {"min": 0, "max": 100, "step": "0.001"}}
 
@@ -120,11 +121,10 @@ def indexed(path: Path) -> list[tuple[str, ...]]:
     index = asked.index()
     built = time.perf_counter() - start
     lines: list[tuple[str, ...]] = []
-    for title, sql in (("COUNT, SUM by group, unit = person, indexed", BY_UNIT), ("COUNT, indexed", COUNT)):
+    for title, sql in (("COUNT, SUM by group, unit = person, indexed", BY_UNIT), ("people by group, indexed", PEOPLE)):
         ours, theirs = beside(lambda turn, sql=sql: asked.ask(sql, epsilon=1 + turn), plain(path, sql))  # type: ignore[misc]
-        target, allowed = ("2 ×", 2 * theirs) if sql == BY_UNIT else ("2 × + 10 ms", 2 * theirs + 0.010)
-        lines.append((title, f"{theirs * 1e3:.1f} ms", f"{ours * 1e3:.1f} ms", f"{ours / theirs:.2f} ×", target,
-                      f"{ours / allowed:.2f} of it"))  # fmt: skip
+        lines.append((title, f"{theirs * 1e3:.1f} ms", f"{ours * 1e3:.1f} ms", f"{ours / theirs:.2f} ×", "2 ×",
+                      f"{ours / theirs / 2:.2f} of it"))  # fmt: skip
     sizes = path.stat().st_size / 1e6, index.stat().st_size / 1e6
     lines.append(("    building it, once", "", f"{built:.1f} s", "", "", ""))
     lines.append(("    its size, beside the file's", f"{sizes[0]:.0f} MB", f"{sizes[1]:.0f} MB",

@@ -35,14 +35,21 @@ from discreet.core.exact import show
 from discreet.curator import Curator
 from discreet.engines.source import open_path
 from discreet.ledger.ledger import Ledger
+from discreet.mechanisms.extreme import Extreme
+from discreet.mechanisms.modes import Modes
+from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.threshold import GaussianThreshold
 from discreet.plan import catalogue
 from discreet.plan.compile import Draft
+from discreet.plan.distinct import Distinct
 from discreet.plan.explain import Explanation
 from discreet.plan.expression import Apply, Field, Literal
 from discreet.plan.measure import Measure
+from discreet.plan.moments import Moments
 from discreet.plan.plan import Key, Plan
+from discreet.plan.ranks import Extremes, Mode, Ranks
 from discreet.plan.relation import Derived, Folded, From, United
+from discreet.plan.sums import Sums
 from discreet.sql import query as q
 from discreet.sql.times import Interval
 
@@ -203,11 +210,12 @@ def plan_text(explained: Explanation) -> str:
     lines = [_unit(plan)]
     lines += [] if plan.where is None else [f"where {words(plan.where)}"]
     lines += [f"key {n} {_key(key)}" for n, key in enumerate(plan.keys)]
+    sets = ", ".join(f"({', '.join(map(str, each))})" for each in draft.sets)
+    lines += [f"grouped by {sets}"] if draft.sets else []
     lines += [] if plan.naming is None else [f"naming {_naming(plan.naming)}"]
     for n, (measure, noise) in enumerate(zip(plan.measures, plan.mechanisms, strict=True)):
         lines.append(f"measure {n} {_measure(measure)}")
-        reach = f"l1 {show(noise.reach.l1, 12)}, l2² {show(noise.reach.l2_squared, 12)}"
-        lines.append(f"  reach {reach}; {noise.law}")
+        lines.append(f"  {_noise(noise)}")
     lines += [f"cost {plan.loss}"]
     return "\n".join([*lines, *_view(draft.view, draft)])
 
@@ -266,20 +274,44 @@ def _naming(rule: Any) -> str:
     return f"by the optimal rule, ε = {show(rule.epsilon)}, δ = {show(rule.delta)}, {rule.keys} keys of a unit"
 
 
+def _noise(noise: Any) -> str:
+    if isinstance(noise, Quantiles):
+        ranks = ", ".join(show(each, 6) for each in noise.error.rank())
+        return f"by halves, ε = {show(noise.epsilon)}, {noise.records} rows of a unit; ranks within {ranks}"
+    if isinstance(noise, Extreme):
+        return f"rank {noise.rank}, ε = {show(noise.epsilon)}, {noise.records} rows of a unit"
+    if isinstance(noise, Modes):
+        kind = type(noise.choose).__name__ + (", monotone" if noise.choose.monotone else "")
+        return f"{kind}, ε = {show(noise.choose.epsilon)}, sensitivity {show(noise.choose.sensitivity)}"
+    reach = f"l1 {show(noise.reach.l1, 12)}, l2² {show(noise.reach.l2_squared, 12)}"
+    return f"reach {reach}; {noise.law}"
+
+
 def _measure(measure: Measure) -> str:
     said = ", ".join(measure.parts)
-    if measure.of is not None:
-        said += f" of {words(measure.of)}"
-    if measure.summed:
-        said += f" from {_number(measure.low * measure.step)} to {_number(measure.high * measure.step)}"
-        said += f" by {_number(measure.step)}"
-    return said
+    if isinstance(measure, Mode):
+        return f"mode of {words(measure.of)} in {', '.join(_constant(each) for each in measure.values)}"
+    if isinstance(measure, (Ranks, Extremes)):
+        return f"{said} of {words(measure.of)}{_range(measure.low, measure.high, measure.step)}"
+    if isinstance(measure, Distinct):
+        return f"distinct {words(measure.of)}"
+    if isinstance(measure, Moments):
+        each = zip(measure.of, measure.low, measure.high, measure.step, strict=True)
+        return f"moments {said} of {' and '.join(f'{words(of)}{_range(*ends)}' for of, *ends in each)}"
+    assert isinstance(measure, Sums)
+    said += "" if measure.of is None else f" of {words(measure.of)}"
+    return said + (_range(measure.low, measure.high, measure.step) if measure.summed else "")
+
+
+def _range(low: int, high: int, step: Fraction) -> str:
+    return f" from {_number(low * step)} to {_number(high * step)} by {_number(step)}"
 
 
 def _view(view: q.Select, draft: Draft) -> list[str]:
     """What is computed from the released numbers, SELECT by SELECT from the inside."""
     lines = _view(view.source, draft) if isinstance(view.source, q.Select) else []
     read = {f"k{n}": f"key {n}" for n in range(len(draft.keys))}
+    read |= {f"g{n}": f"grouping({n})" for n in range(len(draft.keys))}
     read |= {f"a{n}": f"{each.function} of {each.measure}" for n, each in enumerate(draft.readings)}
     names = {} if isinstance(view.source, q.Select) else read
     shown = "; ".join(f"{item.name} = {words(item.what, names)}" for item in view.items)
@@ -316,7 +348,7 @@ def words(what: Any, names: dict[str, str] | None = None) -> str:
             f"{what.function}({', '.join(said)})"
         )  # fmt: skip
     if isinstance(what, q.Aggregate):
-        inner = "*" if what.argument is None else words(what.argument, names)
+        inner = "*" if what.argument is None else ", ".join(words(each, names) for each in (what.argument, *what.more))
         return f"{what.function}({'distinct ' if what.distinct else ''}{inner})"
     if isinstance(what, q.Window):
         over = [f"partition by {', '.join(words(each, names) for each in what.partition)}"] if what.partition else []

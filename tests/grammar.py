@@ -25,9 +25,15 @@ COLUMNS = {  # by what they hold; the unit and some columns that nobody declared
     "labs": {"number": ["level", "patient_id"], "text": ["test"], "truth": ["level > 0"]},
     "trips": {"number": ["line", "rider"], "text": ["place"], "truth": ["line = 3"]},
     "wards": {"number": ["1"], "text": ["ward"], "truth": ["TRUE"]},
+    "tours": {
+        "number": ["price", "n", "guest"],
+        "text": ["zone", "grade", "note"],
+        "truth": ["n > 2"],
+        "moment": ["day", "born", "holiday", "paid", "seen"],
+    },
 }
-TABLES = ["people"] * 12 + ["visits"] * 12 + ["labs"] * 4 + ["trips"] * 4 + ["stays", "wards"]
-UNITS = ("patient_id", "rider", '"Person Nr"')
+TABLES = ["people"] * 12 + ["visits"] * 12 + ["tours"] * 12 + ["labs"] * 4 + ["trips"] * 4 + ["stays", "wards"]
+UNITS = ("patient_id", "rider", "guest", '"Person Nr"')
 NUMBERS = [
     "0",
     "1",
@@ -48,6 +54,18 @@ NUMBERS = [
     ".5",
     "5.",
 ]
+MOMENTS = [
+    "DATE '2024-01-31'",
+    "DATE '0001-01-01'",
+    "DATE '9999-12-31'",
+    "TIMESTAMP '2024-02-29 23:59:59.999999'",
+    "'2024-06-01'",
+    "CAST('2024-03-03 10:00' AS TIMESTAMP)",
+    "NULL",
+]
+SPANS = ["1 DAY", "'90' DAY", "1 MONTH", "1000 YEAR", "-3 WEEK", "'1 year 2 days'", "90 MINUTE", "5000 YEAR", "'x'"]
+DATE_PARTS = ["year", "month", "day", "dow", "isodow", "doy", "week", "quarter", "yearweek", "hour", "second", "epoch"]
+SPREADS = ["year", "quarter", "month", "week", "day", "hour", "minute", "century"]
 STRANGE = ["1_000", "0x1F", "1e400", "9" * 50, "E'\\n'", "$$x$$"]
 TEXTS = [
     "''",
@@ -151,8 +169,9 @@ class Writer:
 
     def some(self, kind: str, deep: int) -> str:
         if self.dice.random() < self.wild:
-            kind = self.pick("number", "text", "truth")
-        return {"number": self.number, "text": self.text, "truth": self.truth}[kind](deep)
+            kind = self.pick("number", "text", "truth", "moment")
+        kinds = {"number": self.number, "text": self.text, "truth": self.truth, "moment": self.moment}
+        return kinds[kind](deep)
 
     def column(self, kind: str) -> str:
         names = COLUMNS[self.table][kind]
@@ -161,10 +180,29 @@ class Writer:
         )
         return f"{self.table}.{name}" if self.dice.random() < 0.05 else name
 
+    def moment(self, deep: int) -> str:
+        """A date or a timestamp."""
+        if deep <= 0 or self.dice.random() < 0.4:
+            there = "moment" in COLUMNS[self.table] and self.dice.random() < 0.8
+            return self.column("moment") if there else self.dice.choice(MOMENTS)
+        n, a = deep - 1, self.some("moment", deep - 1)
+        return self.pick(
+            f"{a} {self.pick('+', '-')} INTERVAL {self.dice.choice(SPANS)}",
+            f"{a} {self.pick('+', '-')} {self.some('number', n)}",
+            f"CAST({a} AS {self.pick('DATE', 'TIMESTAMP')})",
+            f"CAST({self.some('text', n)} AS DATE)",
+            f"DATE_TRUNC('{self.dice.choice(SPREADS)}', {a})",
+            f"LAST_DAY({a})",
+            f"{self.pick('LEAST', 'GREATEST', 'COALESCE', 'NULLIF')}({a}, {self.some('moment', n)})",
+            f"CASE WHEN {self.some('truth', n)} THEN {a} ELSE {self.some('moment', n)} END",
+        )
+
     def number(self, deep: int) -> str:
         if deep <= 0 or self.dice.random() < 0.3:
             return self.column("number") if self.dice.random() < 0.7 else self.dice.choice(NUMBERS)
         n, a, b = deep - 1, self.some("number", deep - 1), self.some("number", deep - 1)
+        if self.dice.random() < (0.4 if self.table == "tours" else 0.05):
+            return self.part(n)
         return self.pick(
             f"{a} {self.pick('+', '-', '*', '/', '%', '**', '//')} {b}",
             f"({a})",
@@ -193,6 +231,19 @@ class Writer:
             f"TRY_CAST({self.some('text', n)} AS DOUBLE)",
         )
 
+    def part(self, n: int) -> str:
+        """A number of a date or of a text."""
+        moment, text = self.some("moment", n), self.some("text", n)
+        return self.pick(
+            f"EXTRACT({self.dice.choice(DATE_PARTS)} FROM {moment})",
+            f"{self.pick('YEAR', 'MONTH', 'DAY', 'ISODOW', 'HOUR')}({moment})",
+            f"DATE_DIFF('{self.dice.choice(SPREADS)}', {moment}, {self.some('moment', n)})",
+            f"{moment} - {self.some('moment', n)}",
+            f"STRPOS({text}, {self.dice.choice(TEXTS)})",
+            f"WIDTH_BUCKET({self.some('number', n)}, 0, 50, {self.pick('5', '1', '0')})",
+            f"{self.pick('TRUNC', 'LOG10', 'LOG2', 'SIGN')}({self.some('number', n)})",
+        )
+
     def text(self, deep: int) -> str:
         if deep <= 0 or self.dice.random() < 0.4:
             return self.column("text") if self.dice.random() < 0.7 else self.dice.choice(TEXTS)
@@ -200,7 +251,12 @@ class Writer:
         return self.pick(
             f"LOWER({a})",
             f"UPPER({a})",
-            f"TRIM({a})",
+            f"{self.pick('TRIM', 'LTRIM', 'RTRIM', 'REVERSE')}({a})",
+            f"{self.pick('LEFT', 'RIGHT')}({a}, {self.pick('1', '0', '3', '-1')})",
+            f"REPLACE({a}, {self.dice.choice(TEXTS)}, 'xy')",
+            f"SPLIT_PART({a}, '-', {self.pick('1', '2', '0')})",
+            f"{self.pick('LPAD', 'RPAD')}({a}, {self.pick('2', '9', '5000')}, {self.pick('0', 'ab')!r})",
+            f"{self.pick('MONTHNAME', 'DAYNAME')}({self.some('moment', n)})",
             f"SUBSTRING({a}, {self.pick('1', '0', '2', '9999', '-1')}, {self.pick('1', '3', '0')})",
             f"SUBSTRING({a}, 2)",
             f"CONCAT({a}, {self.some('text', n)})",
@@ -214,9 +270,10 @@ class Writer:
     def truth(self, deep: int) -> str:
         if deep <= 0 or self.dice.random() < 0.2:
             return self.column("truth") if self.dice.random() < 0.8 else self.pick("TRUE", "FALSE", "NULL")
-        n, kind = deep - 1, self.pick("number", "text", "number")
+        n, kind = deep - 1, self.pick("number", "text", "moment" if self.table == "tours" else "number")
         a, b = self.some(kind, n), self.some(kind, n)
-        few = ", ".join(self.dice.choice(NUMBERS if kind == "number" else TEXTS) for _ in self.many(1, 4))
+        pool = {"number": NUMBERS, "text": TEXTS, "moment": MOMENTS}[kind]
+        few = ", ".join(self.dice.choice(pool) for _ in self.many(1, 4))
         pattern = self.pick("'%'", "'a_%'", "'\\'", "'%'''", "''", "'%%%%%%%%%%%%x'")
         return self.pick(
             f"{a} {self.pick('=', '<>', '<', '<=', '>', '>=', '!=', '==')} {b}",
@@ -225,6 +282,7 @@ class Writer:
             f"{a} {self.pick('', 'NOT ')}BETWEEN {b} AND {self.some(kind, n)}",
             f"{self.some('text', n)} {self.pick('', 'NOT ')}{self.pick('LIKE', 'ILIKE')} {pattern}",
             f"NOT {self.some('truth', n)}",
+            f"{self.pick('STARTS_WITH', 'CONTAINS', 'ENDS_WITH')}({self.some('text', n)}, {self.dice.choice(TEXTS)})",
             f"({self.some('truth', n)} {self.pick('AND', 'OR')} {self.some('truth', n)})",
             f"{self.some('truth', n)} IS {self.pick('TRUE', 'NOT FALSE', 'NULL')}",
             f"CAST({a} AS BOOLEAN)",
@@ -235,6 +293,7 @@ class Writer:
         known = {
             "people": ["age", "height", "weight", "score"],
             "visits": ["age", "cost", "fever", "balance", "minutes"],
+            "tours": ["price", "n", "day - DATE '2024-01-01'", "MONTH(born)"],
         }
         column = self.dice.choice(known.get(self.table, COLUMNS[self.table]["number"]))
         return self.pick(
@@ -248,7 +307,7 @@ class Writer:
         )
 
     def aggregate(self) -> str:
-        unit = {"stays": '"Person Nr"', "trips": "rider"}.get(self.table, "patient_id")
+        unit = {"stays": '"Person Nr"', "trips": "rider", "tours": "guest"}.get(self.table, "patient_id")
         return self.pick(
             "COUNT(*)",
             "COUNT(*)",
@@ -257,6 +316,10 @@ class Writer:
             f"SUM({self.bounded()})",
             f"COUNT({self.some(self.pick('number', 'text', 'truth'), 2)})",
             "COUNT(1)",
+            f"{self.pick('COUNT(*)', 'SUM(1)')} FILTER (WHERE {self.some('truth', 1)})",
+            f"{self.pick('VAR_SAMP', 'STDDEV', 'VAR_POP', 'STDDEV_POP')}({self.bounded()})",
+            f"{self.pick('CORR', 'COVAR_SAMP', 'REGR_SLOPE')}({self.bounded()}, {self.bounded()})",
+            f"COUNT(DISTINCT {self.some(self.pick('number', 'text', 'truth'), 2)})",
             f"COUNT(DISTINCT {unit})" if self.table != "people" or self.wild else "COUNT(zip)",
             f"MAX({self.some('number', 1)})" if self.wild else "COUNT(1)",
         )
@@ -265,6 +328,7 @@ class Writer:
         declared = {
             "people": ["sex", "smoker", '"größe"', "FLOOR(age / 10)", "zip", "born"],
             "visits": ["sex", "ward", "storey", "night", "nurse", "code"],
+            "tours": ["day", "holiday", "born", "DATE_TRUNC('month', day)", "MONTH(born)", "LEFT(grade, 1)", "zone"],
         }
         plain = self.dice.choice(declared.get(self.table, COLUMNS[self.table]["text"]))
         odd = self.some(self.pick("number", "text", "truth"), 2)

@@ -7,6 +7,7 @@ where a curator can read it; `transcript` is all that an analyst sees of it, wit
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import json
 import math
@@ -31,7 +32,7 @@ from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.engines.source import Source, open_frame, open_path
 from discreet.ledger.facts import Charge
-from discreet.plan import schema
+from discreet.plan import declare
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.schema import Catalogue, Table
 from kit import Script
@@ -53,6 +54,8 @@ STORED = pa.schema(
         ("gain", pa.float64()),
         ("big", pa.int64()),
         ("note", pa.string()),
+        ("day", pa.date32()),
+        ("seen", pa.timestamp("us")),
     ]
 )
 DECLARED: dict[str, Any] = {
@@ -64,6 +67,8 @@ DECLARED: dict[str, Any] = {
     "gain": (-50, 50),
     "big": {},
     "note": str,
+    "day": ("2024-01-01", "2024-03-31"),
+    "seen": dt.datetime,
 }
 UNIQUE = "zz only one is here"
 BUDGET = dp.Budget(epsilon=10**4, delta="1e-3")
@@ -73,7 +78,7 @@ SALT = 8  # bytes of coins for the choice of groups
 def person(name: str | None = "zz", **said: Any) -> Row:
     """A row like any other, but for what is said."""
     plain = {"id": name, "sex": "F", "ward": "north", "level": 1, "age": 40, "cost": 100.0, "gain": 1.5}
-    return plain | {"big": 7, "note": "a"} | said
+    return plain | {"big": 7, "note": "a", "day": dt.date(2024, 1, 31), "seen": dt.datetime(2024, 1, 31, 10)} | said
 
 
 PEOPLE: Rows = [
@@ -87,6 +92,8 @@ PEOPLE: Rows = [
         gain=float(n * 11 % 80) - 40.5,
         big=n % 4,
         note=("a", "ok so", None, "3.5")[n % 4],
+        day=dt.date(2024, 1 + n % 3, 1 + n % 28),
+        seen=dt.datetime(2024, 1 + n % 3, 1, 10),
     )
     for n in range(225)
 ]
@@ -115,6 +122,10 @@ HOSTILE: dict[str, Rows] = {
         person(age=big, big=big, level=big) for big in (2**63 - 1, -(2**63), 2**53 + 1, 2**62, -1, 0, 10**15)
     ],
     "NULLs": [dict.fromkeys(STORED.names) | {"id": "zz"}],
+    "dates": [
+        person(day=day, seen=dt.datetime.combine(day, dt.time.max))
+        for day in (dt.date.min, dt.date.max, dt.date(2023, 12, 31), dt.date(2024, 2, 29), dt.date(1969, 12, 31))
+    ],
     "nobody": [person(None, ward=UNIQUE), dict.fromkeys(STORED.names)],
     "texts": [person(ward=text, note=text, sex=text) for text in STRANGE],
     "named by text": [person(text) for text in TEXTS[1:2]],
@@ -206,7 +217,7 @@ class Clinic:
     def curator(self, rows: Rows, coins: Coins = SYSTEM) -> dp.Curator:
         caps = {"rows_per_unit": self.rows_per_unit, "groups_per_unit": self.groups_per_unit} if self.unit else {}
         declared = DECLARED | ({"level": ["1", "2", "3"]} if self.place == "csv" else {})
-        columns = tuple(schema.column(name, said) for name, said in declared.items())
+        columns = tuple(declare.column(name, said) for name, said in declared.items())
         table = Table(name="data", columns=columns, unit=self.unit, **caps)
         catalogue = Catalogue(name="clinic", budget=self.budget, tables=(table,), neighbours=self.neighbours)
         ledger = dp.Ledger(self.ledger, dataset="clinic", budget=self.budget, neighbours=self.neighbours, unit="person")
@@ -299,6 +310,34 @@ SUMS = [  # everything about the people is declared
         "SELECT COUNT(*) FROM data WHERE LENGTH(note || ward) > 7 AND UPPER(SUBSTRING(CONCAT(note, sex), 1, 2)) <> ''"
     ),
     Asked("SELECT COUNT(*) FROM data WHERE age BETWEEN 10 AND 60 AND level IN (1, 3) AND TRIM(LOWER(sex)) = 'f'"),
+    Asked("SELECT VAR_SAMP(cost), STDDEV(gain), AVG(cost), COUNT(*) FROM data"),
+    Asked("SELECT level, STDDEV_POP(gain * age) AS s, SUM(age) FROM data GROUP BY level", 1),
+    Asked("SELECT COVAR_SAMP(age, gain), CORR(cost, gain), REGR_SLOPE(age, cost), COUNT(*) FROM data"),
+    Asked("SELECT sex, CORR(age > 50, gain) AS r, VAR_POP(level) FROM data GROUP BY sex", 1),
+    Asked("SELECT COUNT(DISTINCT note), COUNT(DISTINCT cost), COUNT(DISTINCT -gain / age) FROM data"),
+    Asked("SELECT level, COUNT(DISTINCT CAST(big AS INT)), COUNT(DISTINCT ward || note) FROM data GROUP BY level", 1),
+]
+CHOSEN = [  # quantiles, extremes and commonest values
+    Asked("SELECT MEDIAN(cost) FROM data"),
+    Asked("SELECT QUANTILE(gain, 0.1), MEDIAN(gain), QUANTILE(gain, 0.9), COUNT(*) FROM data WHERE NOT sex = 'M'"),
+    Asked("SELECT MIN(age), MAX(gain), MEDIAN(LEAST(GREATEST(cost / age, 0), 100)) FROM data"),
+    Asked("SELECT level, MEDIAN(age), MAX(cost) FROM data GROUP BY level", 1),
+    Asked("SELECT sex, level, QUANTILE(cost, 0.75) AS q, AVG(cost) FROM data GROUP BY sex, level", 2),
+    Asked("SELECT MODE(level), MODE(age) FROM data"),
+    Asked("SELECT sex, MODE(level), COUNT(DISTINCT cost) FROM data GROUP BY sex", 1),
+]
+BY_KEY = [
+    Asked("SELECT ward, MEDIAN(cost), MIN(gain), MODE(level) FROM data GROUP BY ward", 1, private=True),
+    Asked(
+        "SELECT CAST(big AS INT) AS b, QUANTILE(gain, 0.4), QUANTILE(gain, 0.6) FROM data GROUP BY b", 1, private=True
+    ),
+]
+SUMS += [
+    Asked("SELECT DATE_TRUNC('month', day) AS m, COUNT(*), SUM(day - DATE '2024-01-01') FROM data GROUP BY m", 1),
+    Asked("SELECT MONTH(seen) AS m, COUNT(*) FILTER (WHERE day + INTERVAL 1 MONTH > seen) FROM data GROUP BY m", 1),
+    Asked("SELECT DAYNAME(day) AS d, LEFT(sex, 1) AS s, COUNT(*) FROM data WHERE seen > '2024-01-15' GROUP BY d, s", 2),
+    Asked("SELECT day - 7 AS w, COUNT(DISTINCT id) FROM data WHERE DATE_DIFF('hour', seen, day) < 5 GROUP BY w", 1),
+    Asked("SELECT COUNT(*) FROM data WHERE day + big > seen OR CAST(note AS DATE) - INTERVAL 900 YEAR < LAST_DAY(day)"),
 ]
 AFTER = [  # and then something is done with the answer, in which the noise cannot matter
     Asked("SELECT sex, COUNT(*) AS n FROM data GROUP BY sex HAVING n > -100000000 ORDER BY sex DESC LIMIT 1", 1),
@@ -314,13 +353,16 @@ PRIVATE = [
     Asked("SELECT DISTINCT ward FROM data", 1, private=True),
     Asked("SELECT UPPER(note) AS t, AVG(age) FROM data GROUP BY t", 1, private=True),
     Asked("SELECT CAST(big AS BIGINT) AS b, COUNT(*) FROM data GROUP BY b", 1, private=True),
+    Asked("SELECT ward, STDDEV(cost), COUNT(DISTINCT note) FROM data GROUP BY ward", 1, private=True),
+    Asked("SELECT seen, COUNT(*) AS n FROM data GROUP BY seen", 1, private=True),
+    Asked("SELECT YEAR(seen) AS y, DATE_TRUNC('week', seen) AS w, COUNT(*) FROM data GROUP BY y, w", 2, private=True),
 ]
 REFUSED = [
     Asked(sql)
     for sql in (
         "SELECT * FROM data",
         "SELECT ward FROM data",
-        "SELECT MAX(age) FROM data",
+        "SELECT MODE(ward) FROM data",
         "SELECT SUM(CAST(big AS DOUBLE)) FROM data",
         "SELECT SUM(cost / gain) FROM data",
         "SELECT id, COUNT(*) FROM data GROUP BY id",

@@ -388,3 +388,28 @@ def test_the_demo_without_its_data(clinic: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=clinic)
     assert done.returncode == 2
     assert 'pip install "discreet[demo]"' in done.stderr
+
+
+def test_parameters_are_typed_on_the_command_line(clinic: Path) -> None:
+    sql = "SELECT COUNT(*) AS n FROM visits WHERE age > :age AND sex = $sex"
+    given = ("--param", "age=65", "--param", "sex=F")
+    first = json.loads(fine(clinic, "ask", "clinic.toml", sql, *given, "--epsilon", "1", "--format", "json"))
+    written = "SELECT COUNT(*) AS n FROM visits WHERE age > 65 AND sex = 'F'"
+    again = json.loads(fine(clinic, "ask", "clinic.toml", written, "--epsilon", "1", "--format", "json"))
+    assert again["rows"] == first["rows"]
+    assert again["cost"]["pure"] == "0"
+    fine(clinic, "explain", "clinic.toml", sql, "--param", "age=65.5", "--param", "sex='F'")
+    assert "has no value here" in refused(clinic, "explain", "clinic.toml", sql, "--param", "age=65")
+    assert "gives no parameter a value" in refused(clinic, "explain", "clinic.toml", sql, "--param", "age")
+
+
+def test_init_takes_dates(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("id,day,at\n1,2024-01-31,2024-01-31 10:30:00\n2,2024-02-01,2024-02-01 11:00\n")
+    fine(tmp_path, "init", "visits.csv", "--yes")
+    text = (tmp_path / "visits.toml").read_text()
+    assert "columns.day = { }   # dates; { min = 2020-01-01, max = 2026-12-31 }" in text
+    assert "columns.at = { }   # timestamps;" in text
+    (tmp_path / "visits.toml").write_text(text.replace("day = { }", "day = { min = 2024-01-01, max = 2024-02-29 }"))
+    sql = "SELECT DATE_TRUNC('month', day) AS m, COUNT(*) AS n FROM visits GROUP BY m"
+    rows = list(csv.reader(io.StringIO(fine(tmp_path, "ask", "visits.toml", sql, "--epsilon", "3", "--format", "csv"))))
+    assert [row[0] for row in rows] == ["m", "2024-01-01", "2024-02-01"]

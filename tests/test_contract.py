@@ -14,12 +14,18 @@ import discreet as dp
 from contract import Case, Table, check_loss_against_law, check_mechanism, check_release_against_law
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
+from discreet.mechanisms.extreme import Extreme
+from discreet.mechanisms.modes import Modes
 from discreet.mechanisms.noise import Noise
+from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.selection import TopK
+from discreet.plan.distinct import Distinct
 from discreet.plan.expression import Field
-from discreet.plan.measure import Caps
+from discreet.plan.measure import Caps, Setting
+from discreet.plan.moments import Moments
 from discreet.plan.plan import Exact, Key, Plan
 from discreet.plan.sums import Sums
+from test_quantiles import law
 
 
 def double(x: int) -> int:
@@ -80,6 +86,28 @@ def softmax(m: dp.Quantile) -> Any:
     return table
 
 
+def beyond(m: Extreme) -> Any:
+    """By the definition: how far the rank is from the number of records before a point, and before or at it."""
+
+    def table(data: list[int]) -> Table:
+        x, sign = np.array(data), 1 if m.side == "least" else -1
+        scores = []
+        for y in range(m.last + 1):
+            strict, weak = np.sum(sign * x < sign * y), np.sum(sign * x <= sign * y)
+            scores.append(max(0, strict - m.rank, m.rank - weak))
+        weights = np.exp(-float(m.rate) * np.array(scores))
+        return {((y,),): float(w / weights.sum()) for y, w in enumerate(weights)}
+
+    return table
+
+
+def moded(m: Modes) -> Any:
+    def table(counts: list[list[int]]) -> Table:
+        return {((i,),): p for i, p in enumerate(m.choose.probabilities([each[0] for each in counts]))}
+
+    return table
+
+
 def both(one: Any, two: Any) -> Any:
     def table(secret: Any) -> Table:
         a, b = one(secret[0]), two(secret[1])
@@ -119,6 +147,21 @@ def planned(law: Any, naming: Any = None) -> Any:
     return table
 
 
+def parted(*parts: int) -> Exact:
+    return Exact(keys=(), units=np.array([sum(parts)]), sums=(np.array([[each] for each in parts]),))
+
+
+def two(law: Any) -> Any:
+    """What a plan with two parts releases: each with noise of its own."""
+    pmf = {k: law.pmf(k) for k in range(-40, 41)}
+
+    def table(secret: Exact) -> Table:
+        low, high = (int(each) for each in secret.sums[0][:, 0])
+        return {(((),), (((low + i,), (high + j,)),)): p * q for i, p in pmf.items() for j, q in pmf.items()}
+
+    return table
+
+
 LAPLACE = dp.Laplace(epsilon=1, sensitivity=1)
 WIDE = dp.Laplace(epsilon="0.5", sensitivity=3)
 GRID = dp.Laplace(epsilon=1, sensitivity="0.5", step="0.25")
@@ -134,11 +177,25 @@ BELL_BY_RHO = dp.GaussianThreshold(rho="0.3", delta="1e-2", keys=2)
 MEDIAN = dp.Quantile(epsilon=1, q="0.5", bounds=(0, 10), step=1)
 MOVED = dp.Quantile(epsilon=1, q="0.25", bounds=(0, 10), step=1, neighbours="replace")
 TOP = FLIP.top(2)
+QUARTERS = Quantiles(epsilon=1, at=("1/4", "1/2", "3/4"), last=3, fine=2, records=2)
+THIRDS = Quantiles(epsilon=1, at=("1/3", "2/3"), last=3, fine=2, neighbours="replace")
+GREATEST = Extreme(epsilon=1, side="greatest", rank=2, last=10)
+LEAST = Extreme(epsilon=2, side="least", rank=1, last=10, neighbours="replace")
+MODES = Modes(choose=MONOTONE[2])
 ROW = Caps(unit=None, rows=None, groups=None)
 ROWS = Sums(parts=("rows",))
 PLAN = Plan(table="t", caps=ROW, where=None, keys=(), measures=(ROWS,), laws=(LAPLACE.law,), naming=None)
 WARD = Key(tree=Field(name="ward", kind="text"), kind="text")
 BY_WARD = Plan(table="t", caps=ROW, where=None, keys=(WARD,), measures=(ROWS,), laws=(LAPLACE.law,), naming=THRESHOLD)
+
+TRIPLE = Moments(of=(Field(name="x", kind="integer"),), low=(0,), high=(1,), step=(Fraction(1),), degree=(1,))
+SPREAD = Plan(
+    table="t", caps=ROW, where=None, keys=(), measures=(TRIPLE,), laws=(TRIPLE.pure(Fraction(1), Setting(
+        caps=ROW, neighbours="add-remove", unit="person", grouped=False)),), naming=None,
+)  # fmt: skip
+DIFFERENT = Plan(
+    table="t", caps=ROW, where=None, keys=(), measures=(Distinct(of=WARD.tree),), laws=(LAPLACE.law,), naming=None
+)
 
 CASES = [
     Case("Laplace", LAPLACE, 41, 42, noisy(LAPLACE.law)),
@@ -157,6 +214,11 @@ CASES = [
     Case("GaussianThreshold by ρ", BELL_BY_RHO, [6, 4, 1], [7, 4, 0], named(BELL_BY_RHO)),
     Case("Quantile", MEDIAN, [2, 2, 2, 7, 9], [2, 2, 2, 7, 9, 0], softmax(MEDIAN)),
     Case("Quantile, replaced", MOVED, [2, 2, 2, 7, 9], [2, 2, 2, 7, 0], softmax(MOVED)),
+    Case("Quantiles", QUARTERS, [0, 2, 2, 1], [0, 2, 2, 1, 3, 3], lambda x: law(QUARTERS, x)),
+    Case("Quantiles, replaced", THIRDS, [0, 2, 2, 1], [0, 2, 2, 3], lambda x: law(THIRDS, x)),
+    Case("Extreme", GREATEST, [1, 4, 4, 7], [1, 4, 4, 7, 9], beyond(GREATEST)),
+    Case("Extreme, replaced", LEAST, [1, 4, 4, 7], [9, 4, 4, 7], beyond(LEAST)),
+    Case("Modes", MODES, [[3], [0], [5], [4]], [[3], [1], [5], [5]], moded(MODES)),
     Case("TopK", TOP, [3, 0, 5, 4], [4, 1, 4, 3], peeled(TOP)),
     Case(
         "Composition",
@@ -169,6 +231,8 @@ CASES = [
         "Parallel", dp.parallel(LAPLACE, FLIP), [41, [3, 0, 5]], [42, [3, 0, 5]], both(noisy(LAPLACE.law), chosen(FLIP))
     ),
     Case("Plan", PLAN, counted(41), counted(42), planned(LAPLACE.law)),
+    Case("Plan, moments", SPREAD, parted(7, 3), parted(7, 4), two(SPREAD.laws[0])),
+    Case("Plan, distinct", DIFFERENT, counted(41), counted(42), planned(LAPLACE.law)),
     Case("Plan, private keys", BY_WARD, keyed(3, 1), keyed(3, 2), planned(LAPLACE.law, THRESHOLD)),
     Case("Then", LAPLACE.then(double), 41, 42, lambda x: {2 * k: p for k, p in noisy(LAPLACE.law)(x).items()}),
 ]

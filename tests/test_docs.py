@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dp
-from discreet.sql.words import AGGREGATES, CALLS, ELSEWHERE, WINDOWS
+from discreet.sql.words import AGGREGATES, CALLS, OTHERS, WINDOWS
 from kit import said_by
 
 ROOT = Path(__file__).parents[1]
@@ -90,11 +90,8 @@ def test_the_readme_lists_the_sql_that_works() -> None:
     text = (ROOT / "README.md").read_text()
     table = text[text.index("**What can be asked**") : text.index("**Groups.**")]
     spelled = {"negative": "-", "is": "IS NULL", "||": "\\|\\|"}
-    names = (
-        {name for name, _ in (*CALLS.values(), *WINDOWS.values())}
-        | set(AGGREGATES.values())
-        | {*ELSEWHERE, "if", "filter", "interval", "width_bucket"}
-    )
+    names = {name for name, _ in (*CALLS.values(), *WINDOWS.values())} | {*AGGREGATES.values(), *OTHERS}
+    names |= {"if", "filter", "interval", "width_bucket"}
     for name in names:
         assert re.search(rf"(?<!\w){re.escape(spelled.get(name, name.upper()))}(?!\w)", table), name
 

@@ -33,6 +33,9 @@ REALS = [NAN, INF, -INF, -0.0, 0.0, 1e308, -1e308, 5e-324, None, 1.5, 12.25]
 WHOLES = [2**63 - 1, -(2**63), 0, 1, -1, None, 2**53 + 1, 50, 7, 3, 120]
 TEXTS = ["", "it's", 'a"b', "nan", "inf", None, "F", "W0", "1e999", "\x01", "x" * 9000]
 TRUTHS = [True, False, None]
+LONE_DAY = 4_000_000  # the number of a day that Python does not have
+DATES = [None, 0, 19783, 19800, -719162, 2932896, 2**31 - 1, -(2**31), 2**31 - 2, 20080, 20090]  # days from 1970
+STAMPS = [None, 0, 1709424000000000, 1709510399999999, 2**63 - 1, -(2**63) + 1, 2**62, -(2**62), 253402300800000000]
 ROWS = 40
 COLUMNS: dict[str, dict[str, list[Any]]] = {
     "people": {
@@ -49,11 +52,27 @@ COLUMNS: dict[str, dict[str, list[Any]]] = {
     },
     "stays": {"Person Nr": WHOLES, "days": WHOLES, "kind": TEXTS},
     "labs": {"patient_id": WHOLES, "level": REALS, "test": TEXTS},
-    "wards": {"ward": TEXTS},
     "trips": {"rider": WHOLES, "line": WHOLES, "place": TEXTS},
+    "tours": {
+        **dict.fromkeys(("day", "born", "holiday"), DATES),
+        **dict.fromkeys(("paid", "seen"), STAMPS),
+        **dict.fromkeys(("zone", "grade", "note"), TEXTS),
+        **dict.fromkeys(("guest", "n"), WHOLES),
+        "price": REALS,
+    },
+    "patients": {"patient_id": WHOLES, "born": WHOLES, "zip": TEXTS, "SECRET_COLUMN": TEXTS},
+    "bills": {"bill": WHOLES, "patient_id": WHOLES, "paid": TRUTHS},
+    "lines": {"bill": WHOLES, "amount": REALS, "item": TEXTS},
 }
-STORED = {id(WHOLES): pa.int64(), id(REALS): pa.float64(), id(TEXTS): pa.string(), id(TRUTHS): pa.bool_()}
-ALONE = {id(WHOLES): NUMBER, id(REALS): AMOUNT, id(TEXTS): SECRET, id(TRUTHS): None}  # one person's own
+PUBLIC: dict[str, dict[str, list[Any]]] = {  # the same in both clinics, with keys that are there twice
+    "wards": {"ward": TEXTS},
+    "towns": {"zip": TEXTS, "town": TEXTS[::-1], "people": WHOLES, "region": [*"NNSS"] * 2 + [None, "", "N"]},
+    "regions": {"region": ["N", "S", "S", None], "country": ["X", "Y", "Z", None]},
+}
+STORED = {id(WHOLES): pa.int64(), id(REALS): pa.float64(), id(TEXTS): pa.string(), id(TRUTHS): pa.bool_(),
+          id(DATES): pa.date32(), id(STAMPS): pa.timestamp("us")}  # fmt: skip
+ALONE = {id(WHOLES): NUMBER, id(REALS): AMOUNT, id(TEXTS): SECRET, id(TRUTHS): None, id(DATES): LONE_DAY,
+         id(STAMPS): NUMBER}  # one person's own  # fmt: skip
 FOREIGN = re.compile(r"duckdb|sqlglot|binder|catalog error|conversion|traceback|exception|overflow", re.IGNORECASE)
 
 
@@ -71,6 +90,8 @@ def put(folder: Path, rows: int) -> Curator:
             for n, (name, pool) in enumerate(columns.items())
         }
         pyarrow.parquet.write_table(pa.table(values), data / f"{table}.parquet")
+    for table, columns in PUBLIC.items():
+        pyarrow.parquet.write_table(pa.table(columns), data / f"{table}.parquet")
     return clinic(data, budget="open")
 
 
@@ -200,6 +221,17 @@ MONSTERS = {
     "names": 'SELECT "' + "a" * 9_000 + '"' + ",SUM(age)" * 1_100 + " FROM people",
     "with": "WITH " + ",".join(f"t{i} AS (SELECT COUNT(*) n FROM people)" for i in range(400)) + " SELECT n FROM t399",
     "layers": "SELECT n FROM (" * 1_000 + "SELECT COUNT(*) n FROM people" + ")" * 1_000,
+    "doubles": "WITH t0 AS (SELECT * FROM labs)"
+    + "".join(f", t{i} AS (SELECT a.level FROM t{i - 1} a JOIN t{i - 1} b USING (patient_id))" for i in range(1, 200))
+    + " SELECT COUNT(*) FROM t199",
+    "unions": "WITH t0 AS (SELECT level FROM labs)"
+    + "".join(f", t{i} AS (SELECT level FROM t{i - 1} UNION ALL SELECT level FROM t{i - 1})" for i in range(1, 200))
+    + " SELECT COUNT(*) FROM t199",
+    "chain": "WITH t0 AS (SELECT * FROM labs)"
+    + "".join(f", t{i} AS (SELECT * FROM t{i - 1})" for i in range(1, 600))
+    + " SELECT COUNT(*) FROM t599",
+    "exists": "SELECT COUNT(*) FROM visits WHERE TRUE"
+    + " AND EXISTS (SELECT * FROM labs WHERE labs.patient_id = visits.patient_id)" * 200,
     "statements": "SELECT 1;" * 2_000,
     "dots": "SELECT COUNT(*) FROM " + ".".join("a" * 9_000),
     "digits": "SELECT COUNT(*) + " + "9" * 19_000 + " FROM people",

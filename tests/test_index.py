@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import random
-import resource
 import shutil
-import signal
 import stat
-import subprocess
-import sys
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,71 +21,12 @@ from scipy import stats
 import discreet as dp
 import hostile as h
 import test_neighbours as near
-from discreet.cli import progress
-from discreet.cli.command import main
 from discreet.engines import build
 from discreet.engines.index import FRESH, NONE, STALE
 from discreet.plan.indexed import choice, indexed
 from discreet.plan.plan import Exact, Plan
+from indexing import BUDGET, COLUMNS, KEYS, PLAIN, ROW, marked, opened, reads, rows_of, saved
 from kit import ALARM, Script, tape
-from test_cli_ask import Terminal
-
-ROW, NAMES = dict[str, Any], ["n", "tag", "id", "sex", "level", "age", "night", "cost"]
-KEYS = {"sex": ["F", "M", "X"], "level": [3, 5, 70], "age": (0, 9), "night": [True, False]}
-COLUMNS = {**KEYS, "cost": {"min": 0, "max": 1000, "step": "0.01"}, "tag": {}}
-BUDGET = dp.Budget(epsilon=10**9, delta="1e-3")
-PLAIN = [  # every kind of sum, by every kind of key
-    "SELECT COUNT(*) FROM data",
-    "SELECT COUNT(DISTINCT id), SUM(cost), COUNT(cost) FROM data",
-    "SELECT AVG(cost), SUM(age), COUNT(*) FROM data",
-    "SELECT SUM(cost * age), COUNT(tag), SUM(CASE WHEN night THEN 1 ELSE 0 END) FROM data",
-    *(f"SELECT {key}, COUNT(*), COUNT(DISTINCT id) FROM data GROUP BY {key}" for key in KEYS),
-    *(f"SELECT {key}, SUM(cost), COUNT(cost), AVG(age) FROM data GROUP BY {key}" for key in KEYS),
-    *(f"SELECT {key}, COUNT(DISTINCT id) FROM data GROUP BY {key}" for key in KEYS),
-]
-
-
-def rows_of(chance: random.Random, people: int, most: int) -> list[ROW]:
-    """People of all sizes; some rows are nobody's, some are in no group, some are strange."""
-    found: list[ROW] = []
-    for n in range(people):
-        name = chance.choice([f"p{n}", f"p{n}", f"p{n}", None])
-        for _ in range(chance.randint(0, most)):
-            said = {
-                "sex": ["F", "M", "X", "other", None],
-                "level": [3, 5, 70, 4, None],
-                "age": [*range(10), 99, -1, None],
-                "night": [True, False, None],
-                "cost": [0.0, 1.25, 999.99, 1e9, -5.0, float("nan"), float("inf"), None],
-            }
-            row = {key: chance.choice(values) for key, values in said.items()}
-            found.append(row | {"id": name, "tag": f"t{len(found)}", "n": len(found)})
-    return found
-
-
-def saved(folder: Path, rows: list[ROW]) -> Path:
-    kinds = [pa.int64(), pa.string(), pa.string(), pa.string(), pa.int64(), pa.int64(), pa.bool_(), pa.float64()]
-    pq.write_table(pa.Table.from_pylist(rows, pa.schema(zip(NAMES, kinds, strict=True))), folder / "data.parquet")
-    return folder / "data.parquet"
-
-
-def opened(folder: Path, rows_per_unit: int = 4, groups_per_unit: int = 2, **said: Any) -> dp.Curator:
-    wanted = {"columns": COLUMNS, "budget": BUDGET, "unit": "id", "ledger": folder / "the.ledger"}
-    caps = {"rows_per_unit": rows_per_unit, "groups_per_unit": groups_per_unit}
-    return dp.open(folder / "data.parquet", **(wanted | caps | said))
-
-
-def reads(curator: dp.Curator, sql: str = PLAIN[0]) -> bool:
-    """Whether a question is answered from the index."""
-    return curator.engine._indexed(h.plan_of(curator, sql), curator.engine.version()) is not None
-
-
-def marked(path: Path, number: int) -> set[str]:
-    """The tags of the rows that count for a choice, read from the file itself; each is there once."""
-    with duckdb.connect(path, read_only=True) as found:
-        rows = found.execute(f'SELECT tag FROM counting.data WHERE "counts {number}"').fetchall()
-    assert len(set(rows)) == len(rows)
-    return {row[0] for row in rows}
 
 
 @pytest.fixture
@@ -193,6 +128,64 @@ def test_where_no_cap_binds_every_sum_is_that_of_the_data(folder: Path) -> None:
                 "SELECT sex, COUNT(*) FROM read_parquet(?) WHERE id IS NOT NULL AND sex IN ('F', 'M', 'X') GROUP BY 1"
             )
             assert list(answer) == sorted(plainly.execute(text, [str(folder / "data.parquet")]).fetchall())
+
+
+@pytest.mark.parametrize("place", h.PLACES)
+def test_wherever_the_data_is(tmp_path: Path, place: str) -> None:
+    clinic = h.Clinic(
+        folder=tmp_path, ledger=tmp_path / "clinic.ledger", place=place, rows_per_unit=10**5, groups_per_unit=10**5
+    )
+    rows = h.PEOPLE + [row for rows in h.HOSTILE.values() for row in rows]
+    with clinic.curator(rows) as curator:
+        asked = [each.sql for each in h.SUMS if "WHERE" not in each.sql and "/ level" not in each.sql]
+        plans = [h.plan_of(curator, sql) for sql in asked]
+        plain = [h.look(curator, plan, Script(bytes(8))) for plan in plans]
+        curator.index()
+        for plan, before in zip(plans, plain, strict=True):
+            after = h.look(curator, plan, Script(bytes(8)))
+            assert [each.tolist() for each in after.sums] == [each.tolist() for each in before.sums], plan
+        assert sum(FRESH in str(curator.explain(sql)) for sql in asked) >= 9
+
+
+def test_columns_of_any_name(tmp_path: Path) -> None:
+    """Also of the names that building uses itself; and a unit that counts in groups only."""
+    names = [
+        "u",
+        "h",
+        "k0",
+        "k1",
+        "x0",
+        "n",
+        "rowid",
+        "counts 0",
+        "Counts 1",
+        "units",
+        "rows",
+        "v0",
+        "e",
+        "it's",
+        "a.b",
+    ]
+    rows = [{name: (n * 7 + at) % 5 for at, name in enumerate(names)} | {"g": n % 9} for n in range(60)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "data.parquet")
+    columns = dict.fromkeys(names, (0, 4))
+    for unit, most in (("g", 100), ("u", 100), ("g", None)):
+        declared = {name: said for name, said in columns.items() if name != unit}
+        with opened(tmp_path, unit=unit, columns=declared, rows_per_unit=most, groups_per_unit=100) as curator:
+            path = curator.index()
+            for name in declared:
+                values = f'SUM("{name}"), COUNT(*), ' if most else ""
+                sql = f'SELECT "{name}", {values}COUNT(DISTINCT {unit}) FROM data GROUP BY 1'
+                plan = h.plan_of(curator, sql)
+                assert reads(curator, sql)
+                after = h.look(curator, plan, Script(bytes(8)))
+                shelf, curator.engine.shelf = curator.engine.shelf, None
+                before = h.look(curator, plan, Script(bytes(8)))
+                curator.engine.shelf = shelf
+                assert [each.tolist() for each in after.sums] == [each.tolist() for each in before.sums]
+        path.unlink()
+        (tmp_path / "the.ledger").unlink()
+        shutil.rmtree(tmp_path / "marks")
 
 
 def test_parts_make_no_difference(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,7 +290,7 @@ def test_and_somebody_can_move_them_as_far(tmp_path: Path, sql: str, rows: list[
             assert curator.engine._indexed(plan, curator.engine.version()) is not None
             found.append(h.look(curator, plan, Script(bytes(8))))
     change = near.moved(plan, *found)[0]
-    assert sum(abs(int(x)) for x in change.flat) == plan.noises[0].reach.l1
+    assert sum(abs(int(x)) for x in change.flat) == plan.mechanisms[0].reach.l1
 
 
 @pytest.mark.parametrize("name", h.HOSTILE)
@@ -466,207 +459,3 @@ def test_a_forked_process_reads_it(folder: Path) -> None:
         if child == 0:
             os._exit(0 if reads(curator) else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-# ── building ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_only_its_owner_can_open_it(folder: Path) -> None:
-    before = os.umask(0)
-    try:
-        (folder / "the.ledger.index").mkdir()
-        with opened(folder) as curator:
-            path = curator.index()
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-
-
-def test_questions_are_answered_while_it_is_built(folder: Path) -> None:
-    told: list[tuple[int, int]] = []
-    with opened(folder) as curator, opened(folder) as other:
-
-        def tell(done: int, of: int) -> None:
-            told.append((done, of))
-            other.ask(PLAIN[0], epsilon=1 + done)
-
-        path = curator.index(progress=tell)
-        assert told == [(n, told[-1][1]) for n in range(told[-1][1] + 1)]
-        assert reads(other)
-        assert not list(path.parent.glob("*.part*"))
-
-
-def test_data_that_change_meanwhile(folder: Path) -> None:
-    with opened(folder) as curator:
-        changed = rows_of(random.Random(9), 50, 12)
-        with pytest.raises(dp.NotUnderstood, match="the data changed"):
-            curator.index(progress=lambda done, of: saved(folder, changed) and None if done == of else None)
-        assert not list((folder / "the.ledger.index").iterdir())
-        assert not reads(curator)
-
-
-def test_what_cannot_be_indexed_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with dp.open(pa.table({"a": [1]}), columns={"a": (0, 9)}, budget=BUDGET) as curator:
-        with pytest.raises(dp.NotUnderstood, match="not a file"):
-            curator.index()
-        with pytest.raises(dp.NotUnderstood, match="ledger="):
-            curator.drop_index()
-    with dp.open(folder / "data.parquet", columns=COLUMNS, budget=BUDGET) as curator:
-        with pytest.raises(dp.NotUnderstood, match="no table has a unit"):
-            curator.index()
-        assert not curator.drop_index()
-        assert not list(folder.glob("*.index")), "and nothing is made"
-    with opened(folder) as curator:
-        curator.index()
-        held = os.open(folder / "the.ledger.index", os.O_RDONLY)
-        fcntl.flock(held, fcntl.LOCK_EX)
-        for act in (curator.index, curator.drop_index):
-            with pytest.raises(dp.NotUnderstood, match="is being built"):
-                act()
-        os.close(held)
-        curator.drop_index()
-        (folder / "the.ledger.index").write_text("in the way")
-        with pytest.raises(dp.NotUnderstood, match="cannot be made"):
-            curator.index()
-
-
-@pytest.mark.parametrize(
-    ("problem", "refusal", "words"),
-    [
-        (duckdb.OutOfMemoryException, dp.NotUnderstood, "not enough memory"),
-        (duckdb.IOException, dp.NotUnderstood, "disk is full"),
-        (OSError, dp.NotUnderstood, "disk is full"),
-        (duckdb.InternalException, dp.Broken, "without it"),
-    ],
-)
-def test_whatever_fails_quotes_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, problem: type[Exception], refusal: type[Exception], words: str
-) -> None:
-    def fail(*given: Any, **named: Any) -> None:
-        Path(given[0]).write_bytes(b"half")
-        raise problem("p7 was here")
-
-    with opened(folder) as curator:
-        curator.index()
-        monkeypatch.setattr(build, "write", fail)
-        with pytest.raises(refusal, match=words) as said:
-            curator.index()
-        assert "p7" not in str(said.value)
-        assert said.value.__cause__ is None
-        assert said.value.__suppress_context__
-        assert reads(curator), "the old one serves"
-        assert not list((folder / "the.ledger.index").glob("*.part*"))
-
-
-CATALOGUE = """
-[dataset]
-name = "clinic"
-source = "data.parquet"
-budget = {{ epsilon = "1000", delta = "1e-6" }}
-ledger = "clinic.ledger"
-
-[tables.data]
-{unit}
-columns.sex = {{ values = ["F", "M", "X"] }}
-columns.age = {{ min = 0, max = 9 }}
-columns.cost = {{ min = 0, max = 1000, step = "0.01" }}
-"""
-UNIT = 'unit = "id"\nrows_per_unit = 4\ngroups_per_unit = 2'
-
-
-@pytest.fixture
-def catalogue(folder: Path) -> Path:
-    (folder / "clinic.toml").write_text(CATALOGUE.format(unit=UNIT))
-    return folder / "clinic.toml"
-
-
-def run(folder: Path, *words: object, most: int | None = None) -> tuple[int, str, str]:
-    """A command as a user runs it, perhaps on a disk that takes only so many bytes of a file."""
-    done = subprocess.run(
-        [sys.executable, "-m", "discreet.cli", *map(str, words)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PYTHONUTF8": "1"},
-        preexec_fn=None if most is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
-    )
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stdout, done.stderr
-
-
-def test_the_command(catalogue: Path) -> None:
-    folder = catalogue.parent
-    sql = "SELECT sex, COUNT(*) FROM data GROUP BY sex"
-    assert NONE in run(folder, "explain", "clinic.toml", sql)[1]
-    status, said, error = run(folder, "index", "clinic.toml")
-    assert (status, error) == (0, "")
-    assert said.splitlines()[0] == "data: which rows of a id count, without groups, and by sex, age."
-    assert "It holds data" in said
-    assert FRESH in json.loads(run(folder, "explain", "clinic.toml", sql, "--format", "json")[1])["remarks"]
-    assert run(folder, "ask", "clinic.toml", sql, "--epsilon", 1)[0] == 0
-    assert run(folder, "index", "clinic.toml", "--drop") == (0, "The index is deleted.\n", "")
-    assert run(folder, "index", "clinic.toml", "--drop") == (0, "There was no index.\n", "")
-    assert not (folder / "clinic.ledger.index").exists()
-    catalogue.write_text(CATALOGUE.format(unit=""))
-    status, said, error = run(folder, "index", "clinic.toml")
-    assert (status, said) == (2, "")
-    assert error.startswith("refused: no table has a unit")
-
-
-def test_the_command_says_how_far_it_is(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "PATIENCE", -1)
-    monkeypatch.setattr(progress, "AGAIN", -1)
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    assert main(["index", str(catalogue)]) == 0
-    assert "building the index: 1 of" in terminal.getvalue()
-
-
-def test_a_full_disk(catalogue: Path) -> None:
-    folder = catalogue.parent
-    run(folder, "index", "clinic.toml")
-    (old,) = (folder / "clinic.ledger.index").iterdir()
-    status, _, error = run(folder, "index", "clinic.toml", most=100_000)
-    assert status == 2, error
-    assert "the disk is full" in error
-    assert list((folder / "clinic.ledger.index").iterdir()) == [old]
-    assert FRESH in run(folder, "explain", "clinic.toml", "SELECT COUNT(*) FROM data")[1]
-
-
-KILLED = """
-import sys, os, signal, threading, time, discreet as dp
-curator = dp.Curator.load("clinic.toml")
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-def tell(done, of):
-    if done == int(sys.argv[1]) % (of + 1):
-        if done % 2 or done == of:
-            die()
-        threading.Timer(0.002, die).start()  # in the middle of a statement
-curator.index(progress=tell)
-time.sleep(9)
-"""
-
-
-@pytest.mark.parametrize("there", [False, True])
-def test_killed_while_it_is_built(catalogue: Path, there: bool) -> None:
-    """At any step: the old one or none is left, questions are answered, and the next building clears up."""
-    folder = catalogue.parent
-    shelf = folder / "clinic.ledger.index"
-    with dp.Curator.load(catalogue) as curator:
-        if there:
-            curator.index()
-        for fatal in (0, 1, 5, 6, 8, 10, 13, -4, -1):
-            done = subprocess.run(
-                [sys.executable, "-c", KILLED, str(fatal)], cwd=folder, capture_output=True, check=False
-            )
-            assert done.returncode == -signal.SIGKILL, done.stderr
-            assert bool(list(shelf.glob("*.duckdb"))) == there
-            assert list(shelf.glob("*.part"))
-            assert reads(curator) == there
-        assert run(folder, "ask", "clinic.toml", PLAIN[0], "--epsilon", 1)[0] == 0
-        curator.index()
-        assert reads(curator)
-        assert len(list(shelf.iterdir())) == 1

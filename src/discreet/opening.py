@@ -12,7 +12,7 @@ from discreet.core.reach import Neighbours, neighbourhood
 from discreet.engines.source import Source, open_frame, open_path
 from discreet.errors import NotUnderstood
 from discreet.ledger.ledger import Ledger
-from discreet.plan import schema
+from discreet.plan import declare
 from discreet.plan.schema import Catalogue, Table
 
 __all__ = ["ledger_of", "one_table", "path_of"]
@@ -50,12 +50,12 @@ def one_table(
         raise NotUnderstood("a budget is a Budget.", instead='budget=dp.Budget(epsilon=3, delta="1e-6")')
     if columns is not None and not isinstance(columns, Mapping):
         raise NotUnderstood("columns are declared by name.", instead='columns={"age": (0, 120)}')
-    declared = tuple(schema.column(each, said) for each, said in (columns or {}).items())
+    declared = tuple(declare.column(each, said) for each, said in (columns or {}).items())
     path = Path(source) if isinstance(source, (str, os.PathLike)) else None
     if name is not None:
-        schema.name(name, "a data set")
+        declare.name(name, "a data set")
     if unit is not None:
-        schema.name(unit, "a unit")
+        declare.name(unit, "a unit")
     if isinstance(source, str) and "://" in source:
         raise NotUnderstood("data are read from files and frames.", instead="name a .parquet, .csv or .duckdb file")
     reached = _reached(source, path, name, [*(each.name for each in declared), *([unit] if unit else [])])
@@ -68,8 +68,8 @@ def one_table(
         name=reached.tables[0],
         columns=declared,
         unit=unit,
-        rows_per_unit=schema.cap(rows_per_unit, "rows_per_unit"),
-        groups_per_unit=schema.cap(groups_per_unit, "groups_per_unit"),
+        rows_per_unit=declare.cap(rows_per_unit, "rows_per_unit"),
+        groups_per_unit=declare.cap(groups_per_unit, "groups_per_unit"),
     )
     beside = f"{path}.ledger" if path is not None else None if name is None else f"{name}.ledger"
     place = beside if ledger is None else os.fspath(ledger)

@@ -46,6 +46,7 @@ def add(commands: Any) -> None:
     _question(ask)
     ask.add_argument("--format", choices=("table", "csv", "json", "arrow"), default="table", help="default: table")
     ask.add_argument("--simultaneous", action="store_true", help="margins that hold for all numbers together")
+    ask.add_argument("--reuse", action="store_true", help="for nothing, where it follows from earlier answers")
     ask.add_argument("--plot", metavar="FILE", help="draw the answer into a .png, .svg or .pdf as well")
     ask.set_defaults(run=_ask)
     explain = commands.add_parser(
@@ -78,7 +79,7 @@ def _question(parser: argparse.ArgumentParser) -> None:
 
 def _ask(options: argparse.Namespace) -> None:
     sql = _text(options.question)
-    if options.epsilon is None and options.within is None:
+    if options.epsilon is None and options.within is None and not options.reuse:
         raise NotUnderstood(
             "say what the answer may cost, or how exact it must be.",
             instead="--epsilon 0.5, or --within 25 for ±25 at 95 %, or --within 2%",
@@ -91,7 +92,7 @@ def _ask(options: argparse.Namespace) -> None:
         if options.plot and not curator.explain(sql, **_wanted(options)).draft.readings:
             raise NotUnderstood("there would be no number to draw.", instead="leave --plot out, or add COUNT(*)")
         with ticking("asking the data"):
-            answer = curator.ask(sql, **_wanted(options), analyst=options.analyst)
+            answer = curator.ask(sql, **_wanted(options), analyst=options.analyst, reuse=options.reuse)
         _print(answer, options)
     if options.plot:
         _draw(answer, options.plot)

@@ -44,5 +44,5 @@ def _index(options: argparse.Namespace) -> None:
             path = curator.index(progress=steps)
         for each in indexed(curator.catalogue):
             by = f", and by {', '.join(each.keys)}" if each.keys else ""
-            print(f"{each.table}: which rows of a {each.unit} count, without groups{by}.")
+            print(f"{each.table}: of each {each.unit} the rows that count, without groups{by}.")
         print(f"The index is in {path.parent}. It holds data: protect it as you protect them.")

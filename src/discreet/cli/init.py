@@ -20,7 +20,8 @@ from discreet.cli.template import WORDS, Declared, catalogue, named
 from discreet.core.exact import number
 from discreet.core.loss import Budget
 from discreet.errors import NotUnderstood, Refusal
-from discreet.plan import schema
+from discreet.plan import declare
+from discreet.sql.times import iso
 
 __all__ = ["add"]
 
@@ -28,6 +29,7 @@ BUDGET = {"epsilon": "3", "delta": "1e-6"}
 COLUMNS = """
   For each column, what anybody may know of it without having seen these data:
     0 120     bounds, so that it can be summed and averaged; a third number is the finest step: 0 1000 0.01
+              of dates, the first and the last: 2020-01-01 2026-12-31
     F, M, X   all its values, so that it can be grouped by; with commas, in quotes if one has a comma
     nothing   no promise: it can be filtered by, and grouped by where many people share a value
     skip      it cannot be asked about
@@ -117,7 +119,7 @@ def _ask_all(data: Path, name: str, tables: list[Found]) -> tuple[str, list[Decl
     if not all(each.typed for each in tables):
         print(f"A CSV file does not say what its columns hold; kinds are guessed from its first {LINES:,} lines.")
     print(PUBLIC)
-    name = _ask("The name of the data set", name, lambda said: schema.name(said, "a data set"))
+    name = _ask("The name of the data set", name, lambda said: declare.name(said, "a data set"))
     declared = []
     for found in tables:
         word = "yes" if len(tables) == 1 else _ask(f"\nDeclare {found.name}? yes, no, or public", "yes", _choice)
@@ -172,11 +174,11 @@ def _unit(found: Found, said: str) -> str | None:
     there = {each.lower(): each for each in found.columns}
     if said.lower() not in there and said != "none":
         raise NotUnderstood(f"there is no column `{said}`.", instead=f"none, or one of: {', '.join(found.columns)}")
-    return schema.name(there[said.lower()], "a unit") if said.lower() in there else None
+    return declare.name(there[said.lower()], "a unit") if said.lower() in there else None
 
 
 def _cap(said: str, what: str) -> int:
-    most = schema.cap(int(said), what) if re.fullmatch(r"\d{1,9}", said) else None
+    most = declare.cap(int(said), what) if re.fullmatch(r"\d{1,9}", said) else None
     if most is None:
         raise NotUnderstood(f"{what} is a whole number.", instead="for example 10")
     return most
@@ -198,17 +200,22 @@ def _column(found: Found, name: str, said: str) -> dict[str, Any] | None:
     if said in ("nothing", "skip"):
         return {} if said == "nothing" else None
     declared = _values(said, kind if found.typed else "text") if "," in said else _bounds(said, kind)
-    schema.column(name, declared)
+    declare.column(name, declared)
     return declared
 
 
 def _bounds(said: str, kind: str) -> dict[str, Any]:
     parts = [each for each in re.split(r"\s*(?:\.\.|\bto\b|\s)\s*", said) if each]
+    days = [iso(each) for each in parts]
+    if len(parts) == 2 and None not in days:
+        return dict(zip(("min", "max"), days, strict=True))
     if len(parts) not in (2, 3):
         raise NotUnderstood(
             "this is neither bounds nor values.",
             instead="two numbers: 0 120; values with commas: F, M, X; nothing; or skip",
         )
+    if kind in ("date", "timestamp"):
+        raise NotUnderstood("its bounds are dates.", instead="two dates: 2020-01-01 2026-12-31; nothing; or skip")
     if kind == "other":
         raise NotUnderstood("it does not hold numbers, so it has no bounds.", instead="nothing, or skip")
     names = ("min", "max", "step")[: len(parts)]
@@ -224,6 +231,8 @@ def _values(said: str, kind: str) -> dict[str, Any]:
         return {"values": texts}
     if kind == "integer" and all(re.fullmatch(r"[+-]?\d{1,18}", each) for each in texts):
         return {"values": [int(each) for each in texts]}
+    if kind in ("date", "timestamp") and None not in (days := [iso(each) for each in texts]):
+        return {"values": days}
     if kind == "boolean" and all(each.lower() in ("true", "false") for each in texts):
         return {"values": [each.lower() == "true" for each in texts]}
     raise NotUnderstood(f"this column holds {WORDS[kind]}.", instead="list such values, or give bounds: 0 120")

@@ -9,10 +9,13 @@ import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
 from discreet.errors import NotUnderstood
+from discreet.plan.schema import MOMENTS
+from discreet.sql.times import iso
 
 __all__ = ["LINES", "Found", "look"]
 
@@ -23,7 +26,7 @@ DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 @dataclass(frozen=True)
 class Found:
-    """A table: its name, and the kind of each column: integer, real, text, boolean or other."""
+    """A table: its name, and the kind of each column: integer, real, text, boolean, date, timestamp or other."""
 
     name: str
     columns: Mapping[str, str]
@@ -41,11 +44,16 @@ def look(path: Path) -> list[Found]:
         found = [_csv(path)]
     else:
         source = open_path(path, None)
-        found = [Found(name, source.stored[name], True) for name in source.tables]
+        found = [Found(name, _kinds(source.stored[name]), True) for name in source.tables]
     found = list({each.name: each for each in found}.values())  # of two files with one name, the last
     if not found:
         raise NotUnderstood(f"there is no table in {path}.", instead="name a .parquet, .csv or .duckdb file")
     return found
+
+
+def _kinds(stored: Mapping[str, str]) -> dict[str, str]:
+    """However a timestamp is stored, it is one."""
+    return {name: MOMENTS.get(kind, kind) for name, kind in stored.items()}
 
 
 def _csv(path: Path) -> Found:
@@ -78,4 +86,7 @@ def _guess(values: list[str]) -> str:
     for kind, pattern in (("integer", WHOLE), ("real", DECIMAL)):
         if said and all(pattern.fullmatch(each) for each in said):
             return kind
-    return "text"
+    moments = [iso(each) for each in said]
+    if not moments or None in moments:
+        return "text"
+    return "timestamp" if any(isinstance(each, datetime) for each in moments) else "date"

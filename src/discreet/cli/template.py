@@ -6,26 +6,35 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from discreet.cli.look import Found
 from discreet.errors import Refusal
-from discreet.plan import schema
+from discreet.plan import declare
 
 __all__ = ["Declared", "catalogue", "named"]
 
 WORDS = {
     "integer": "whole numbers",
+    "wide": "whole numbers",
     "real": "numbers",
+    "decimal": "numbers",
     "text": "text",
     "boolean": "true or false",
+    "date": "dates",
+    "timestamp": "timestamps",
     "other": "other things",
 }
 PLACEHOLDERS = {
     "integer": "{ min = 0, max = 100, step = 1 }",
+    "wide": "{ min = 0, max = 100, step = 1 }",
     "real": '{ min = 0, max = 100, step = "0.01" }',
+    "decimal": '{ min = 0, max = 100, step = "0.01" }',
     "text": '{ values = ["a", "b"] }',
     "boolean": "{ values = [true, false] }",
+    "date": "{ min = 2020-01-01, max = 2026-12-31 }",
+    "timestamp": "{ min = 2020-01-01, max = 2026-12-31 }",
 }
 HEAD = """\
 # What may be asked of these data, and at what cost. Everything in this file is public, and is your promise:
@@ -95,7 +104,7 @@ def _table(table: Declared, *, hints: bool) -> str:
 def named(name: str) -> bool:
     """Whether a column of this name can be declared."""
     try:
-        return bool(schema.name(name, "a column"))
+        return bool(declare.name(name, "a column"))
     except Refusal:
         return False
 
@@ -111,4 +120,6 @@ def _value(said: Any) -> str:
         return f"{{ {inside} }}" if inside else "{ }"
     if isinstance(said, list):
         return f"[{', '.join(_value(each) for each in said)}]"
+    if isinstance(said, date):
+        return said.isoformat()
     return json.dumps(said, ensure_ascii=False).replace("\x7f", "\\u007f")

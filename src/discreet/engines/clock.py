@@ -56,9 +56,12 @@ def shown(text: str, tree: Tree, kind: str) -> str:
 
 
 def within(arguments: tuple[Tree, ...]) -> bool:
-    """Whether a column is compared with dates before the last and after the first day, so as it is stored."""
+    """Whether a column is compared with dates before the last and after the first day, so as it is stored.
+
+    Not with timestamps: a stored date may be beyond all of these.
+    """
     inside = [
-        isinstance(each, Literal) and isinstance(each.value, date) and FIRST.year < each.value.year < LAST.year
+        isinstance(each, Literal) and type(each.value) is date and FIRST.year < each.value.year < LAST.year
         for each in arguments[1:]
     ]
     return isinstance(arguments[0], Field) and all(inside)

@@ -52,7 +52,7 @@ class DuckDB:
         index = None if self.shelf is None else self.shelf.current(self.source.version())
         indexed = None if index is None else index.sql(plan)
         texts = statements(plan, *self._from(plan, quoted))
-        return ";\n".join((texts if indexed is None else texts | {None: indexed}).values())
+        return ";\n".join(dict.fromkeys((texts if indexed is None else texts | {None: indexed}).values()))
 
     def remarks(self, plan: Plan) -> tuple[str, ...]:
         """What there is to say of how a plan would be run."""
@@ -96,9 +96,13 @@ class DuckDB:
         """What all statements of a plan find."""
         own, rows = statements(plan, *self._from(plan)), list[tuple[Any, ...]]()
         if own.pop(None, None):
-            found = self._indexed(plan, version)
-            rows = self._rows(plan, salt) if found is None else found
-        return exact(plan, rows, {n: self._run(text, salt) for n, text in own.items() if n is not None})
+            there = self._indexed(plan, version)
+            rows = self._rows(plan, salt) if there is None else there
+        found: dict[str, Any] = {}  # several measures may need the same
+        for n, text in own.items():
+            if text not in found and n is not None:
+                found[text] = self._run(text, salt, arrow=OWN[plan.measures[n].needs].arrow)
+        return exact(plan, rows, {n: found[text] for n, text in own.items() if n is not None})
 
     def _indexed(self, plan: Plan, version: str) -> list[tuple[Any, ...]] | None:
         """The groups of a plan from the index of these data, or None where there is none that can be read."""
@@ -107,12 +111,12 @@ class DuckDB:
         if self.shelf is None or index is None or text is None:
             return None
         try:
-            return self._run(text, 0, index.source)
+            return list(self._run(text, 0, source=index.source))
         except Exception:  # damaged; the data themselves will do
             self.shelf.distrust(index)
             return None
 
-    def _rows(self, plan: Plan, salt: int) -> list[tuple[Any, ...]]:
+    def _rows(self, plan: Plan, salt: int) -> Any:
         """The groups of a plan. Where every row is a unit, other groups than the declared ones are few, mostly: then it
         is faster to leave them out afterwards; when they are not few, they are left out by the engine after all.
         """
@@ -128,14 +132,17 @@ class DuckDB:
         """What stands after FROM, and how it stores its columns; `place` says where a table is."""
         return laid(plan.table, place or self.source.place, self.source.stored)
 
-    def _run(self, text: str, salt: int, source: Source | None = None) -> list[tuple[Any, ...]]:
-        """All rows of a question, or an exception when it takes too long."""
+    def _run(self, text: str, salt: int, *, source: Source | None = None, arrow: bool = False) -> Any:
+        """All rows of a question, as a list or as an Arrow table, or an exception when it takes too long."""
         cursor = (source or self.source).cursor()
         clock = threading.Timer(SECONDS, cursor.interrupt)
         clock.daemon = True
         clock.start()
         try:
-            return cursor.execute(text, {"salt": salt} if "$salt" in text else None).fetchall()
+            given = {"salt": salt} if "$salt" in text else None
+            if arrow:
+                return cursor.sql(text, params=given).to_arrow_table()
+            return cursor.execute(text, given).fetchall()
         finally:
             clock.cancel()
             cursor.close()

@@ -58,7 +58,7 @@ class Index:
         table, number = found
         marked = f"(SELECT * FROM {self.source.place(table.table)} WHERE {quoted(table.mark(number))})"
         rows = sql(replace(plan, caps=NOBODY), marked, self.source.stored[table.table], every=True)
-        if all(each.parts != ("units",) for each in plan.measures):
+        if all(each.needs != "units" for each in plan.measures):
             return rows
         units = f"data.units{number}.{quoted(table.table)}"
         if not plan.keys:
@@ -134,7 +134,7 @@ class Shelf:
             raise NotUnderstood(
                 "no table has a unit, so there is nothing to index.", instead="ask: every row counts, and fast"
             )
-        version = source.version()
+        version = source.seen  # what was read when it was opened is of that version, whatever became of the file
         path = self._path(version)
         with self._alone():
             unfinished = path.with_suffix(".part")

@@ -8,6 +8,7 @@ that is cut short can be counted in proportion without any part becoming negativ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,7 @@ def _weighted(form: Form, spelled: Callable[[tuple[int, ...]], str]) -> str:
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, list[tuple[Any, ...]]]) -> Exact:
+def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, Any]) -> Exact:
     """The exact data of each measure by group.
 
     From rows of keys, units, and the numbers of each measure that is made of sums; and, for each other measure, from
@@ -139,12 +140,13 @@ def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, list[tuple[
     units, at, found = narrowest(table[0]), 1, list[Any]()
     for n, measure in enumerate(plan.measures):
         if n in own:
-            there_own = [(*_key(plan, row), *row[width:]) for row in own[n]]
-            found.append(OWN[measure.needs].read(measure, there_own, index))
+            found.append(OWN[measure.needs].read(measure, own[n], _raw(plan, rows)))
         elif measure.needs == "units":
             found.append(units[None, :])
         else:
-            found.append(narrowest(np.diff(table[at : at + len(measure.parts)], axis=0, prepend=0)))
+            assert isinstance(measure, Noised)
+            parts = np.diff(table[at : at + len(measure.parts)], axis=0, prepend=0)
+            found.append(narrowest(parts // measure.grain))
             at += len(measure.parts)
     return Exact(keys=() if plan.naming is None else tuple(keys), units=units, sums=tuple(found))
 
@@ -155,3 +157,11 @@ def _key(plan: Plan, row: tuple[Any, ...]) -> tuple[Any, ...]:
     if any(key.kind == "date" and key.span for key in plan.keys):
         return tuple(key.value(each) for key, each in zip(plan.keys, found, strict=True))
     return found
+
+
+def _raw(plan: Plan, rows: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], int]:
+    """The place of each group by its keys as an engine returns them, where days are numbers."""
+    if plan.naming is not None:
+        return {row[: len(plan.keys)]: place for place, row in enumerate(rows)}
+    days = [range(key.span[0], key.span[1] + 1) if key.kind == "date" and key.span else key.domain for key in plan.keys]
+    return {key: place for place, key in enumerate(product(*days))}

@@ -6,15 +6,20 @@ entry of `OWN` writes SQL over the rows that count, and reads what it found as t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from discreet.core.law import Integers, narrowest
-from discreet.engines.render import Stored, normal
+from discreet.engines.render import Stored, keyed, normal, stepped
 from discreet.plan.distinct import Distinct
 from discreet.plan.plan import Plan
+from discreet.plan.ranks import Extremes, Histogram, Mode, Ranks
+from discreet.plan.spelling import constant
 
 __all__ = ["OWN", "Own", "chosen"]
 
@@ -27,7 +32,8 @@ class Own(NamedTuple):
 
     column: Callable[[Any, Stored], str]  # what is read of each row for this measure, to be x
     sql: Callable[[Plan, str, list[str], str], str]  # of a plan, its rows with keys and x, its keys, and their hash
-    read: Callable[[Any, Found, Index], Any]  # what its mechanism takes, from rows of keys and numbers
+    read: Callable[[Any, Any, Index], Any]  # what its mechanism takes, from rows of keys and numbers
+    arrow: bool = False  # whether it reads an Arrow table
 
 
 def chosen(plan: Plan, rows: str, keys: list[str], hashed: str, *, once: bool) -> str:
@@ -74,4 +80,68 @@ def _normal(measure: Distinct, stored: Stored) -> str:
     return normal(measure.of, stored)
 
 
-OWN: dict[str, Own] = {"distinct": Own(column=_normal, sql=_distinct, read=_counts)}
+# ── quantiles, extremes and commonest values ─────────────────────────────────────────────────────────────────────
+
+
+def _histogram(plan: Plan, rows: str, keys: list[str], hashed: str) -> str:
+    """How many of the rows that count have each value: for each group a list of values, and one of counts."""
+    counted = chosen(plan, rows, keys, hashed, once=False)
+    names = ", ".join([*keys, "x"])
+    text = f"SELECT {names}, count(*) AS c\n FROM (\n {counted}\n )\n GROUP BY {names}"
+    text = f"SELECT {', '.join([*keys, 'list(x) AS x', 'list(c) AS c'])}\nFROM (\n {text}\n)"
+    return text + (f"\nGROUP BY {', '.join(keys)}" if keys else "")
+
+
+def _listed(found: pa.Table, index: Index) -> Iterator[tuple[int, pa.Array, NDArray[np.int64]]]:
+    """For each known group in order: its place, its values, and how many rows have each."""
+    *keys, values, counts = (column.combine_chunks() for column in found.columns)
+    groups = zip(*(each.to_pylist() for each in keys), strict=True) if keys else [()] * len(values)
+    places = sorted((index[key], row) for row, key in enumerate(groups) if key in index)
+    sizes = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+    ends = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+    listed, counted = values.flatten(), counts.flatten().to_numpy().astype(np.int64, copy=False)
+    for place, row in places:
+        yield place, listed.slice(ends[row], ends[row + 1] - ends[row]), counted[ends[row] : ends[row + 1]]
+
+
+def _placed(measure: Ranks | Extremes, found: pa.Table, index: Index) -> Histogram:
+    """Counts of steps from the low end, sorted by group and value."""
+    none = np.zeros(0, np.int64)
+    groups, values, counts = [none], [none], [none]
+    for place, listed, count in _listed(found, index):
+        value = listed.to_numpy().astype(np.int64) - measure.low
+        order = np.argsort(value)
+        groups.append(np.full(len(value), place))
+        values.append(value[order])
+        counts.append(count[order])
+    return Histogram(len(index), np.concatenate(groups), np.concatenate(values), np.concatenate(counts))
+
+
+def _stepped(measure: Ranks | Extremes, stored: Stored) -> str:
+    return stepped(measure.of, measure.low, measure.high, measure.step, stored)
+
+
+def _tallied(measure: Mode, found: pa.Table, index: Index) -> Integers:
+    """A row for each declared value, a column for each group."""
+    places = {value: place for place, value in enumerate(measure.values)}
+    counts = np.zeros((len(places), len(index)), np.int64)
+    for place, listed, count in _listed(found, index):
+        for value, each in zip(listed.to_pylist(), count, strict=True):
+            if value in places:
+                counts[places[value], place] = each
+    return counts
+
+
+def _declared(measure: Mode, stored: Stored) -> str:
+    text = keyed(measure.of, measure.kind, stored)
+    first, last = measure.values[0], measure.values[-1]
+    if isinstance(first, int) and isinstance(last, int) and measure.values == tuple(range(first, last + 1)):
+        return f"CASE WHEN {text} BETWEEN {first} AND {last} THEN {text} END"
+    return f"CASE WHEN {text} IN ({', '.join(constant(each) for each in measure.values)}) THEN {text} END"
+
+
+OWN: dict[str, Own] = {
+    "distinct": Own(column=_normal, sql=_distinct, read=_counts),
+    "histogram": Own(column=_stepped, sql=_histogram, read=_placed, arrow=True),
+    "counts": Own(column=_declared, sql=_histogram, read=_tallied, arrow=True),
+}

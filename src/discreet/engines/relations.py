@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from discreet.engines.render import Stored, keyed, spell, stepped
+from discreet.engines.render import Stored, compared, keyed, spell, stepped
+from discreet.plan.expression import Apply, Field, Tree, fields
 from discreet.plan.relation import Derived, Folded, From, Part, Relation, Total, United
 from discreet.plan.spelling import quoted
 
@@ -29,21 +30,40 @@ def _joined(relation: From, place: Place, tables: Tables) -> tuple[str, Stored]:
     for part in relation.parts:
         inner, known = laid(part.source, place, tables)
         stored |= {outer: known[name] for name, outer in part.names}
-        side = _named(part, inner)
+        side = _named(part, inner, stored)
         text += f"  {side}" if part.on is None else f"\n  {WORDS[part.how]} {side} ON {spell(part.on, stored)}"
     shown = [outer for part in relation.parts if part.how not in ("semi", "anti") for _, outer in part.names]
     return f"SELECT {', '.join(quoted(each) for each in shown) or '1'} FROM\n{text}", stored
 
 
-def _named(part: Part, inner: str) -> str:
-    """A relation under the names that the join has for its columns, perhaps with one row for each value of some."""
+def _named(part: Part, inner: str, stored: Stored) -> str:
+    """A relation under the names that the join has for its columns, perhaps with one row for each value of some.
+
+    Rows are the same there when the join's condition cannot tell them apart, however their columns are stored.
+    """
     columns = ", ".join(f"{quoted(name)} AS {quoted(outer)}" for name, outer in part.names) or "1"
     text = f"SELECT {columns} FROM {inner}"
     if part.single:
-        keys = ", ".join(quoted(each) for each in part.single)
-        others = ", ".join(quoted(name) for name, _ in part.names)
-        text += f" QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {others}) = 1"
+        own = [outer for _, outer in part.names]
+        keys = ", ".join(dict.fromkeys(_told(part.on, set(own), stored)))
+        others = ", ".join(quoted(each) for each in own)
+        text = f"SELECT * FROM ({text}) QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {others}) = 1"
     return f"({text})"
+
+
+def _told(on: Tree | None, own: set[str], stored: Stored) -> list[str]:
+    """A table's own columns as a condition compares them with something of the others."""
+    if not isinstance(on, Apply) or on.function not in ("and", "="):
+        return []
+    if on.function == "and":
+        return [each for part in on.arguments for each in _told(part, own, stored)]
+    texts, sides = compared(on.arguments, stored), [fields(each) for each in on.arguments]
+    pairs = zip(on.arguments, texts, sides, sides[::-1], strict=True)
+    return [
+        said
+        for tree, said, mine, other in pairs
+        if isinstance(tree, Field) and mine <= own and other - own == other != set()
+    ]
 
 
 def _derived(relation: Derived, place: Place, tables: Tables) -> tuple[str, Stored]:
@@ -88,7 +108,8 @@ def _total(total: Total, stored: Stored) -> str:
         low, high = min(total.low, total.low * total.most), max(total.high, total.high * total.most)
         value = f"least(greatest({value}, {low}), {high}) + 0 * {value}"  # NULL where there is no value
     if total.kind == "integer":
-        return f"TRY_CAST(({value}) * {int(total.step)} AS BIGINT)"
+        number = f"({value})" if total.step == 1 else f"CAST({value} AS DOUBLE) {_scaled(total)}"
+        return f"TRY_CAST({number} AS BIGINT)"
     return f"CAST({value} AS DOUBLE) {_scaled(total)}"
 
 
@@ -102,11 +123,17 @@ def _scaled(total: Total) -> str:
 
 
 def _united(relation: United, place: Place, tables: Tables) -> tuple[str, Stored]:
+    """The unit of all parts in one form: an engine that looks for it by itself may find one that it cannot cast to."""
     parts = [_derived(each, place, tables) for each in relation.parts]
-    kept = dict(parts[0][1])
-    if len({str(stored.get(relation.parts[0].called or "")) for _, stored in parts}) > 1:
-        kept[relation.parts[0].called or ""] = "text"
-    names = ", ".join(quoted(each) for each in kept)
+    kept, unit = dict(parts[0][1]), relation.parts[0].called
+    forms = {stored[unit] for _, stored in parts if unit is not None}
+    if len(forms) > 1 or "other" in forms:
+        kept[unit or ""] = "wide" if "wide" in forms else "text"
+    shown = {each: quoted(each) for each in kept}
+    if unit is not None and kept[unit] in ("wide", "text"):
+        form = "HUGEINT" if kept[unit] == "wide" else "VARCHAR"
+        shown[unit] = f"CAST({quoted(unit)} AS {form}) AS {quoted(unit)}"
+    names = ", ".join(shown.values()) or "1"
     return "\nUNION ALL\n".join(f"SELECT {names} FROM (\n{text}\n)" for text, _ in parts), kept
 
 

@@ -15,11 +15,11 @@ from discreet.engines.clock import CLOCK, MOMENTS, cast, read, shown, within
 from discreet.plan.expression import Apply, Field, Literal, Tree
 from discreet.plan.spelling import BIG, case, constant, quoted
 
-__all__ = ["Stored", "keyed", "normal", "spell", "stepped"]
+__all__ = ["Stored", "compared", "keyed", "normal", "spell", "stepped"]
 
-Stored = Mapping[str, str]  # of each column: integer, wide (beyond 64 bits), real, text, boolean, date, … or other
+Stored = Mapping[str, str]  # of each column: integer, wide (beyond 64 bits), real, decimal, text, boolean, date, …
 LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
-NUMBERS = ("integer", "wide", "real", "boolean")
+NUMBERS = ("integer", "wide", "real", "decimal", "boolean")
 
 
 def spell(tree: Tree, stored: Stored) -> str:
@@ -29,7 +29,7 @@ def spell(tree: Tree, stored: Stored) -> str:
     if isinstance(tree, Field):
         return _field(tree, stored)
     if tree.function in COMPARING:
-        return COMPARING[tree.function](*_alike(tree.arguments, stored))
+        return COMPARING[tree.function](*compared(tree.arguments, stored))
     if tree.function in CLOCK:
         return CLOCK[tree.function](tree, lambda each: spell(each, stored))
     numeric = tree.function in NUMERIC and tree.kind not in MOMENTS
@@ -92,7 +92,7 @@ def _whole(tree: Tree) -> bool:
     return isinstance(tree, Field) and tree.kind == "integer"
 
 
-def _alike(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
+def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
     """Arguments that are compared: whole numbers as they are, other numbers as DOUBLE, the rest as text or boolean."""
     if any(_kind(each) == "number" for each in arguments):
         whole = all(_whole(each) or (isinstance(each, Literal) and each.value is None) for each in arguments)

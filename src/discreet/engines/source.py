@@ -28,7 +28,8 @@ DATABASES = (".duckdb", ".db", ".ddb")
 KINDS = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "integer"),
     **dict.fromkeys(("UBIGINT", "HUGEINT"), "wide"),
-    **dict.fromkeys(("FLOAT", "DOUBLE", "UHUGEINT"), "real"),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), "real"),
+    "UHUGEINT": "decimal",
     "VARCHAR": "text",
     "BOOLEAN": "boolean",
     "DATE": "date",
@@ -124,8 +125,12 @@ class Source:
         Statements that come `first` are run before all that is forbidden.
         """
         connection = duckdb.connect(":memory:", config=SETTINGS)
-        for each in first:
-            connection.execute(each)
+        try:
+            for each in first:
+                connection.execute(each)
+        except duckdb.Error:
+            connection.close()
+            raise
         if self._attach is not None:
             try:
                 connection.execute(f"ATTACH {text(str(self._attach))} AS data (READ_ONLY)")
@@ -160,7 +165,7 @@ def _described(connection: duckdb.DuckDBPyConnection, place: str) -> dict[str, s
 
 
 def _kind(stored: str) -> str:
-    return "real" if stored.startswith("DECIMAL") else KINDS.get(stored, "other")
+    return "decimal" if stored.startswith("DECIMAL") else KINDS.get(stored, "other")
 
 
 # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────

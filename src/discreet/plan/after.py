@@ -137,6 +137,10 @@ def _run(select: str, given: Sequence[Given]) -> Rows:
         ) from None
     finally:
         clock.cancel()
+    if any(str(each[1]) == "INTERVAL" for each in heads):
+        raise NotUnderstood(
+            "an interval is no column of an answer.", instead="write DATE_DIFF('day', first, last), or day + INTERVAL …"
+        )
     names = tuple(str(each[0]) for each in heads)
     kinds: tuple[Any, ...] = tuple(KINDS.get(str(each[1]), "real") for each in heads)
     columns_out = list(zip(*found, strict=True)) if found else [()] * len(names)

@@ -7,8 +7,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from discreet.errors import NotAllowed, NotUnderstood, Place
+from discreet.plan.chosen import FINE as ORDERED
+from discreet.plan.chosen import chosen, commonest, family, function_of
 from discreet.plan.distinct import Distinct
-from discreet.plan.expression import Field, Typed
+from discreet.plan.expression import Apply, Field, Literal, Tree, Typed
 from discreet.plan.kinds import typed
 from discreet.plan.measure import MOST_STEPS, Measure
 from discreet.plan.moments import Moments
@@ -21,11 +23,13 @@ from discreet.sql import query as q
 
 __all__ = ["measures", "named", "people"]
 
-COARSE = {  # of so many expressions to such a degree: the digits, and the most steps, so that products fit 62 bits
-    (1, 2): (6, 1 << 31),
-    (2, 1): (9, 1 << 31),
+COARSE = {  # of moments of these degrees: the digits, and the most steps, so that products of powers fit 62 bits
+    (2,): (6, 1 << 31),
+    (1, 1): (9, 1 << 31),
+    (1, 2): (6, 1 << 20),
     (2, 2): (4, 1 << 15),
 }
+EITHER = ("present", "covar_samp", "covar_pop", "corr")  # the same for (x, y) and (y, x)
 
 
 class Asked(NamedTuple):
@@ -38,16 +42,16 @@ class Asked(NamedTuple):
 
 def measures(question: Question) -> tuple[tuple[Measure, ...], tuple[Reading, ...]]:
     """The fewest measures that answer all aggregates, and what each aggregate reads."""
-    asked = [_asked(each, question) for each in question.aggregates]
-    together: dict[tuple[bool, tuple[Typed, ...]], list[Asked]] = {}  # those that one measure answers
+    asked = _aligned([_asked(each, question) for each in question.aggregates])
+    together: dict[tuple[str, tuple[Typed, ...]], list[Asked]] = {}  # those that one measure answers
     for each in asked:
         if each.of:
-            together.setdefault((each.function == "distinct", each.of), []).append(each)
+            together.setdefault((family(each.function), each.of), []).append(each)
     rows = any(each.function == "rows" for each in asked)
     found: list[Measure] = []
     at: dict[tuple[str, tuple[Typed, ...]], int] = {}
-    for (distinct, of), group in together.items():
-        shared = rows and ("rows", ()) not in at and not distinct
+    for (kind, of), group in together.items():
+        shared = rows and ("rows", ()) not in at and not kind
         if shared:
             at["rows", ()] = len(found)
         at |= {(each.function, of): len(found) for each in group}
@@ -57,6 +61,20 @@ def measures(question: Question) -> tuple[tuple[Measure, ...], tuple[Reading, ..
             at[function, ()] = len(found)
             found.append(Sums(parts=(function,)))
     return tuple(found), tuple(Reading(function=each.function, measure=at[each.function, each.of]) for each in asked)
+
+
+def _aligned(asked: list[Asked]) -> list[Asked]:
+    """Two expressions in the order of those that mind it, or of the first, so that one measure answers them all."""
+    orders: list[tuple[Typed, ...]] = [each.of for each in asked if each.function == "regr_slope"]
+    found = []
+    for each in asked:
+        turned = tuple(reversed(each.of))
+        if each.function in EITHER and turned in orders and each.of not in orders:
+            found.append(each._replace(of=turned))
+            continue
+        orders.append(each.of)
+        found.append(each)
+    return found
 
 
 def people(aggregate: q.Aggregate, table: Table) -> bool:
@@ -76,12 +94,6 @@ def named(argument: q.Expression | None) -> str:
 
 def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
     function, argument, place = aggregate.function, aggregate.argument, aggregate.place
-    if function in ("min", "max"):
-        raise NotAllowed(
-            f"{function.upper()} is one person's value.",
-            instead=f"ask for AVG, or for counts by range: GROUP BY FLOOR({named(argument)} / 10)",
-            place=place,
-        )
     if people(aggregate, question.table):
         return Asked("units", (), place)
     if argument is None:
@@ -99,6 +111,8 @@ def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
     if function == "count":
         whole = isinstance(argument, q.Constant) and argument.value is not None
         return Asked("rows", (), place) if whole else Asked("present", (what,), place)
+    if (known := function_of(aggregate, what, named(argument))) is not None:
+        return Asked(known, (what,), place)
     of = (what, *(typed(each, question.table, question.alias) for each in aggregate.more))
     for each, written in zip(of, (argument, *aggregate.more), strict=True):
         _numeric(each, function, written.place)
@@ -126,18 +140,40 @@ def _measure(group: list[Asked], table: Table, *, missing: bool) -> Measure:
     """The measure that answers all of these, and COUNT(*) with `missing`: one sum for one, a blend for more."""
     functions, of, place = {each.function for each in group}, group[0].of, group[0].place
     trees = tuple(each.tree for each in of)
-    if functions == {"distinct"}:
+    kind = family(group[0].function)
+    if kind == "distinct":
         return Distinct(of=trees[0])
-    if functions == {"present"} and len(of) == 1:
-        return Sums(parts=("present", "missing") if missing else ("present",), of=trees[0])
+    if kind == "mode":
+        return commonest(of[0])
+    if kind:
+        return chosen(functions, of[0], _range(of[0], table, place, ORDERED, MOST_STEPS), place)
+    if functions == {"present"}:
+        tree = trees[0] if len(of) == 1 else _both(of)
+        return Sums(parts=("present", "missing") if missing else ("present",), of=tree)
     if functions <= {"present", "sum", "avg"} and len(of) == 1:
         low, high, step = _range(of[0], table, place, FINE, MOST_STEPS)
         parts = ("sum",) if functions == {"sum"} and not missing else ("low", "high")
         return Sums(parts=parts + ("missing",) * missing, of=trees[0], low=low, high=high, step=step)
-    degree = 1 if functions <= {"present", "covar_samp", "covar_pop"} else 2
-    fine, most = COARSE[len(of), degree]
-    lows, highs, steps = zip(*(_range(each, table, place, fine, most) for each in of), strict=True)
-    return Moments(of=trees, low=lows, high=highs, step=steps, degree=degree, missing=missing)
+    degree = _degree(functions, len(of))
+    ranges = [_range(each, table, place, *COARSE[degree]) for each in of]
+    lows, highs, steps = zip(*ranges, strict=True)
+    least = tuple(1 if high - low == 1 else each for each, (low, high, _) in zip(degree, ranges, strict=True))
+    return Moments(of=trees, low=lows, high=highs, step=steps, degree=least, missing=missing)
+
+
+def _degree(functions: set[str], size: int) -> tuple[int, ...]:
+    """The least degrees, for values that are not just zero or one, from which all of these follow."""
+    if size == 1:
+        return (2,)
+    return (2, 2) if "corr" in functions else (1, 2) if "regr_slope" in functions else (1, 1)
+
+
+def _both(of: tuple[Typed, ...]) -> Tree:
+    """Something that is there where both are."""
+    there = [Apply(function="not", arguments=(Apply(function="is", arguments=(each.tree, Literal(value=None)),
+             kind="boolean"),), kind="boolean") for each in of]  # fmt: skip
+    both = Apply(function="and", arguments=tuple(there), kind="boolean")
+    return Apply(function="case", arguments=(both, Literal(value=1)), kind="integer")
 
 
 def _range(what: Typed, table: Table, place: Place, fine: int, most: int) -> tuple[int, int, Fraction]:

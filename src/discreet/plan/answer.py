@@ -157,7 +157,7 @@ class Answer(Frame):
             return list(nothing), list(nothing)
         boxes: dict[int, Box] = {}
         for index, (what, names) in enumerate(zip(flat, used, strict=True)):
-            if what is None or not names:
+            if what is None or not names or not all(self._ranged(name) for name in names):
                 continue
             several = len(set().union(*used)) if simultaneous else len(names)
             share = 1 - (1 - sure) / several
@@ -168,6 +168,9 @@ class Answer(Frame):
             if box is not None:
                 boxes[index] = box
         return self._carried(boxes)
+
+    def _ranged(self, name: str) -> bool:
+        return self.draft.readings[int(name[1:])].view(self.plan.measures).ranged
 
     def _box(self, number: int, confidence: Fraction) -> Box:
         reading = self.draft.readings[number]

@@ -94,7 +94,8 @@ def numbered(by: q.Constant, select: q.Select) -> q.Expression:
 
 def steady(what: q.Window) -> None:
     """How many parts NTILE makes, and how far LAG and LEAD look, is written in the question."""
-    for given in what.arguments[:1] if what.function == "ntile" else what.arguments[1:2]:
+    counts = {"ntile": what.arguments[:1], "lag": what.arguments[1:2], "lead": what.arguments[1:2]}
+    for given in counts.get(what.function, ()):
         value = given.value if isinstance(given, q.Constant) else None
         if type(value) is not int or not 1 <= value <= 1_000_000:
             raise NotUnderstood(

@@ -30,7 +30,7 @@ class Average(View):
 
     top: Weights
     all: Weights
-    whole: int
+    whole: Fraction | int
     low: Fraction
     high: Fraction
     clamped: str = "–"
@@ -51,7 +51,7 @@ class Average(View):
     def means(self, parts: Integers) -> Floats:
         """The mean of each group; the middle of the range where hardly a row is left."""
         top, count = weighted(self.top, parts), weighted(self.all, parts)
-        enough = count >= self.whole
+        enough = count >= float(self.whole)
         share = np.where(enough, top / np.where(enough, count, 1.0), 0.5)
         return np.asarray(float(self.low) + self.width * share)
 
@@ -74,12 +74,12 @@ class Average(View):
         return _fieller(weighted(self.top, parts), weighted(self.all, parts), r)
 
     def noise(self, law: Law) -> str:
-        return noise_said(law, len(self.top), self.width / self.whole)
+        return noise_said(law, len(self.top), self.width / float(self.whole))
 
     def foretold(self, law: Law, rows: int, confidence: Fraction) -> float:
         """From above: the margin at the ends of the range."""
         spread = float(_quantiles(law, self.top, self.all, confidence)[0])
-        return min(1.0, spread / (self.whole * rows)) * self.width
+        return min(1.0, spread / float(self.whole * rows)) * self.width
 
 
 def weighted(weights: Weights, parts: Integers) -> Floats:
@@ -114,9 +114,11 @@ def _fieller(top: Floats, count: Floats, r: Floats) -> tuple[Floats, Floats]:
             inside = np.abs(top[many] - theta * count[many]) <= np.interp(theta, grid, r)
             inner, outer = np.where(inside, theta, inner), np.where(inside, outer, theta)
         ends[many] = outer
-    for index in np.flatnonzero(~many):
-        inside = np.flatnonzero(np.abs(top[index] - grid * count[index]) <= r)
-        if len(inside):
-            first[index] = grid[max(int(inside[0]) - 1, 0)]
-            last[index] = grid[min(int(inside[-1]) + 1, TURNS)]
+    few = np.flatnonzero(~many)
+    for start in range(0, len(few), 4096):
+        at = few[start : start + 4096]
+        inside = np.abs(top[at, None] - grid * count[at, None]) <= r
+        some, at = inside.any(axis=1), at[inside.any(axis=1)]
+        first[at] = grid[np.maximum(inside[some].argmax(axis=1) - 1, 0)]
+        last[at] = grid[np.minimum(TURNS - inside[some, ::-1].argmax(axis=1) + 1, TURNS)]
     return first, last

@@ -24,7 +24,7 @@ from discreet.plan.expression import Domain, Field, Tree, Typed, both
 from discreet.plan.kinds import typed
 from discreet.plan.relation import Derived, Made, Relation, United
 from discreet.plan.rule import finite
-from discreet.plan.schema import Catalogue, Column, Table
+from discreet.plan.schema import Catalogue, Column, Table, same
 from discreet.sql import query as q
 
 __all__ = ["Below", "condition", "derived", "free", "known", "laid", "scanned", "united"]
@@ -69,20 +69,25 @@ def derived(select: q.Select, below: Below) -> Below:
     table, alias = below.table, below.alias
     columns: list[Column] = []
     called: str | None = None
+    taken: set[str] = set()
     for item in _expanded(select.items, table):
-        if _is_unit(item.what, table, alias):
-            called = called or item.name
+        unit = _is_unit(item.what, table, alias)
+        if unit and called is not None:
+            continue
+        if item.name.lower() in taken:
+            raise NotUnderstood(f"two columns are called `{item.name}`.", instead="write … AS other", place=item.place)
+        taken.add(item.name.lower())
+        if unit:
+            called = item.name
             continue
         found = typed(item.what, table, alias)
         if found.kind is None:
             raise NotUnderstood("NULL alone has no kind.", instead="write CAST(NULL AS INT)", place=item.place)
-        if any(each.name.lower() == item.name.lower() for each in columns):
-            raise NotUnderstood(f"two columns are called `{item.name}`.", instead="write … AS other", place=item.place)
         columns.append(known(item.name, found))
     if table.unit is not None:
         called = called or free(table.unit, [each.name for each in columns])
     where = condition(select.where, table, alias)
-    link = next((each for each in (*table.links, *table.columns) if each.name == table.unit), None)
+    link = table.any(table.unit)
     shape = replace(
         table,
         name=select.alias or "the SELECT inside",
@@ -124,7 +129,6 @@ def laid(below: Below) -> Below:
 
 def known(name: str, found: Typed) -> Column:
     """A column that is computed, and all that is known of it."""
-    values = None if found.domain == finite(found.kind, found.bounds) else found.domain
     values = None if found.domain == finite(found.kind, found.bounds) else found.domain
     return Column(name=name, bounds=found.bounds, step=found.step, values=values, kind=found.kind, made=found.tree)
 
@@ -190,6 +194,16 @@ def united(union: q.Union, parts: list[Below]) -> Below:
             raise NotAllowed(
                 "these are rows of different units.", instead="unite tables that have the same unit", place=select.place
             )
+        if each.table.unit is None and not each.table.public:
+            raise NotAllowed(
+                "every row is a person here, so one could count twice.", instead="ask of each table on its own",
+                place=select.place,
+            )  # fmt: skip
+        if each.table.unit is not None and not same(_owner(each), _owner(first)):
+            raise NotAllowed(
+                "the unit is stored in different ways, so it is not certain who is the same.",
+                instead="unite tables that store it alike", place=select.place,
+            )  # fmt: skip
         if len(each.table.columns) != len(first.table.columns):
             raise NotUnderstood(
                 "each SELECT of a UNION ALL has as many columns as the first.", instead="name the same columns in each",
@@ -208,6 +222,10 @@ def united(union: q.Union, parts: list[Below]) -> Below:
         links=tuple(replace(each, made=None) for each in first.table.links),
     )
     return Below(relation=United(parts=tuple(relations)), table=shape, alias=union.alias or "", unit=unit)
+
+
+def _owner(part: Below) -> Column | None:
+    return part.table.any(part.table.unit)
 
 
 def _alike(part: Below, columns: list[Column], unit: str | None) -> Derived:

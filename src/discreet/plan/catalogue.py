@@ -12,7 +12,7 @@ from typing import Any
 from discreet.core.loss import Budget
 from discreet.core.reach import neighbourhood
 from discreet.errors import NotUnderstood, Place, Refusal
-from discreet.plan import schema
+from discreet.plan import declare
 from discreet.plan.schema import Catalogue, Column, Table
 
 __all__ = ["Reader", "read"]
@@ -107,11 +107,11 @@ class Reader:
                     raise NotUnderstood(f"the data set has no {need}.", instead=f"[dataset] {need} = {example}")
         tables = self._section(said, "tables")
         with self.at("dataset", "name"):
-            name = schema.name(dataset["name"], "a data set")
+            name = declare.name(dataset["name"], "a data set")
         with self.at("dataset", "neighbours"):
             neighbours = neighbourhood(dataset.get("neighbours", "add-remove"))
         with self.at("dataset", "unit"):
-            unit = schema.name(dataset.get("unit", "person"), "a unit")
+            unit = declare.name(dataset.get("unit", "person"), "a unit")
         with self.at("tables"):
             return Catalogue(
                 name=name,
@@ -158,19 +158,19 @@ class Reader:
         self._known(section, TABLE, "tables", name)
         columns = self._section(section, "tables", name, "columns")
         with self.at("tables", name, "unit"):
-            unit, through = schema.unit(section.get("unit"))
+            unit, through = declare.unit(section.get("unit"))
         with self.at("tables", name, "key"):
-            key = schema.key(section.get("key"))
+            key = declare.key(section.get("key"))
         with self.at("tables", name, "public"):
             if not isinstance(section.get("public", False), bool):
                 raise NotUnderstood("public is true or false.", instead="public = true")
         caps: dict[str, Any] = {}
         for each in ("rows_per_unit", "groups_per_unit"):
             with self.at("tables", name, each):
-                caps[each] = schema.cap(section.get(each), each)
+                caps[each] = declare.cap(section.get(each), each)
         with self.at("tables", name):
             return Table(
-                name=schema.name(name, "a table"),
+                name=declare.name(name, "a table"),
                 columns=tuple(self._column(columns, name, each) for each in columns),
                 unit=unit,
                 through=through,
@@ -184,7 +184,7 @@ class Reader:
             said = columns[name]
             if not isinstance(said, dict):
                 raise NotUnderstood(f"`{name}` is declared in braces.", instead=f"{name} = {{ min = 0, max = 100 }}")
-            return schema.column(name, said)
+            return declare.column(name, said)
 
 
 def _lines(text: str) -> dict[tuple[str, ...], tuple[int, int]]:

@@ -25,6 +25,7 @@ from discreet.sql import query as q
 
 __all__ = ["Draft", "compile"]
 
+MOST_ROWS = 1 << 32  # of one unit, so that sums of them fit
 DIGITS = 20  # of a sum with its noise, on record
 
 
@@ -198,6 +199,12 @@ def _caps(question: Question, cells: int | None) -> Caps:
                 instead="declare rows_per_unit = 10, or ask COUNT(DISTINCT " + table.unit + ")",
                 place=aggregate.place,
             )
+    if table.rows_per_unit is not None and table.rows_per_unit > MOST_ROWS:
+        raise NotAllowed(
+            f"one {table.unit} could count with {table.rows_per_unit:,} rows here.",
+            instead="join fewer tables of many rows, or group by the unit inside first",
+            place=(question.keys or question.aggregates)[0].place,
+        )
     known = [each for each in (table.groups_per_unit or table.rows_per_unit, cells) if each is not None]
     if question.keys and not known:
         raise NotAllowed(

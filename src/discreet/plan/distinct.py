@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from discreet.core.reach import Reach
 from discreet.core.record import recorded
@@ -20,7 +21,7 @@ class Distinct(Noised):
     """The number of different values of an expression in each group; NULL is none."""
 
     of: Tree
-    parts: tuple[str, ...] = ("distinct",)
+    parts: ClassVar[tuple[str, ...]] = ("distinct",)  # type: ignore[misc]
 
     @property
     def needs(self) -> str:

@@ -12,7 +12,7 @@ from discreet.plan.answer import share_of
 from discreet.plan.compile import Draft
 from discreet.plan.frame import number_text
 from discreet.plan.plan import Plan
-from discreet.plan.show import caps_said
+from discreet.plan.show import caps_said, remarks_said
 
 __all__ = ["Explanation"]
 
@@ -74,6 +74,7 @@ class Explanation:
             "",
             self._numbers(),
             *self._foretold(),
+            *remarks_said(self.draft, plan, self.confidence),
             "",
             "The engine would run:",
             *("  " + line for line in self.sql.split("\n")),
@@ -99,7 +100,11 @@ class Explanation:
                     title,
                     view.clamped,
                     view.noise(self.plan.laws[reading.measure]),
-                    "depends on the data" if alone is None else f"±{_up(alone)}",
+                    f"±{_up(alone)}"
+                    if alone is not None
+                    else "depends on the data"
+                    if view.ranged
+                    else "none: see below",
                     "" if all_ is None or self.plan.naming is not None else f"±{_up(all_)}",
                 )
             )

@@ -27,7 +27,8 @@ def folds(keys: tuple[q.Expression, ...], table: Table) -> bool:
 
 
 def _unit(key: q.Expression, table: Table) -> bool:
-    return isinstance(key, q.Name) and table.unit is not None and key.name.lower() == table.unit.lower()
+    own = isinstance(key, q.Name) and key.table is None
+    return own and table.unit is not None and key.name.lower() == table.unit.lower()  # type: ignore[union-attr]
 
 
 def folded(
@@ -66,7 +67,7 @@ def folded(
         keys=tuple(made),
         totals=tuple(totals),
     )
-    link = next((each for each in (*table.links, *table.columns) if each.name == table.unit), None)
+    link = table.any(table.unit)
     columns = [replace(each, made=None) for each in columns]
     shape = Table(
         name=view.alias or "the SELECT inside",
@@ -75,7 +76,7 @@ def folded(
         rows_per_unit=_rows(domains, table.rows_per_unit),
         groups_per_unit=table.groups_per_unit,
         single=not made,
-        links=() if link is None or link.kind is None else (_link(named, called, link.kind),),
+        links=() if link is None or link.kind is None else (_link(named, called, link),),
     )
     return derived(view, Below(relation=relation, table=shape, alias="", unit=called))
 
@@ -87,8 +88,9 @@ def _rows(domains: list[Domain | None], most: int | None) -> int | None:
     return 1 if not domains else min((each for each in (keys, most) if each is not None), default=None)
 
 
-def _link(name: str, called: str, kind: Kind) -> Column:
-    return Column(name=name, kind=kind, made=Field(name=called, kind=kind))
+def _link(name: str, called: str, unit: Column) -> Column:
+    assert unit.kind is not None
+    return Column(name=name, kind=unit.kind, exact=unit.exact, made=Field(name=called, kind=unit.kind))
 
 
 def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple[Total, Column]:
@@ -100,7 +102,8 @@ def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple
             f"{function.upper()} within one {table.unit} is not answered.",
             instead="COUNT, SUM, AVG, MIN and MAX are", place=aggregate.place,
         )  # fmt: skip
-    if argument is None or (isinstance(argument, q.Constant) and argument.value is not None and function == "count"):
+    constant = isinstance(argument, q.Constant) and argument.value is not None and not aggregate.distinct
+    if argument is None or (constant and function == "count"):
         return Total(name=name, function="rows", most=most), Column(name=name, bounds=count, kind="integer")
     what = typed(argument, table.counting if function == "count" else table, alias)
     if function == "count":

@@ -8,7 +8,8 @@ the catalogue and the question, and on whether there is one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from discreet.errors import Refusal
 from discreet.plan.compile import compile
@@ -19,6 +20,8 @@ from discreet.plan.spelling import quoted
 from discreet.sql.parse import parse
 
 __all__ = ["Choice", "Indexed", "choice", "indexed"]
+
+OF_PLAN = {"table", "caps", "where", "keys", "measures", "laws", "naming", "neighbours", "unit"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,9 +89,10 @@ def choice(plan: Plan, tables: Iterable[Indexed]) -> tuple[Indexed, int] | None:
 
     Promise  the answer from these rows leaves out nothing that the plan's caps would not have left out.
     Because  it asks of all rows: under a filter, rows that it drops would have taken the place of rows that it keeps.
-             Its keys and caps are those of the choice, and its measures add up rows, or units.
+             Its keys and caps are those of the choice, and its measures add up rows, or units. Whatever a later plan
+             may say besides is not understood here, and then the data are read.
     """
-    if plan.where is not None or plan.naming is not None or not isinstance(plan.table, str):
+    if plan.where is not None or plan.naming is not None or not isinstance(plan.table, str) or not _bare(plan):
         return None
     if any(each.needs not in ("sums", "units") for each in plan.measures):
         return None
@@ -97,3 +101,9 @@ def choice(plan: Plan, tables: Iterable[Indexed]) -> tuple[Indexed, int] | None:
         if table.table == plan.table and wanted in table.choices:
             return table, table.choices.index(wanted)
     return None
+
+
+def _bare(plan: Plan) -> bool:
+    """Whether everything that is not known here says nothing."""
+    others: list[Any] = [each for each in fields(plan) if each.name not in OF_PLAN]
+    return all(getattr(plan, each.name) == each.default for each in others)

@@ -9,56 +9,20 @@ Because  people's tables are joined only where the condition makes their units e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from discreet.errors import NotAllowed, NotUnderstood, Place
+from discreet.errors import NotAllowed
 from discreet.plan.below import Below
 from discreet.plan.expression import Tree
 from discreet.plan.kinds import typed
 from discreet.plan.relation import From, How, Part
-from discreet.plan.schema import Catalogue, Column, Table
+from discreet.plan.schema import Catalogue, Table, same
+from discreet.plan.sides import Classes, Scope, Side, linking, named
 from discreet.sql import query as q
 
-__all__ = ["INSIDE", "Scope", "Side", "join"]
+__all__ = ["join"]
 
-INSIDE = "\x01inside"  # the SELECT of an IN; no question can name it
-
-
-@dataclass(frozen=True, kw_only=True)
-class Side:
-    """One of the tables: how it is joined, under which conditions (names as written), and what it calls its columns."""
-
-    below: Below
-    how: How
-    on: tuple[q.Expression, ...]
-    place: Place
-    shared: tuple[str, ...] = ()  # names of columns that are those of a table before it, as USING says
-    names: dict[str, str] = field(default_factory=dict)  # its own name of a column, in small letters: what it is called
-
-    @property
-    def table(self) -> Table:
-        return self.below.table
-
-    def columns(self) -> list[Column]:
-        """Its columns, and those that only join, under the names of the join."""
-        return [replace(each, name=self.names[each.name.lower()]) for each in (*self.table.columns, *self.table.links)]
-
-    def own(self, column: str | None) -> str | None:
-        """What one of its columns is called in the join."""
-        return None if column is None else self.names.get(column.lower())
-
-    @property
-    def inner(self) -> bool:
-        """Whether its columns are those of every joined row."""
-        return self.how == "inner"
-
-    @property
-    def tests(self) -> bool:
-        """Whether it only tells which rows stay."""
-        return self.how in ("semi", "anti")
-
-
-Joined = tuple[Below, "Scope", q.Expression | None]
+Joined = tuple[Below, Scope, q.Expression | None]
 
 
 def join(sides: list[Side], where: list[q.Expression], catalogue: Catalogue) -> Joined:
@@ -66,70 +30,10 @@ def join(sides: list[Side], where: list[q.Expression], catalogue: Catalogue) -> 
     return _Joiner(sides, where, catalogue).joined()
 
 
-class Scope:
-    """What a name in the question means."""
-
-    def __init__(self, sides: list[Side], test: Side | None = None) -> None:
-        self.sides = sides  # whose columns need no name of a table
-        self.test = test  # one more, under its name; in EXISTS its columns come before all others
-
-    def __call__(self, what: q.Name) -> q.Name:
-        """The column that is meant, under its name in the join. A name that is no column stays what it is."""
-        if what.table is not None:
-            there = self.sides if self.test is None else [self.test, *self.sides]
-            side = next((each for each in there if each.below.alias.lower() == what.table.lower()), None)
-            if side is None:
-                raise NotUnderstood(
-                    f"there is no table `{what.table}` in this question.",
-                    instead="there are: " + ", ".join(each.below.alias for each in self.sides),
-                    place=what.place,
-                )
-            name = side.names.get(what.name.lower())
-            if name is None:
-                raise _unknown(what, side)
-            return replace(what, name=name, table=None)
-        name = what.name.lower()
-        if self.test is not None and name in self.test.names and self.test.below.alias != INSIDE:
-            return replace(what, name=self.test.names[name])
-        sides = [each for each in self.sides if name in each.names and name not in each.shared]
-        found = {each.names[name] for each in sides}
-        if len(found) > 1:
-            having = [each.below.alias for each in sides]
-            raise NotUnderstood(
-                f"`{what.name}` is in several tables.", instead=f"write {having[0]}.{what.name}", place=what.place
-            )
-        return replace(what, name=found.pop()) if found else what
-
-
-def _unknown(what: q.Name, side: Side) -> NotUnderstood:
-    names = ", ".join(each.name for each in side.table.columns[:12])
-    return NotUnderstood(
-        f"`{what.name}` is not a declared column of {side.table.name}.", instead=f"declared: {names}", place=what.place
-    )
-
-
-class _Classes:
-    """Columns that a condition sets equal."""
-
-    def __init__(self, pairs: list[tuple[str, str]]) -> None:
-        self._above: dict[str, str] = {}
-        for a, b in pairs:
-            if not self.same(a, b):
-                self._above[self.of(a)] = self.of(b)
-
-    def of(self, name: str) -> str:
-        while name in self._above:
-            name = self._above[name]
-        return name
-
-    def same(self, a: str | None, b: str | None) -> bool:
-        return a is not None and b is not None and self.of(a) == self.of(b)
-
-
 class _Joiner:
     def __init__(self, sides: list[Side], where: list[q.Expression], catalogue: Catalogue) -> None:
         self.catalogue = catalogue
-        self.sides = _named(sides)
+        self.sides = named(sides)
         self.scope = Scope([each for each in self.sides if not each.tests])
         self.on = {id(side): [q.rename(each, self._within(side)) for each in side.on] for side in self.sides}
         self.pool = [each for side in self.sides if side.inner for each in self.on[id(side)]]
@@ -145,13 +49,17 @@ class _Joiner:
 
     # ── whose rows ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _classes(self, *side: Side) -> _Classes:
-        """Columns that are equal in every joined row, or in those where these tables have one."""
+    def _classes(self, *side: Side, loose: bool = False) -> Classes:
+        """Columns that are equal in every joined row, or in those where these tables have one; with `loose`, also those
+        that a question takes for equal while what they store may differ.
+        """
+        known = {each.name: each for one in self.sides for each in one.columns()}
         inner = {name for each in self.sides if each.inner for name in each.names.values()}
         pairs = [pair for each in self.pool if (pair := _pair(each)) is not None and set(pair) <= inner]
-        return _Classes(pairs + [p for each in side for on in self.on[id(each)] if (p := _pair(on)) is not None])
+        pairs += [pair for each in side for on in self.on[id(each)] if (pair := _pair(on)) is not None]
+        return Classes([(a, b) for a, b in pairs if loose or same(known.get(a), known.get(b))])
 
-    def _parent(self, side: Side, classes: _Classes) -> Side | None:
+    def _parent(self, side: Side, classes: Classes) -> Side | None:
         """The table that knows the unit of a table's rows, where it is among those that are joined."""
         through = side.table.through
         if through is None:
@@ -169,8 +77,9 @@ class _Joiner:
             if there is None:
                 table = self.catalogue.table(through.table)
                 assert table is not None
-                bare = Below(relation=table.name, table=replace(table, columns=_linking(table)), alias="", unit=None)
-                there = _named([*self.sides, Side(below=bare, how="inner", on=(), place=side.place)])[-1]
+                bare = replace(table, columns=linking(table, through.column))
+                below = Below(relation=table.name, table=bare, alias="", unit=None)
+                there = named([*self.sides, Side(below=below, how="inner", on=(), place=side.place)])[-1]
                 names = (side.own(side.table.unit), there.own(through.column))
                 both = tuple(q.Name(name=each or "", place=side.place) for each in names)
                 self.sides.append(there)
@@ -178,10 +87,13 @@ class _Joiner:
                 self.pool.append(q.Call(function="=", arguments=both, place=side.place))
             side = there
 
-    def _owner(self, side: Side, classes: _Classes) -> str | None:
+    def _owner(self, side: Side, classes: Classes) -> str | None:
         """The column that holds the unit of a table's rows; None where every row is a person."""
         if side.table.through is None:
-            return side.own(side.table.unit)
+            owner = side.own(side.table.unit)
+            if owner is None and side.table.unit is not None:  # then a row would pass for a person
+                raise NotAllowed("it is not said whose rows these are.", instead="name the unit", place=side.place)
+            return owner
         there = self._parent(side, classes)
         if there is None:
             wanted = side.table.through
@@ -204,6 +116,11 @@ class _Joiner:
                 place=side.place,
             )
         if not classes.same(owner, other):
+            if self._classes(*([] if side.inner else [side]), loose=True).same(owner, other):
+                raise NotAllowed(
+                    "the unit is stored in different ways, so it is not certain who is the same.",
+                    instead="join tables that store it alike", place=side.place,
+                )  # fmt: skip
             a, b = (each.below.alias for each in (first, side))
             through = side.table.through or first.table.through
             on = f"join on the unit: ON {a}.{first.table.unit} = {b}.{side.table.unit}"
@@ -245,7 +162,7 @@ class _Joiner:
             conditions = self._connected(side)
             mine, theirs = _sides(conditions, set(side.names.values()))
             caps.add(side, mine, theirs)
-            self._place(side, conditions, _single(side, mine, row=owner is None))
+            self._place(side, conditions, _single(side, mine, row=owner is None or first.table.single))
         below = Below(
             relation=From(parts=tuple(self.parts)), table=self._shape(owner, first, caps), alias="", unit=owner
         )
@@ -280,7 +197,8 @@ class _Joiner:
     def _shape(self, owner: str | None, first: Side, caps: _Caps) -> Table:
         shown = [side for side in self.scope.sides if not side.tests]
         columns = {each.name: each for side in shown for each in side.columns()[: len(side.table.columns)]}
-        links = {each.name: each for side in shown for each in side.columns() if each.name not in columns}
+        there = [(side in shown, each) for side in self.placed for each in side.columns()]
+        links = {each.name: each for seen, each in there if each.name not in columns and (seen or each.name == owner)}
         only = [side for side in self.sides if not side.table.public and not side.tests]
         return Table(
             name=" and ".join(side.table.name for side in shown),
@@ -339,28 +257,6 @@ def _single(side: Side, mine: list[str], *, row: bool) -> tuple[str, ...]:
     back = {name: own for own, name in side.names.items()}
     stored = {each.name.lower(): each.name for each in (*side.table.columns, *side.table.links)}
     return tuple(sorted({stored[back[each]] for each in mine}))
-
-
-def _linking(table: Table) -> tuple[Column, ...]:
-    """The columns of a table that nobody named: none but those that join."""
-    wanted = {each.lower() for each in (table.unit, *table.key) if each is not None}
-    return tuple(each for each in table.columns if each.name.lower() in wanted)
-
-
-def _named(sides: list[Side]) -> list[Side]:
-    """The same tables, with a name for every column; a name that is taken gets the number of its table."""
-    taken = {name.lower() for side in sides for name in side.names.values()}
-    found = []
-    for number, side in enumerate(sides, start=1):
-        names = dict(side.names)
-        for each in () if names else (*side.table.columns, *side.table.links):
-            name, turn = each.name, number
-            while name.lower() in taken:
-                name, turn = f"{each.name} of {turn}", turn + 1
-            taken.add(name.lower())
-            names[each.name.lower()] = name
-        found.append(replace(side, names=names) if not side.names else side)
-    return found
 
 
 def _all(conditions: list[q.Expression]) -> q.Expression | None:

@@ -94,6 +94,7 @@ class View(ABC):
     possible: tuple[float, float]  # what it could be for some data
     clamped: str = "–"  # what the values that it is of are clamped to, in words
     steady: ClassVar[bool] = False  # whether its margin is known without looking
+    ranged: ClassVar[bool] = True  # whether there is an interval around it at all
 
     @abstractmethod
     def values(self, law: Any, parts: Integers) -> list[Any]:
@@ -110,6 +111,10 @@ class View(ABC):
     @abstractmethod
     def noise(self, law: Any) -> str:
         """The noise in words, in the units of the number."""
+
+    def remark(self, law: Any, setting: Setting, confidence: Fraction) -> str | None:
+        """What must be said beside the number, where a margin does not say it."""
+        return None
 
     def foretold(self, law: Any, rows: int, confidence: Fraction) -> float | None:
         """Where the margin depends on the data: about how large it would be for a group of so many rows."""
@@ -190,6 +195,11 @@ class Noised(Measure):
         running totals of the parts are rounded down: none of them becomes negative, nor their sum larger than it was.
         """
         return ()
+
+    @property
+    def grain(self) -> int:
+        """For `sums`: an engine divides each part of a group by this, and rounds down, when all rows are added up."""
+        return 1
 
     def pure(self, epsilon: Fraction, setting: Setting) -> Law:
         return DiscreteLaplace(self.reach(setting).l1 / epsilon)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from discreet.plan.distinct import Distinct
 from discreet.plan.measure import Measure
 from discreet.plan.moments import Moments
+from discreet.plan.ranks import Extremes, Mode, Ranks
 from discreet.plan.sums import Sums
 
 __all__ = ["KINDS"]
 
-KINDS: tuple[type[Measure], ...] = (Distinct, Moments, Sums)
+KINDS: tuple[type[Measure], ...] = (Distinct, Extremes, Mode, Moments, Ranks, Sums)

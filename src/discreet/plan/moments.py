@@ -4,10 +4,12 @@ Write t for a value scaled to [0, 1]. The Bernstein polynomials of degree two, (
 negative and add up to one, whatever t is. So a row that adds them to three sums adds exactly one in ℓ1, as it does to a
 count, and the number of rows, Σt and Σt² all follow from the three: the variance, the average, the sum and the count at
 the full ε. Of two values s and t the products of their polynomials add up to one, too: four of degree one for the
-covariance, nine of degree two for the correlation. A row that lacks a value adds its one to `missing`, where COUNT(*)
-is asked as well.
+covariance, nine of degree two for the correlation, six for a slope. What is zero or one is its own square, and needs no
+more than degree one. A row that lacks a value adds its one to `missing`, where COUNT(*) is asked as well.
 
 In whole steps: with x steps above `low` and W from there to `high`, a row adds C(d,i)·xⁱ·(W - x)^(d-i), in all W^d.
+These are large numbers, and noise as large is slow to draw exactly. So where a row adds more than a billion, sums are
+rounded down to a coarser unit, the `grain`, of which a row still adds about a billion.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from discreet.plan.pivot import Correlation, Covariance, Slope, Variance
 
 __all__ = ["Moments"]
 
+FINEST = 30  # bits of what one row adds, in grains
 MOST = 1 << 62  # what one row adds at most: so many rows as there are, times a cap, still fit 128 bits
 Weights = tuple[Fraction, ...]
 
@@ -43,14 +46,14 @@ class Moments(Noised):
     low: tuple[int, ...]
     high: tuple[int, ...]
     step: tuple[Fraction, ...]
-    degree: int
+    degree: tuple[int, ...]
     missing: bool = False
 
     def __post_init__(self) -> None:
-        size = len(self.of)
+        sizes = {len(self.of), len(self.low), len(self.high), len(self.step), len(self.degree)}
         if (
-            (size, self.degree) not in ((1, 2), (2, 1), (2, 2))
-            or not len(self.low) == len(self.high) == len(self.step) == size
+            sizes not in ({1}, {2})
+            or not {1, 2} >= set(self.degree)
             or not all(-MOST_STEPS <= a < b <= MOST_STEPS for a, b in zip(self.low, self.high, strict=True))
             or self.whole > MOST
         ):
@@ -64,12 +67,21 @@ class Moments(Noised):
     @property
     def whole(self) -> int:
         """What one row adds up to over the parts."""
-        return int(math.prod(self.widths) ** self.degree)
+        return math.prod(width**degree for width, degree in zip(self.widths, self.degree, strict=True))
+
+    @property
+    def grain(self) -> int:
+        return max(1, self.whole >> FINEST)
+
+    @property
+    def row(self) -> Fraction:
+        """What one row adds up to, in grains."""
+        return Fraction(self.whole, self.grain)
 
     @property
     def corners(self) -> tuple[tuple[int, ...], ...]:
         """Which polynomial of each expression every part is a product of."""
-        return tuple(product(range(self.degree + 1), repeat=len(self.of)))
+        return tuple(product(*(range(each + 1) for each in self.degree)))
 
     @property
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -89,8 +101,8 @@ class Moments(Noised):
         found = []
         for corner in self.corners:
             form: dict[tuple[int, ...], int] = {(): 1}
-            for width, i in zip(self.widths, corner, strict=True):
-                more = _bernstein(width, self.degree, i)
+            for width, degree, i in zip(self.widths, self.degree, corner, strict=True):
+                more = _bernstein(width, degree, i)
                 form = {(*p, q): a * b for p, a in form.items() for q, b in more.items()}
             found.append(form)
         there = (0,) * len(self.of)
@@ -99,17 +111,21 @@ class Moments(Noised):
     def reach(self, setting: Setting) -> Reach:
         """How far one unit can push all parts over all groups.
 
-        Given    a unit counts with at most m rows, in any groups, and cut short its parts are rounded down.
+        Given    a unit counts with at most m rows, in at most g groups, and cut short its parts are rounded down.
         Promise  bounds on the change in ℓ1 and squared ℓ2 when a unit is added, removed or replaced.
         Because  a row adds parts that are not negative and W in all, so a unit adds a vector that is not negative and
                  m·W in all. Its norms are largest when all is in one part, which rows at the end of their range do: m·W
                  and (m·W)². Of two vectors x and y that are not negative |x - y| is at most |x| + |y| in ℓ1, and in
                  squared ℓ2 at most |x|² + |y|², as their product is not negative: twice as much, which two units at
-                 opposite ends reach.
+                 opposite ends reach. Rounded to grains, a sum that moves by x moves by at most x + 1: one more in each
+                 of c sums that a unit touches, which is c in ℓ1 and √c < c in ℓ2, and twice, or √2 times, for two.
         """
-        m = Fraction(setting.caps.most_rows * self.whole)
+        caps = setting.caps
+        groups = min(caps.most_rows, caps.most_groups) if setting.grouped else 1
+        touched = len(self.parts) * groups if self.grain > 1 else 0
+        most = math.ceil(caps.most_rows * self.row) + touched
         twice = 2 if setting.neighbours == "replace" else 1
-        return Reach(l1=twice * m, l2_squared=twice * m**2, neighbours=setting.neighbours, unit=setting.unit)
+        return Reach(l1=twice * most, l2_squared=twice * most**2, neighbours=setting.neighbours, unit=setting.unit)
 
     # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -117,18 +133,19 @@ class Moments(Noised):
         if function in ("rows", "present"):
             return function == "present" or self.missing
         if len(self.of) == 1:
-            return function in ("sum", "avg") or (function.startswith(("var", "stddev")) and self.degree == 2)
-        return function in ("covar_samp", "covar_pop") or (function in ("corr", "regr_slope") and self.degree == 2)
+            return function in ("sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
+        needed = {"covar_samp": (1, 1), "covar_pop": (1, 1), "regr_slope": (1, 2), "corr": (2, 2)}.get(function, (9, 9))
+        return all(mine >= least for mine, least in zip(self.degree, needed, strict=True))
 
     def view(self, function: str) -> View:
         if function in ("rows", "present"):
-            one = Fraction(1, self.whole)
+            one = 1 / self.row
             return Linear(weights=self._padded([one] * len(self.corners), one if function == "rows" else 0), unit=one)
         if function == "sum":
             low, high = self.low[0] * self.step[0], self.high[0] * self.step[0]
-            weights = [(low + t * (high - low)) / self.whole for t in self._weights((1,))]
+            weights = [(low + t * (high - low)) / self.row for t in self._weights((1,))]
             possible = (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
-            unit = max(abs(low), abs(high)) / self.whole
+            unit = max(abs(low), abs(high)) / self.row
             return Linear(
                 weights=self._padded(weights), unit=unit, whole=self.step[0].denominator == 1, possible=possible,
                 clamped=self._clamped,
@@ -143,9 +160,11 @@ class Moments(Noised):
         cross = self._padded(self._weights((1, 1)))
         if function in ("covar_samp", "covar_pop"):
             return Covariance(means=self._means, cross=cross, sample=function == "covar_samp")
-        squares = (self._padded(self._weights((2, 0))), self._padded(self._weights((0, 2))))
-        kind = {"corr": Correlation, "regr_slope": Slope}[function]
-        return kind(means=self._means, cross=cross, squares=squares)
+        second = self._padded(self._weights((0, 2)))
+        if function == "regr_slope":
+            return Slope(means=self._means, cross=cross, square=second)
+        assert function == "corr"
+        return Correlation(means=self._means, cross=cross, squares=(self._padded(self._weights((2, 0))), second))
 
     @property
     def _clamped(self) -> str:
@@ -161,7 +180,7 @@ class Moments(Noised):
             every = self._padded([Fraction(1)] * len(self.corners))
             found.append(
                 Average(
-                    top=self._padded(top), all=every, whole=self.whole, low=low * step, high=high * step,
+                    top=self._padded(top), all=every, whole=self.row, low=low * step, high=high * step,
                     clamped=self._clamped,
                 )
             )  # fmt: skip
@@ -169,10 +188,10 @@ class Moments(Noised):
 
     def _weights(self, powers: tuple[int, ...]) -> list[Fraction]:
         """A product of powers of values, each scaled to [0, 1], in terms of the parts."""
-        return [
-            math.prod((_power(i, self.degree, k) for i, k in zip(corner, powers, strict=True)), start=Fraction(1))
-            for corner in self.corners
-        ]
+        each = list(zip(self.degree, powers, strict=True))
+        assert all(k <= d or w == 1 for w, (d, k) in zip(self.widths, each, strict=True))
+        found = [[_power(i, d, k) for i, (d, k) in zip(corner, each, strict=True)] for corner in self.corners]
+        return [math.prod(powers, start=Fraction(1)) for powers in found]
 
     def _padded(self, weights: list[Fraction], missing: Fraction | int = 0) -> Weights:
         return (*weights, *([Fraction(missing)] if self.missing else []))
@@ -185,5 +204,6 @@ def _bernstein(width: int, degree: int, i: int) -> dict[int, int]:
 
 
 def _power(i: int, degree: int, k: int) -> Fraction:
-    """The weight of polynomial i of degree d in t^k: C(i,k)/C(d,k)."""
+    """The weight of polynomial i of degree d in t^k: C(i,k)/C(d,k); beyond d, t is zero or one, and so is its power."""
+    k = min(k, degree)
     return Fraction(math.comb(i, k), math.comb(degree, k))

@@ -106,20 +106,22 @@ class Pivot:
         """
         ones = radii(law, np.ones((1, self.a.shape[1])), confidence)[0]
         slope = radii(law, np.abs(self.d), confidence) + ones * self.d_off
-        enough = self.base[0] > 2 * slope
-        least, most = np.where(enough, self.base[0], 1.0), np.where(enough, self.base[1], 1.0)
-        share, found = np.where(enough, slope / least, 0.0), []
-        for sign, start in ((-1, self.top[0]), (1, self.top[1])):
-            f = np.where(enough, start / least, 0.0)
+        at = np.flatnonzero(self.base[0] > 2 * slope)  # those with enough rows
+        a, d, a_off, d_off = self.a[at], self.d[at], ones * self.a_off[at], ones * self.d_off[at]
+        least, most = self.base[0][at], self.base[1][at]
+        share = slope[at] / least
+        found = np.full(len(slope), -np.inf), np.full(len(slope), np.inf)
+        for sign, start, ends in ((-1, self.top[0][at], found[0]), (1, self.top[1][at], found[1])):
+            f = gap = start / least
             for _ in range(50):
-                room = radii(law, np.abs(self.a - f[:, None] * self.d), confidence)
-                edge = start + sign * (room + ones * (self.a_off + np.abs(f) * self.d_off))
-                turned = np.where(enough, edge / np.where(sign * edge >= 0, least, most), 0.0)
+                room = radii(law, np.abs(a - f[:, None] * d), confidence) + a_off + np.abs(f) * d_off
+                edge = start + sign * room
+                turned = edge / np.where(sign * edge >= 0, least, most)
                 gap, f = np.abs(turned - f), turned
-                if (gap <= 1e-9 * np.abs(f)).all():
+                if (gap <= 1e-7 * np.abs(f)).all():
                     break
-            found.append(np.where(enough, f + sign * gap * share / (1 - share), sign * np.inf))
-        return found[0], found[1]
+            ends[at] = f + sign * gap * share / (1 - share)
+        return found
 
 
 class _Quotient(View):
@@ -161,6 +163,12 @@ def _product(law: Law, parts: Integers, first: Average, second: Average, cross: 
     return np.asarray(n * both - one * two - float(bias) * law.variance)
 
 
+def _spread(law: Law, parts: Integers, mean: Average, square: Weights) -> Floats:
+    """n² times the variance; zero where hardly a row is left."""
+    enough = weighted(mean.all, parts) >= 2 * float(mean.whole)
+    return np.where(enough, _product(law, parts, mean, mean, square), 0.0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Variance(_Quotient):
     """The variance of a value, or its root; of a sample or of all."""
@@ -183,10 +191,10 @@ class Variance(_Quotient):
     def estimates(self, law: Law, parts: Integers) -> Floats:
         mean = self.mean
         count = weighted(mean.all, parts)
-        enough = count >= 2 * mean.whole
-        n = np.where(enough, count, 1.0)
+        enough = count >= 2 * float(mean.whole)
+        n = np.where(enough, count, 2 * float(mean.whole))
         top = _product(law, parts, mean, mean, self.square)
-        share = np.where(enough, top / (n * (n - mean.whole * self.sample)), 0.0)
+        share = np.where(enough, top / (n * (n - float(mean.whole) * self.sample)), 0.0)
         return self._scaled(share)
 
     def _scaled(self, share: Floats) -> Floats:
@@ -201,20 +209,20 @@ class Variance(_Quotient):
     def shares(self, law: Law, parts: Integers, confidence: Fraction, means: Means) -> Range:
         """The interval of the variance of the value scaled to [0, 1], when its mean is in this one."""
         top, a = squared(self.mean, self.square, means, parts)
-        n = weighted(self.mean.all, parts) - self.mean.whole * self.sample
+        n = weighted(self.mean.all, parts) - float(self.mean.whole) * self.sample
         d = np.broadcast_to(array(self.mean.all), a.shape)
         pivot = Pivot(top=top, base=(n, n), a=a, d=d, a_off=2 * means.reach, d_off=np.zeros(len(n)))
         return pivot.solve(law, confidence)
 
     def noise(self, law: Law) -> str:
-        return noise_said(law, len(self.square), self.mean.width**2 / self.mean.whole)
+        return noise_said(law, len(self.square), self.mean.width**2 / float(self.mean.whole))
 
     def foretold(self, law: Law, rows: int, confidence: Fraction) -> float | None:
         """About: that of the sum of squares, from above. That of a root depends on how large it is."""
         if self.root:
             return None
         spread = float(radii(law, np.array([[1.0]]), confidence)[0])
-        return min(self.possible[1], spread / (self.mean.whole * rows) * self.mean.width**2)
+        return min(self.possible[1], spread / float(self.mean.whole * rows) * self.mean.width**2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,27 +250,27 @@ class Covariance(_Quotient):
     def estimates(self, law: Law, parts: Integers) -> Floats:
         first, second = self.means
         count = weighted(first.all, parts)
-        enough = count >= 2 * first.whole
-        n = np.where(enough, count, 1.0)
+        enough = count >= 2 * float(first.whole)
+        n = np.where(enough, count, 2 * float(first.whole))
         top = _product(law, parts, first, second, self.cross)
-        return np.asarray(np.where(enough, top / (n * (n - first.whole * self.sample)), 0.0) * self.width)
+        return np.asarray(np.where(enough, top / (n * (n - float(first.whole) * self.sample)), 0.0) * self.width)
 
     def around(self, law: Law, parts: Integers, confidence: Fraction) -> Range:
         asked, known = _split(confidence, 2)
         both = [Means.of(each, law, parts, known) for each in self.means]
         top, a = crossed(self.means, self.cross, both, parts)
-        n = weighted(self.means[0].all, parts) - self.means[0].whole * self.sample
+        n = weighted(self.means[0].all, parts) - float(self.means[0].whole) * self.sample
         d = np.broadcast_to(array(self.means[0].all), a.shape)
         off = both[0].reach + both[1].reach
         low, high = Pivot(top=top, base=(n, n), a=a, d=d, a_off=off, d_off=np.zeros(len(n))).solve(law, asked)
         return low * self.width, high * self.width
 
     def noise(self, law: Law) -> str:
-        return noise_said(law, len(self.cross), self.width / self.means[0].whole)
+        return noise_said(law, len(self.cross), self.width / float(self.means[0].whole))
 
     def foretold(self, law: Law, rows: int, confidence: Fraction) -> float:
         spread = float(radii(law, np.array([[1.0]]), confidence)[0])
-        return min(self.possible[1], spread / (self.means[0].whole * rows) * self.width)
+        return min(self.possible[1], spread / float(self.means[0].whole * rows) * self.width)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,7 +279,7 @@ class Slope(_Quotient):
 
     means: tuple[Average, ...]
     cross: Weights
-    squares: tuple[Weights, Weights]
+    square: Weights
 
     @property
     def clamped(self) -> str:  # type: ignore[override]
@@ -286,47 +294,50 @@ class Slope(_Quotient):
         """What one is in the scale of both values."""
         return self.means[0].width / self.means[1].width
 
-    def products(self, law: Law, parts: Integers) -> tuple[Floats, Floats, Floats]:
-        """n² times the covariance and both variances; zero, the variances, where hardly a row is left."""
-        (first, second), (one, two) = self.means, self.squares
-        enough = weighted(first.all, parts) >= 2 * first.whole
-        found = [
-            _product(law, parts, first, second, self.cross),
-            np.where(enough, _product(law, parts, first, first, one), 0.0),
-            np.where(enough, _product(law, parts, second, second, two), 0.0),
-        ]
-        return found[0], found[1], found[2]
-
     def estimates(self, law: Law, parts: Integers) -> Floats:
-        both, _, square = self.products(law, parts)
-        some = square > 0
-        return np.asarray(np.where(some, both / np.where(some, square, 1.0), 0.0) * self.width)
+        first, second = self.means
+        base = _spread(law, parts, second, self.square)
+        top = _product(law, parts, first, second, self.cross)
+        return np.asarray(np.where(base > 0, top / np.where(base > 0, base, 1.0), 0.0) * self.width)
 
     def around(self, law: Law, parts: Integers, confidence: Fraction) -> Range:
         asked, known = _split(confidence, 2)
         both = [Means.of(each, law, parts, known) for each in self.means]
         top, a = crossed(self.means, self.cross, both, parts)
-        base, d = squared(self.means[1], self.squares[1], both[1], parts)
+        base, d = squared(self.means[1], self.square, both[1], parts)
         off = both[0].reach + both[1].reach
         low, high = Pivot(top=top, base=base, a=a, d=d, a_off=off, d_off=2 * both[1].reach).solve(law, asked)
         return low * self.width, high * self.width
 
     def noise(self, law: Law) -> str:
-        return noise_said(law, len(self.cross), 1 / self.means[0].whole)
+        return noise_said(law, len(self.cross), 1 / float(self.means[0].whole))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Correlation(Slope):
+class Correlation(_Quotient):
     """Their covariance over the root of the product of their variances."""
+
+    means: tuple[Average, ...]
+    cross: Weights
+    squares: tuple[Weights, Weights]
+
+    @property
+    def clamped(self) -> str:  # type: ignore[override]
+        return self.means[0].clamped
 
     @property
     def possible(self) -> tuple[float, float]:  # type: ignore[override]
         return -1.0, 1.0
 
+    def noise(self, law: Law) -> str:
+        return noise_said(law, len(self.cross), 1 / float(self.means[0].whole))
+
     def estimates(self, law: Law, parts: Integers) -> Floats:
-        both, first, second = self.products(law, parts)
+        first, second = (_spread(law, parts, *each) for each in zip(self.means, self.squares, strict=True))
         some = (first > 0) & (second > 0)
-        return np.asarray(np.where(some, both / np.sqrt(np.where(some, first * second, 1.0)), 0.0))
+        root = np.sqrt(np.where(some, first, 1.0)) * np.sqrt(np.where(some, second, 1.0))
+        top = _product(law, parts, self.means[0], self.means[1], self.cross)
+        return np.asarray(np.where(some, top / root, 0.0))
 
     def around(self, law: Law, parts: Integers, confidence: Fraction) -> Range:
         """The interval, with κ between the ratios that both variances leave possible.

@@ -21,7 +21,7 @@ from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.compile import Draft
 from discreet.plan.plan import Plan
 
-__all__ = ["Want", "least_cost", "plan_for", "plans_for", "want"]
+__all__ = ["Want", "least_cost", "plan_for", "plans_for", "reachable", "want"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +57,18 @@ def want(
     return Want(
         epsilon=most, within=margin / 100 if relative else margin, relative=relative, confidence=sure, delta=keys
     )
+
+
+def reachable(draft: Draft, wanted: Want) -> None:
+    """Refuse a margin for numbers that have none, whatever they cost."""
+    views = [reading.view(draft.measures) for reading in draft.readings]
+    without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
+    if wanted.within is not None and without:
+        raise NotAllowed(
+            f"{without[0]} is a value that is chosen: how far its rank is off is known, how far its value is not.",
+            instead='epsilon="0.1"; explain says within how many ranks it will be',
+            place=draft.view.place,
+        )
 
 
 # ── an ε ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,8 +14,8 @@ from discreet.plan.expression import Apply, Bounds, Domain, Literal, Tree, Typed
 from discreet.plan.schema import MOST_VALUES, Kind
 from discreet.sql import query as q
 
-__all__ = ["COMPUTED", "MOST_TRIED", "WORDS", "Rule", "applied", "distinct", "finite", "fixed", "image", "need",
-           "numbers", "small", "steady", "whole"]  # fmt: skip
+__all__ = ["COMPUTED", "MOST_TRIED", "WORDS", "Rule", "applied", "distinct", "enough", "finite", "fixed", "image",
+           "need", "numbers", "small", "steady", "whole"]  # fmt: skip
 
 EXACT = 10**15  # computed whole numbers below it are exact in doubles
 MOST_TRIED = 20_000  # arguments for which a function of whole numbers or texts is tried out
@@ -91,6 +91,7 @@ def numbers(what: q.Call, arguments: list[Typed]) -> None:
 
 def whole(what: q.Call, arguments: list[Typed], index: int, said: str, *, low: int, high: int) -> int:
     """A constant whole number among the arguments."""
+    enough(what, arguments, index)
     value = fixed(arguments[index])
     if value is None or arguments[index].kind != "integer" or not low <= value <= high:
         raise NotUnderstood(
@@ -99,6 +100,16 @@ def whole(what: q.Call, arguments: list[Typed], index: int, said: str, *, low: i
             place=what.arguments[index].place,
         )
     return int(value)
+
+
+def enough(what: q.Call, arguments: list[Typed], index: int) -> None:
+    """Refuse a call without this argument."""
+    if index >= len(arguments):
+        raise NotUnderstood(
+            f"`{what.function.upper()}` needs one more argument.",
+            instead="write it as in DuckDB",
+            place=what.place,
+        )
 
 
 def steady(tree: Tree) -> Any:

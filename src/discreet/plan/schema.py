@@ -9,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-from discreet.core.exact import interval, positive, whole
 from discreet.core.loss import Budget
 from discreet.core.reach import Neighbours
 from discreet.errors import NotUnderstood
-from discreet.plan.days import END, number
+from discreet.plan.days import END
 from discreet.sql.times import iso, midnight, whole_day
 
 if TYPE_CHECKING:
     from discreet.plan.expression import Tree
 
-__all__ = ["Catalogue", "Column", "Kind", "Reference", "Table", "column", "name"]
+__all__ = ["Catalogue", "Column", "Kind", "Reference", "Table", "same"]
 
 Kind = Literal["integer", "real", "text", "boolean", "date", "timestamp", "interval"]  # the last: constants only
 At = Callable[..., AbstractContextManager[None]]
@@ -34,6 +33,14 @@ LONGEST = 200  # characters of a name or a value
 MOMENTS: dict[str, Kind] = {"date": "date", "timestamp": "timestamp", "ticks": "timestamp", "zoned": "timestamp",
                            "zoned ticks": "timestamp"}  # fmt: skip
 DATES = "{name} = {{ min = 2024-01-01, max = 2024-12-31 }}, or {{ }}"
+EXACT: dict[str | None, tuple[str, ...]] = {  # of a kind, how it is stored where it is compared as it is stored
+    "integer": ("integer", "wide"),
+    "real": (),  # what pandas stores them as depends on whether one is missing
+    "text": ("text", "other"),
+    "boolean": ("boolean",),
+    "date": ("date",),
+    "timestamp": ("timestamp",),
+}
 PROMISE = 'declare it: {name} = {{ min = 0, max = 100 }}, {{ values = ["a", "b"] }}, or {{ }}'
 
 
@@ -47,6 +54,7 @@ class Column:
     values: tuple[str | int | bool | date, ...] | None = None
     kind: Kind | None = None
     made: Tree | None = None  # of which expression, where it is no column of the data
+    exact: bool = True  # whether values that are stored differently are different in a question
 
 
 @dataclass(frozen=True)
@@ -113,6 +121,10 @@ class Table:
         links = [_fitted(Column(name=each), kinds[each]) for each in new if each not in old]
         return replace(self, links=self.links + tuple(links))
 
+    def any(self, name: str | None) -> Column | None:
+        """The column of exactly this name, declared or only joining."""
+        return next((each for each in (*self.links, *self.columns) if each.name == name), None)
+
     def _own(self, name: str, kinds: Iterable[str]) -> str:
         """A column's name as the data source spells it."""
         own = next((each for each in kinds if each.lower() == name.lower()), None)
@@ -121,8 +133,19 @@ class Table:
         return own
 
 
+def same(a: Column | None, b: Column | None) -> bool:
+    """Whether two columns are equal in a question only where they are."""
+    return a is not None and b is not None and a.kind == b.kind and a.exact and b.exact
+
+
 def _fitted(column: Column, stored: str) -> Column:
-    """The column, once it is known how it is stored."""
+    """A column as it is stored. Texts that are read as numbers can be equal and differ, as can decimals as doubles."""
+    found = _read(column, stored)
+    return replace(found, exact=stored in EXACT.get(found.kind, ()))
+
+
+def _read(column: Column, stored: str) -> Column:
+    """What a column holds, once it is known how it is stored."""
     holds = MOMENTS.get(stored)
     if column.kind not in (None, "date", "timestamp") or (holds is None and column.kind is None):
         return replace(column, kind=_kind(column, stored))
@@ -167,6 +190,8 @@ def _kind(column: Column, stored: str) -> Kind:
         return "integer" if low.denominator == high.denominator == step.denominator == 1 else "real"
     if stored == "wide":
         return "integer"
+    if stored == "decimal":
+        return "real"
     if stored in ("integer", "real", "boolean"):
         return stored  # type: ignore[return-value]
     return "text"
@@ -201,7 +226,23 @@ class Catalogue:
                 found.append(replace(own, through=self._reference(own, kinds)))
         referred = [(each.through.table, each.through.column) for each in found if each.through is not None]
         tables = [t.linked([c for name, c in referred if name == t.name], kinds[t.name]) for t in found]
-        return replace(self, tables=tuple(tables))
+        whole = replace(self, tables=tuple(tables))
+        for each in tables:
+            with at(each.name, "unit"):
+                whole._told(each)
+        return whole
+
+    def _told(self, table: Table) -> None:
+        """Refuse a reference that may be equal to several keys."""
+        through = table.through
+        there = None if through is None else self.table(through.table)
+        if through is None or there is None or same(table.any(table.unit), there.any(through.column)):
+            return
+        raise NotUnderstood(
+            f"`{table.unit}` and `{through.table}.{through.column}` are stored in different ways, so it is not certain"
+            " which are the same.",
+            instead="store both as whole numbers, or both as texts, and declare no bounds",
+        )
 
     def _reference(self, table: Table, kinds: Mapping[str, Mapping[str, str]]) -> Reference | None:
         """Where the unit of a table's rows is found, checked up to the table that names it."""
@@ -225,144 +266,6 @@ class Catalogue:
     def table(self, name: str) -> Table | None:
         """The table of this name; SQL does not mind the case."""
         return next((each for each in self.tables if each.name.lower() == name.lower()), None)
-
-
-def column(label: str, said: Any) -> Column:
-    """A column from what was declared of it: a pair of bounds, a list of values, `str`, or a dict of these."""
-    label = name(label, "a column")
-    if said is None or (isinstance(said, dict) and not said):
-        return Column(name=label)
-    if isinstance(said, type) and said in KINDS:
-        return Column(name=label, kind=KINDS[said])
-    if isinstance(said, tuple):
-        return _bounded(label, said)
-    if isinstance(said, list):
-        return _listed(label, said)
-    if not isinstance(said, dict) or not said.keys() <= {"min", "max", "step", "values"}:
-        raise NotUnderstood(f"`{label}` is not declared in a way that can be read.", instead=PROMISE.format(name=label))
-    if "values" in said:
-        if not isinstance(said["values"], list):
-            raise NotUnderstood(f"the values of `{label}` are a list.", instead=f'{label} = {{ values = ["a", "b"] }}')
-        if len(said) > 1:
-            raise NotUnderstood(f"`{label}` has either values or bounds.", instead=PROMISE.format(name=label))
-        return _listed(label, said["values"])
-    if not {"min", "max"} <= said.keys():
-        raise NotUnderstood(f"`{label}` needs both bounds.", instead=f"{label} = {{ min = 0, max = 100 }}")
-    step = positive(said["step"], "step") if "step" in said else None
-    found = _bounded(label, (said["min"], said["max"]))
-    if step is not None and found.kind is not None:
-        raise NotUnderstood(f"`{label}` holds dates, which have no step.", instead=DATES.format(name=label))
-    if step is not None and found.bounds is not None and step > found.bounds[1] - found.bounds[0]:
-        raise NotUnderstood(f"the step of `{label}` is larger than its range.", instead="for example step = 1")
-    return replace(found, step=step)
-
-
-def _bounded(label: str, said: tuple[Any, ...]) -> Column:
-    """A column with bounds: two numbers, or two dates or timestamps."""
-    moments = [_moment(each) for each in said]
-    if len(said) != 2 or all(each is None for each in moments):
-        return Column(name=label, bounds=_bounds(label, said))
-    known = [each for each in moments if each is not None]
-    if len(known) < 2 or number(known[0]) > number(known[1]):
-        raise NotUnderstood(
-            f"the bounds of `{label}` are two dates, the earlier first.", instead=DATES.format(name=label)
-        )
-    kind: Kind = "timestamp" if any(isinstance(each, datetime) for each in known) else "date"
-    return Column(name=label, bounds=(number(known[0]), number(known[1])), kind=kind)
-
-
-def _moment(said: Any) -> date | None:
-    """A date or a timestamp, as such or as text; in UTC where it has a zone."""
-    if isinstance(said, str):
-        return iso(said)
-    if isinstance(said, datetime):
-        local = said if said.tzinfo is None else said.astimezone(UTC)
-        return datetime(*local.timetuple()[:6], local.microsecond)
-    return said if isinstance(said, date) else None
-
-
-def _listed(label: str, said: list[Any]) -> Column:
-    """A column with values: numbers, texts, true and false, dates or timestamps."""
-    moments = [None if isinstance(each, str) else _moment(each) for each in said]
-    known = tuple(each for each in moments if each is not None)
-    if not known:
-        return Column(name=label, values=_values(label, said))
-    if len(known) < len(said) or len({isinstance(each, datetime) for each in known}) > 1:
-        raise NotUnderstood(
-            f"the values of `{label}` are all dates or all timestamps.",
-            instead=f"{label} = {{ values = [2024-01-31] }}",
-        )
-    kind: Kind = "timestamp" if isinstance(known[0], datetime) else "date"
-    if len(known) > MOST_DATES or len(set(known)) < len(known):
-        raise NotUnderstood(
-            f"`{label}` has more than {MOST_DATES} dates, or one twice.", instead=DATES.format(name=label)
-        )
-    return Column(name=label, values=tuple(sorted(known)), kind=kind)
-
-
-def _bounds(label: str, said: tuple[Any, ...]) -> tuple[Fraction, Fraction]:
-    if len(said) != 2:
-        raise NotUnderstood(
-            f"the bounds of `{label}` are a pair of numbers.", instead=f'columns={{"{label}": (0, 100)}}'
-        )
-    try:
-        return interval(said, "bounds")
-    except NotUnderstood as refusal:
-        reason = f"the bounds of `{label}` cannot be: {refusal.reason}"
-        raise NotUnderstood(reason, instead=f"the smaller first, as in {label} = {{ min = 0, max = 100 }}") from None
-
-
-def _values(label: str, said: list[Any]) -> tuple[str | int | bool, ...]:
-    kinds = {type(each) for each in said}
-    if len(kinds) != 1 or not kinds <= {str, int, bool}:
-        raise NotUnderstood(
-            f"the values of `{label}` are all texts, all whole numbers or all true/false.",
-            instead=f'{label} = {{ values = ["a", "b"] }}',
-        )
-    if len(said) > MOST_VALUES or any(len(str(each)) > LONGEST for each in said):
-        raise NotUnderstood(
-            f"`{label}` has more than {MOST_VALUES} values, or one longer than {LONGEST} characters.",
-            instead="declare fewer, or none: { } makes it a private key",
-        )
-    if len(set(said)) < len(said):
-        raise NotUnderstood(f"a value of `{label}` is listed twice.", instead="list each value once")
-    return tuple(said)
-
-
-def name(said: object, what: str) -> str:
-    """A name that can be typed in SQL, perhaps in quotes."""
-    if not isinstance(said, str) or not said.strip() or len(said) > LONGEST or not said.isprintable() or '"' in said:
-        raise NotUnderstood(f"{what} has a name of at most {LONGEST} letters.", instead='for example "visits"')
-    return said
-
-
-def unit(said: object) -> tuple[str | None, Reference | None]:
-    """The column that says whose row it is; `"order_id -> orders.id"` where another table says it of that key."""
-    if said is None:
-        return None, None
-    first, arrow, other = str(said).partition(" -> ")
-    if not isinstance(said, str) or not arrow:
-        return name(said, "a unit"), None
-    table, dot, column = other.strip().partition(".")
-    if not dot:
-        raise NotUnderstood("a unit in another table is found by a key.", instead='unit = "order_id -> orders.id"')
-    return name(first.strip(), "a unit"), Reference(name(table, "a table"), name(column, "a column"))
-
-
-def key(said: object) -> tuple[str, ...]:
-    """The columns that tell the rows of a table apart."""
-    listed = [] if said is None else said if isinstance(said, list) else [said]
-    return tuple(name(each, "a key") for each in listed)
-
-
-def cap(said: object, what: str) -> int | None:
-    """How many rows or groups of one unit count at most."""
-    if said is None:
-        return None
-    most = whole(said, what)
-    if most > 1 << 20:
-        raise NotUnderstood(f"{what} is beyond reason.", instead=f"for example {what} = 10")
-    return most
 
 
 def _some(names: Iterable[str]) -> str:

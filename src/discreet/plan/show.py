@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.core.exact import show
@@ -12,11 +13,12 @@ from discreet.core.loss import Loss
 from discreet.layout import table
 from discreet.plan.compile import Draft
 from discreet.plan.frame import Frame, cut, number_text
+from discreet.plan.plan import Plan
 
 if TYPE_CHECKING:
     from discreet.plan.answer import Answer
 
-__all__ = ["caps_said", "page", "text"]
+__all__ = ["caps_said", "page", "remarks_said", "text"]
 
 MOST = 1000  # rows in a notebook
 
@@ -69,7 +71,17 @@ def _remarks(answer: Answer, margins: Frame) -> list[str]:
     lines = [f"± holds for each number with {sure}."] if known else []
     if len(answer) and len(known) < len(noisy):
         lines.append(f"No margin is known for: {', '.join(answer.columns[i] for i in noisy if i not in known)}.")
+    lines += remarks_said(answer.draft, answer.plan, answer.confidence)
     return [*lines, f"Cost: {cost}. Left: {answer.left}.", *caps_said(answer.draft), *answer.heard.remarks]
+
+
+def remarks_said(draft: Draft, plan: Plan, confidence: Fraction) -> list[str]:
+    """What is said beside a number that has no margin: of each such aggregate once."""
+    found = []
+    for title, reading in zip(draft.titles, draft.readings, strict=True):
+        said = reading.view(plan.measures).remark(plan.laws[reading.measure], plan.setting, confidence)
+        found += [] if said is None else [f"{title}: {said}, with {show(100 * confidence)} % confidence."]
+    return found
 
 
 def _with_margin(value: Any, margin: float | None) -> str:

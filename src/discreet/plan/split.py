@@ -14,10 +14,11 @@ from discreet.plan.around import apart, numbered, outer, steady
 from discreet.plan.below import Below, derived, laid, scanned, united
 from discreet.plan.expression import Tree
 from discreet.plan.folding import folded, folds
-from discreet.plan.joining import INSIDE, Scope, Side, join
+from discreet.plan.joining import join
 from discreet.plan.kinds import typed
 from discreet.plan.relation import How, Relation
 from discreet.plan.schema import Catalogue, Table
+from discreet.plan.sides import INSIDE, Scope, Side
 from discreet.sql import query as q
 
 __all__ = ["RELEASED", "Question", "split"]
@@ -82,11 +83,16 @@ def _inside(select: q.Select, catalogue: Catalogue) -> Question | Below:
         return replace(found, view=outer(select, found.view))
     select, below = found
     cut = _Cut(select, below)
-    if not select.keys and not any(_adds(item.what) for item in select.items):
+    if not select.keys and select.having is None and not any(_adds(item.what) for item in select.items):
         if select.distinct:
             return cut.question()
         return derived(select, below)
     if folds(cut.named_keys(), below.table):
+        if select.sets:
+            raise NotAllowed(
+                "ROLLUP, CUBE and GROUPING SETS are of answers, not of each unit.", instead="name the keys alone",
+                place=select.place,
+            )  # fmt: skip
         question = cut.question()
         return folded(question.keys, question.aggregates, question.view, question.where, below)
     return cut.question()
@@ -151,7 +157,8 @@ def _test(what: q.Expression, catalogue: Catalogue) -> Side | None:
     select = inner.select
     if inner.of is None:
         plain = isinstance(select.source, (q.Source, q.Select)) and not select.keys and not select.having
-        if not plain or select.limit is not None or any(q.aggregates(item.what) for item in select.items):
+        cut = select.limit is not None or select.offset is not None or select.qualify is not None
+        if not plain or cut or any(q.aggregates(item.what) for item in select.items):
             raise NotAllowed(
                 "EXISTS takes a plain SELECT of one table.", instead="EXISTS (SELECT * FROM … WHERE …)",
                 place=inner.place,
@@ -163,6 +170,8 @@ def _test(what: q.Expression, catalogue: Catalogue) -> Side | None:
             "NOT IN (SELECT …) is never true where a NULL is inside.", instead="write NOT EXISTS (SELECT …)",
             place=inner.place,
         )  # fmt: skip
+    if len(select.items) != 1:
+        raise NotUnderstood("IN takes a SELECT of one column.", instead="name one", place=inner.place)
     side = _side(replace(select, alias=INSIDE), how, catalogue)
     name = q.Name(name=select.items[0].name, table=INSIDE, place=inner.place)
     equal = q.Call(function="=", arguments=(inner.of, name), place=inner.place)
@@ -256,7 +265,8 @@ class _Cut:
 
     def _by(self, key: q.Expression) -> q.Expression:
         """A key may be a column, an expression, or the name of a column of the answer."""
-        if isinstance(key, q.Name) and key.table is None and self.table.column(key.name) is None:
+        own = isinstance(key, q.Name) and (self.table.column(key.name) is not None or folds((key,), self.table))
+        if isinstance(key, q.Name) and key.table is None and not own:
             return self.aliases.get(key.name.lower(), key)
         return key
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.expression import Domain, Typed, size
-from discreet.plan.rule import Rule, applied, image, need, steady, whole
+from discreet.plan.rule import Rule, applied, enough, image, need, steady, whole
 from discreet.plan.schema import LONGEST, Kind
 from discreet.sql import query as q
 
@@ -67,6 +67,7 @@ def _joined(what: q.Call, arguments: list[Typed]) -> Typed:
 
 def _constant(what: q.Call, arguments: list[Typed], index: int, *, empty: bool = False) -> None:
     """A text among the arguments that is written in the question, and not long."""
+    enough(what, arguments, index)
     value = steady(arguments[index].tree)
     if not isinstance(value, str) or len(value) > LONGEST or not (value or empty):
         raise NotUnderstood(

@@ -14,7 +14,7 @@ from discreet.sql import query as q
 from discreet.sql.functions import SPECIAL, filtered
 from discreet.sql.parameters import Parameters
 from discreet.sql.places import place
-from discreet.sql.words import AGGREGATES, CALLS, FLAGS, PARTS, TWO, WINDOWS
+from discreet.sql.words import AGGREGATES, CALLS, FLAGS, PARTS, QUANTILES, TWO, WINDOWS
 
 __all__ = ["Reader"]
 
@@ -86,6 +86,8 @@ class Reader:
             return SPECIAL[kind](self, node, deeper)
         if kind is exp.Window:
             return self._window(node, deeper)
+        if kind is exp.WithinGroup:
+            return self._within_group(node, deeper)
         if kind in AGGREGATES or kind is exp.Filter:
             return self._aggregate(node, deeper)
         if kind in (exp.And, exp.Or):
@@ -197,7 +199,8 @@ class Reader:
                 raise self.refuse(node, "FILTER follows an aggregate.", "write COUNT(*) FILTER (WHERE …)")
             return filtered(self, node, self._aggregate(node.this, depth), depth)
         name, inner = AGGREGATES[type(node)], node.this
-        self.only(node, "this", *(("expression",) if name in TWO else ()))
+        second = ("expression",) if name in TWO else ("expression", "quantile") if name in QUANTILES else ()
+        self.only(node, "this", *second)
         where = self.place(node)
         if isinstance(inner, exp.Distinct):
             self.only(inner, "expressions")
@@ -215,11 +218,43 @@ class Reader:
         more: tuple[q.Expression, ...] = ()
         if name in TWO:
             if node.expression is None:
-                raise self.refuse(
-                    node, f"{name.upper()} is of two columns.", f"write {name.upper()}(y, x)", NotUnderstood
-                )
+                said = f"{name.upper()} is of two columns."
+                raise self.refuse(node, said, f"write {name.upper()}(y, x)", NotUnderstood)
             more = (self.expression(node.expression, depth),)
+        if name in QUANTILES:
+            more = (self._share(node, node.args.get("expression") or node.args.get("quantile"), descending=False),)
         return q.Aggregate(function=name, argument=self.expression(inner, depth), more=more, place=where)
+
+    def _within_group(self, node: Any, depth: int) -> q.Aggregate:
+        """PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x), and MODE() WITHIN GROUP (ORDER BY x)."""
+        self.only(node, "this", "expression")
+        inner, order = node.this, node.expression
+        name = AGGREGATES.get(type(inner), "")
+        if name not in QUANTILES | {"mode"} or inner.args.get("expression") is not None:
+            raise self._unknown(inner)
+        self.only(inner, "this")
+        if not isinstance(order, exp.Order) or len(order.expressions) != 1 or (name == "mode" and inner.this):
+            raise self.refuse(node, "this takes one order.", "write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)")
+        (by,) = self._order(order)
+        more = (self._share(node, inner.this, descending=by.descending),) if name in QUANTILES else ()
+        return q.Aggregate(function=name, argument=by.by, more=more, place=self.place(node))
+
+    def _share(self, node: Any, share: Any, *, descending: bool) -> q.Constant:
+        """Which quantile is asked for: a number of the question."""
+        if isinstance(share, exp.Array):
+            raise self.refuse(
+                share, "a list of quantiles is asked for one by one.",
+                "write QUANTILE(x, 0.25), QUANTILE(x, 0.5); they share their cost", NotUnderstood,
+            )  # fmt: skip
+        value = self._constant(share).value if isinstance(share, exp.Literal) else None
+        number = Fraction(value) if isinstance(value, (int, Fraction)) and not isinstance(value, bool) else None
+        if number is None or not 0 < number < 1 or 10**6 % number.denominator:
+            raise self.refuse(
+                share if isinstance(share, exp.Expression) else node,
+                "a quantile is a number between 0 and 1 with up to six decimals.",
+                "write QUANTILE(x, 0.9); for the ends write MIN(x) and MAX(x)", NotUnderstood,
+            )  # fmt: skip
+        return q.Constant(value=1 - number if descending else number, place=self.place(share))
 
     def _window(self, node: Any, depth: int) -> q.Window:
         self.only(node, "this", "partition_by", "order", "spec")

@@ -172,8 +172,9 @@ def _bucket(reader: Reader, node: Any, depth: int) -> q.Call:
     """WIDTH_BUCKET(x, low, high, n): 0 below low, n + 1 from high on, and n steps of the same width between them."""
     reader.only(node, "this", "min_value", "max_value", "num_buckets")
     what = reader.expression(node.this, depth)
-    ends = [reader.expression(node.args[each], depth) for each in ("min_value", "max_value", "num_buckets")]
-    low, high, n = (_number(each) for each in ends)
+    parts = [node.args.get(each) for each in ("min_value", "max_value", "num_buckets")]
+    ends = [reader.expression(each, depth) for each in parts if each is not None]
+    low, high, n = [_number(each) for each in ends] if len(ends) == 3 else [None] * 3
     if low is None or high is None or n is None or not low < high or n.denominator != 1 or not 1 <= n <= MOST_BUCKETS:
         raise reader.refuse(
             node,

@@ -28,6 +28,7 @@ LONGEST_NAME = 200
 MOST_COLUMNS = 200
 EXAMPLE = "for example: SELECT COUNT(*) FROM visits"
 MOST_TABLES = 16
+MOST_READ, MOST_LAYERS = 32, 32  # of a whole question, with names after WITH written out
 MOST_SETS = 64
 SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
 JOINS = {("", ""), ("", "INNER"), ("", "CROSS"), ("LEFT", ""), ("LEFT", "OUTER")}
@@ -87,7 +88,11 @@ class _Selects(Reader):
         while isinstance(tree, exp.Subquery) and not tree.args.get("alias"):
             self.only(tree, "this")
             tree = tree.this
-        return self.select(tree, {}, None, 0)
+        found = self.select(tree, {}, None, 0)
+        tables, layers = q.written(found)
+        if tables > MOST_READ or layers > MOST_LAYERS:
+            raise self.refuse(tree, f"a question reads at most {MOST_READ} tables.", "ask in several parts")
+        return found
 
     def select(self, node: Any, known: Sources, alias: str | None, depth: int) -> q.Select:
         if not isinstance(node, exp.Select):
@@ -243,12 +248,18 @@ class _Selects(Reader):
             name, node = node.alias, node.this
         what = self.expression(node)
         if not name:
-            name = what.name if isinstance(what, q.Name) else node.sql("duckdb", comments=False)
+            name = what.name if isinstance(what, q.Name) else self._written(node)
         if not name.isprintable():
             raise self.refuse(whole, "a name is made of letters that can be printed.", "write AS n", NotUnderstood)
         if len(name) > 200:
             name = name[:199] + "…"
         return q.Item(what=what, name=name, place=self.place(whole))
+
+    def _written(self, node: Any) -> str:
+        """An expression in one spelling, but for the name of a function that has two."""
+        text, at = node.sql("duckdb", comments=False), self.place(node)
+        same = "var_samp" in at.text[at.start : at.end].lower()
+        return str(text.replace("VARIANCE(", "VAR_SAMP(") if same else text)
 
     def _clause(self, node: exp.Select, name: str) -> q.Expression | None:
         clause = node.args.get(name)

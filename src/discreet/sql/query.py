@@ -15,7 +15,7 @@ from discreet.errors import Place
 from discreet.sql.times import Interval
 
 __all__ = ["Aggregate", "Call", "Constant", "Exists", "Expression", "Item", "Join", "Joined", "Name", "Order", "Origin",
-           "Select", "Source", "Star", "Union", "Window", "aggregates", "conjuncts", "rename"]  # fmt: skip
+           "Select", "Source", "Star", "Union", "Window", "aggregates", "conjuncts", "rename", "written"]  # fmt: skip
 
 Value = bool | int | Fraction | str | date | Interval | None  # a timestamp is a date, too
 
@@ -202,3 +202,30 @@ def size(what: Expression) -> int:
         return known[id(part)]
 
     return count(what)
+
+
+def written(select: Select) -> tuple[int, int]:
+    """How many tables a question reads and how deep it is, when each name after WITH is written out."""
+    known: dict[int, tuple[int, int]] = {}
+
+    def count(part: Origin) -> tuple[int, int]:
+        if id(part) not in known:
+            if isinstance(part, Source):
+                inside: list[tuple[int, int]] = [(1, 0)]
+            elif isinstance(part, Union):
+                inside = [count(each) for each in part.parts]
+            elif isinstance(part, Join):
+                inside = [count(part.first), *(count(each.source) for each in part.others)]
+            else:
+                inside = [count(part.source), *(count(each.select) for each in _tests(part.where))]
+            known[id(part)] = sum(each[0] for each in inside), 1 + max(each[1] for each in inside)
+        return known[id(part)]
+
+    return count(select)
+
+
+def _tests(what: Expression | None) -> list[Exists]:
+    """EXISTS and IN (SELECT …), wherever they stand."""
+    if isinstance(what, Exists):
+        return [what]
+    return [each for part in what.arguments for each in _tests(part)] if isinstance(what, Call) else []

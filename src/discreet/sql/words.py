@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-__all__ = ["AGGREGATES", "CALLS", "ELSEWHERE", "FLAGS", "PARTS", "PARTS_OF_DATES", "TWO", "TYPES", "WINDOWS"]
+__all__ = ["AGGREGATES", "CALLS", "FLAGS", "OTHERS", "PARTS", "PARTS_OF_DATES", "QUANTILES", "TWO", "TYPES",
+           "WINDOWS"]  # fmt: skip
 
 UNARY, BINARY, MANY = ("this",), ("this", "expression"), ("this", "expressions")
 
@@ -68,7 +69,7 @@ CALLS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # sqlglot's 
     exp.Dayname: ("dayname", UNARY),
 }
 
-ELSEWHERE = ("negative", "cast", "extract", "date_trunc", "date_diff", "trim", "ltrim", "rtrim", "lpad", "rpad",
+OTHERS = ("negative", "cast", "extract", "date_trunc", "date_diff", "trim", "ltrim", "rtrim", "lpad", "rpad",
              "log10", "log2")  # read by `functions`  # fmt: skip
 PARTS_OF_DATES = {"dow": "dayofweek", "weekday": "dayofweek", "doy": "dayofyear", "weekofyear": "week",
                   "dayofmonth": "day"}  # other names for some  # fmt: skip
@@ -93,6 +94,7 @@ PARTS: dict[str, str] = {  # what a question calls the parts that sqlglot has ot
     "field": "`IN` without a list",
     "limit_options": "a percentage",
     "locks": "`FOR UPDATE`",
+    "null_on_zero_variance": "a third argument",
     "nulls": "`NULLS`",
     "position": "an end to trim",
     "query": "a SELECT inside an expression",
@@ -116,7 +118,14 @@ AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Corr: "corr",
     exp.RegrSlope: "regr_slope",
     exp.RegrCount: "regr_count",
+    exp.Median: "median",
+    exp.Mode: "mode",
+    exp.PercentileCont: "quantile_cont",
+    exp.PercentileDisc: "quantile_disc",
+    exp.Quantile: "quantile_disc",
+    exp.ApproxQuantile: "quantile_cont",
 }
+QUANTILES = {"quantile_cont", "quantile_disc"}  # aggregates of an expression, and of a number between 0 and 1
 TWO = {"covar_samp", "covar_pop", "corr", "regr_slope", "regr_count"}  # aggregates of two expressions
 
 WINDOWS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # only over the rows of an answer
