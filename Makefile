@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint soak mutants bench clean
+.PHONY: demo test lint soak mutants bench bench-peers clean
 
 demo: $(VENV)/.test
 	@$(BIN)/discreet demo
@@ -29,6 +29,11 @@ bench: $(VENV)/.bench
 	@$(BIN)/python bench/noise.py
 	@$(BIN)/python bench/ledger.py 100000
 	@$(BIN)/python bench/curator.py
+	@$(BIN)/python bench/tpch.py --data $(VENV)/tpch
+
+# Beside other libraries, each in an environment of its own; those that cannot be installed are named in the table.
+bench-peers: $(VENV)/.bench
+	@$(BIN)/python bench/peers.py --envs $(VENV)/peers
 
 $(VENV)/.test: pyproject.toml scripts/setup
 	@PYTHON="$(PYTHON)" scripts/setup "$(VENV)" test

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import duckdb
@@ -14,11 +15,28 @@ database.execute(f"CREATE SCHEMA s; CREATE VIEW s.visits AS FROM '{path}'")
 counted = database.execute("SELECT count(*) FROM s.visits").fetchone()
 
 
+class Cursor:
+    """A cursor of DuckDB that can be iterated over, as that of a PostgreSQL can."""
+
+    def __init__(self) -> None:
+        self._cursor = database.cursor()
+
+    def execute(self, text: str) -> None:
+        self._cursor.execute(text)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._cursor.fetchall())
+
+    @property
+    def description(self) -> Any:
+        return self._cursor.description
+
+
 class Connection:
     """What its reader calls; nothing is written, so there is nothing to commit."""
 
-    def cursor(self) -> Any:
-        return database.cursor()
+    def cursor(self) -> Cursor:
+        return Cursor()
 
     def commit(self) -> None:
         pass
