@@ -163,7 +163,9 @@ class Writer:
 
     def on(self, rels: list[Rel], other: Rel, *, public: bool) -> str | None:
         rel = self.dice.choice(rels) if public else rels[0]
-        if public or self.dice.random() < 0.06:  # people on something else than the unit: refused
+        if public and "zip" in rel.columns and "zip" in other.columns and self.dice.random() < 0.5:
+            a, b = f"{rel.alias}.zip", f"{other.alias}.zip"
+        elif public or self.dice.random() < 0.06:  # people on something else than the unit: refused
             pairs = [(f"{rel.alias}.{a}", f"{other.alias}.{b}") for a, x in rel.columns.items()
                      for b, y in other.columns.items()
                      if (x == "number") == (y == "number") and "truth" not in (x, y)]  # fmt: skip

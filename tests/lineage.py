@@ -216,7 +216,7 @@ class Country:
         one = self.person(dice, 99 if self.whole else "zz", bills, eager=dice.random() < 0.7)
         other = self.person(dice, dice.choice([99, 98] if self.whole else ["zz", "yy"]), bills, eager=True)
         if row:
-            one, other = ({"staff": [self._row(dice, "staff")]} for _ in range(2))
+            one, other = ({"staff": [self._row(dice, "staff") | {"zip": zip, "ward": "x"}]} for zip in ("1", "3"))
         rest = [*people, {"staff": staff}]
         return _mixed(dice, [*rest, one]), _mixed(dice, [*rest, other] if self.neighbours == "replace" else rest)
 
