@@ -170,16 +170,28 @@ def _wages(wages: Curator, rows: list[dict[str, str]]) -> None:
     _head("8. Averages over people with many rows")
     _ask(wages, "SELECT married, AVG(lwage) AS log_wage, COUNT(*) AS rows FROM wages GROUP BY married", "1")
     _owner(", ".join(_mean(rows, married) for married in "01"))
+    _ask(wages, "SELECT AVG(best) AS best_year FROM (SELECT nr, MAX(lwage) AS best FROM wages GROUP BY nr)", "0.2")
+    best = [max(float(each["lwage"]) for each in found) for found in _by(rows)]
+    _owner(f"{sum(best) / len(best):.3f} of {len(best)} men")
+    _say("What is first computed within each man is one number of his, and hides like one.")
 
     _head("9. What cannot be answered is refused, before any data is read and for free, with a way out")
     _ask(wages, "SELECT nr, AVG(lwage) FROM wages GROUP BY nr", "0.5")
-    _ask(wages, "SELECT MAX(hours) FROM wages", "0.5")
+    _ask(wages, "SELECT COUNT(*) FROM wages WHERE nr = 13", "0.5")
 
     _head("10. The budget holds, whatever is asked, by whomever, also after a restart")
     _ask(wages, "SELECT AVG(hours) FROM wages", "2.5")
     print("\n$ discreet ledger wages.toml --verify")
     _show(str(wages.ledger.verify()))
     _say("Every charge was on disk before the data were read. The ledger is a chain: what is changed in it shows.")
+
+
+def _by(rows: list[dict[str, str]]) -> list[list[dict[str, str]]]:
+    """The rows of each man."""
+    men: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        men.setdefault(row["nr"], []).append(row)
+    return list(men.values())
 
 
 def _mean(rows: list[dict[str, str]], married: str) -> str:
