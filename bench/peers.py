@@ -25,7 +25,7 @@ from curator import data
 
 from discreet.layout import table
 
-HERE = Path(__file__).parent / "peer"
+HERE = Path(__file__).resolve().parent / "peer"
 PEERS = {
     "opendp": ("OpenDP (Polars)", "opendp[polars]"),
     "smartnoise": ("SmartNoise SQL", "smartnoise-sql", "duckdb<2"),  # it orders by what a later one calls volatile
@@ -67,12 +67,14 @@ def environment(name: str, folder: Path) -> Path | str:
     return python
 
 
-def process(python: Path | str, name: str, *arguments: str | Path) -> Measured:
-    """What a script measures in a process of its own, or why it did not."""
-    command = [python, HERE / f"ask_{name}.py", *arguments]
+def process(python: Path | str, name: str, path: Path, *case: str) -> Measured:
+    """What a script measures in a process of its own, beside the data it may litter, or why it did not."""
+    command = [python, HERE / f"ask_{name}.py", path, *case]
     environ = {key: value for key, value in os.environ.items() if key != "PYTHONPATH" or name == "discreet"}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=environ, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE, env=environ, cwd=path.parent, check=False
+        )
     except subprocess.TimeoutExpired:
         return {"failed": "it took too long"}
     last = [each for each in done.stdout.splitlines() if each.startswith('{"seconds"')]
@@ -153,7 +155,7 @@ def main() -> None:
     reader.add_argument("--only", nargs="+", choices=PEERS, default=list(PEERS))
     said = reader.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        bench, envs = Bench(Path(name), said.rows), said.envs or Path(name) / "envs"
+        bench, envs = Bench(Path(name), said.rows), (said.envs or Path(name) / "envs").resolve()
         lines = [line for each in said.only for line in bench.lines(each, envs)]
         heads = ["peer", "work", "rows", "its seconds", "discreet", "ratio", "its memory", "discreet's", ""]
         print(table(heads, lines))
