@@ -257,6 +257,9 @@ class Writer:
             f"SUM({self.bounded()})",
             f"COUNT({self.some(self.pick('number', 'text', 'truth'), 2)})",
             "COUNT(1)",
+            f"{self.pick('VAR_SAMP', 'STDDEV', 'VAR_POP', 'STDDEV_POP')}({self.bounded()})",
+            f"{self.pick('CORR', 'COVAR_SAMP', 'REGR_SLOPE')}({self.bounded()}, {self.bounded()})",
+            f"COUNT(DISTINCT {self.some(self.pick('number', 'text', 'truth'), 2)})",
             f"COUNT(DISTINCT {unit})" if self.table != "people" or self.wild else "COUNT(zip)",
             f"MAX({self.some('number', 1)})" if self.wild else "COUNT(1)",
         )

@@ -143,6 +143,10 @@ def test_of_a_unit_as_many_values_count_as_rows_and_equal_ones_once(tmp_path: Pa
     by_level = h.total(clinic, many, "SELECT level, COUNT(DISTINCT note) FROM data GROUP BY level")
     assert sum(by_level) == 4
     assert sum(each > 0 for each in by_level) <= 2
+    spread = [h.person("p", note="n", level=1 + i % 3) for i in range(60)]
+    assert sorted(h.total(clinic, spread, "SELECT level, COUNT(DISTINCT note) FROM data GROUP BY level")) == [0, 1, 1]
+    others = [h.person(f"o{i}", note=f"o{i}") for i in range(9)]
+    assert h.total(clinic, [*many, *others], "SELECT COUNT(DISTINCT note) FROM data") == [13]
     both = [h.person("p", note=f"n{i % 2}", level=1) for i in range(60)]
     assert h.total(clinic, both, "SELECT level, COUNT(DISTINCT note) FROM data GROUP BY level") == [2, 0, 0]
     chosen = {tuple(h.exact(clinic, many, "SELECT note, COUNT(DISTINCT level) FROM data GROUP BY note",

@@ -192,7 +192,7 @@ class Variance(_Quotient):
         mean = self.mean
         count = weighted(mean.all, parts)
         enough = count >= 2 * float(mean.whole)
-        n = np.where(enough, count, 1.0)
+        n = np.where(enough, count, 2 * float(mean.whole))
         top = _product(law, parts, mean, mean, self.square)
         share = np.where(enough, top / (n * (n - float(mean.whole) * self.sample)), 0.0)
         return self._scaled(share)
@@ -251,7 +251,7 @@ class Covariance(_Quotient):
         first, second = self.means
         count = weighted(first.all, parts)
         enough = count >= 2 * float(first.whole)
-        n = np.where(enough, count, 1.0)
+        n = np.where(enough, count, 2 * float(first.whole))
         top = _product(law, parts, first, second, self.cross)
         return np.asarray(np.where(enough, top / (n * (n - float(first.whole) * self.sample)), 0.0) * self.width)
 
