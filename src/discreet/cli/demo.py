@@ -173,7 +173,7 @@ def _wages(wages: Curator, rows: list[dict[str, str]]) -> None:
 
     _head("9. What cannot be answered is refused, before any data is read and for free, with a way out")
     _ask(wages, "SELECT nr, AVG(lwage) FROM wages GROUP BY nr", "0.5")
-    _ask(wages, "SELECT MAX(hours) FROM wages", "0.5")
+    _ask(wages, "SELECT hours FROM wages", "0.5")
 
     _head("10. The budget holds, whatever is asked, by whomever, also after a restart")
     _ask(wages, "SELECT AVG(hours) FROM wages", "2.5")
