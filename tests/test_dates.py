@@ -23,7 +23,7 @@ from discreet.cli.formats import answer_csv, answer_json
 from discreet.core import record
 from discreet.engines.render import keyed, spell
 from discreet.plan import days as calendar
-from discreet.plan import kept, schema
+from discreet.plan import declare, kept, schema
 from discreet.plan.expression import Literal, Typed
 from discreet.plan.kinds import typed
 from discreet.plan.plan import Released
@@ -169,7 +169,7 @@ def test_ways_between_timestamps(first: dt.datetime, last: dt.datetime, way: Int
 
 def known(expression: str, columns: dict[str, Any]) -> Typed:
     """What is known of an expression over such columns."""
-    declared = Table(name="data", columns=tuple(schema.column(name, said) for name, said in columns.items()))
+    declared = Table(name="data", columns=tuple(declare.column(name, said) for name, said in columns.items()))
     table = declared.stored({name: STORED[name] for name in columns})
     select = parse(f"SELECT {expression} FROM data")
     return typed(select.items[0].what, table, "data")
