@@ -9,7 +9,7 @@ demo: $(VENV)/.test
 	@$(BIN)/discreet demo
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -25,6 +25,7 @@ COLUMNS = {  # by what they hold; the unit and some columns that nobody declared
     "labs": {"number": ["level", "patient_id"], "text": ["test"], "truth": ["level > 0"]},
     "trips": {"number": ["line", "rider"], "text": ["place"], "truth": ["line = 3"]},
     "wards": {"number": ["1"], "text": ["ward"], "truth": ["TRUE"]},
+<<<<<<< HEAD
     "tours": {
         "number": ["price", "n", "guest"],
         "text": ["zone", "grade", "note"],
@@ -34,6 +35,14 @@ COLUMNS = {  # by what they hold; the unit and some columns that nobody declared
 }
 TABLES = ["people"] * 12 + ["visits"] * 12 + ["tours"] * 12 + ["labs"] * 4 + ["trips"] * 4 + ["stays", "wards"]
 UNITS = ("patient_id", "rider", "guest", '"Person Nr"')
+=======
+    "patients": {"number": ["born", "patient_id"], "text": ["zip"], "truth": ["born > 1950"]},
+    "bills": {"number": ["patient_id", "bill"], "text": ["'x'"], "truth": ["paid"]},
+    "lines": {"number": ["amount", "bill"], "text": ["item"], "truth": ["amount > 3"]},
+}
+TABLES = ["people"] * 10 + ["visits"] * 12 + ["labs", "trips", "patients", "bills", "lines"] * 3 + ["stays", "wards"]
+UNITS = ("patient_id", "rider", '"Person Nr"')
+>>>>>>> lineage
 NUMBERS = [
     "0",
     "1",
@@ -158,8 +167,9 @@ class Writer:
     """Writes one question."""
 
     dice: random.Random
-    table: str
+    table: str  # whose columns are named
     wild: float  # how often something of the wrong kind stands somewhere
+    beside: bool = False  # whether other tables stand beside it
 
     def pick(self, *choices: str) -> str:
         return self.dice.choice(choices)
@@ -178,7 +188,11 @@ class Writer:
         name = self.dice.choice(
             names if self.wild or len(names) == 1 else [each for each in names if each not in UNITS]
         )
-        return f"{self.table}.{name}" if self.dice.random() < 0.05 else name
+        return self.own(name) if self.dice.random() < (0.97 if self.beside else 0.05) else name
+
+    def own(self, name: str) -> str:
+        """A column with the name of its table."""
+        return f"{self.table}.{name}" if name.replace('"', "").isidentifier() else name
 
     def moment(self, deep: int) -> str:
         """A date or a timestamp."""
@@ -296,6 +310,7 @@ class Writer:
             "tours": ["price", "n", "day - DATE '2024-01-01'", "MONTH(born)"],
         }
         column = self.dice.choice(known.get(self.table, COLUMNS[self.table]["number"]))
+        column = self.own(column) if self.beside else column
         return self.pick(
             column,
             column,
@@ -316,11 +331,17 @@ class Writer:
             f"SUM({self.bounded()})",
             f"COUNT({self.some(self.pick('number', 'text', 'truth'), 2)})",
             "COUNT(1)",
+<<<<<<< HEAD
             f"{self.pick('COUNT(*)', 'SUM(1)')} FILTER (WHERE {self.some('truth', 1)})",
             f"{self.pick('VAR_SAMP', 'STDDEV', 'VAR_POP', 'STDDEV_POP')}({self.bounded()})",
             f"{self.pick('CORR', 'COVAR_SAMP', 'REGR_SLOPE')}({self.bounded()}, {self.bounded()})",
             f"COUNT(DISTINCT {self.some(self.pick('number', 'text', 'truth'), 2)})",
             f"COUNT(DISTINCT {unit})" if self.table != "people" or self.wild else "COUNT(zip)",
+=======
+            f"COUNT(DISTINCT {self.own(unit) if self.beside else unit})"
+            if self.table != "people" or self.wild
+            else "COUNT(zip)",
+>>>>>>> lineage
             f"MAX({self.some('number', 1)})" if self.wild else "COUNT(1)",
         )
 
@@ -331,6 +352,7 @@ class Writer:
             "tours": ["day", "holiday", "born", "DATE_TRUNC('month', day)", "MONTH(born)", "LEFT(grade, 1)", "zone"],
         }
         plain = self.dice.choice(declared.get(self.table, COLUMNS[self.table]["text"]))
+        plain = self.own(plain) if self.beside else plain
         odd = self.some(self.pick("number", "text", "truth"), 2)
         return self.pick(plain, plain, odd, f"FLOOR({self.some('number', 1)})", self.some("text", 1))
 
@@ -418,6 +440,8 @@ class Writer:
         return f"{call} OVER {self.pick(over, over, '()')}"
 
     def select(self) -> str:
+        source = self.after()
+        self.beside = " JOIN " in source or ", " in source.partition("(")[0]
         keys = [self.key() for _ in self.many(0, 2)]
         numbers = [self.aggregate() for _ in self.many(0 if keys and self.wild else 1, 3)]
         named = [(key, f"g{i}") for i, key in enumerate(keys)] + [(each, f"n{i}") for i, each in enumerate(numbers)]
@@ -426,9 +450,10 @@ class Writer:
         items = [f"{what} AS {name}" if self.dice.random() < 0.9 else what for what, name in named]
         items += [f"{self.above(both)} AS x{i}" for i in self.many(0, 1) if numbers or self.wild]
         items += [f"{self.window(both)} AS w{i}" for i in self.many(0, 1) if self.dice.random() < 0.4]
-        text = f"SELECT {self.pick(*[''] * 8, 'DISTINCT ')}{', '.join(items)} FROM {self.table}"
-        if self.dice.random() < 0.5:
-            text += f" WHERE {self.some('truth', 2)}"
+        text = f"SELECT {self.pick(*[''] * 8, 'DISTINCT ')}{', '.join(items)} FROM {source}"
+        conditions = [self.some("truth", 2)] if self.dice.random() < 0.5 else []
+        conditions += [self.test()] if self.dice.random() < 0.15 else []
+        text += f" WHERE {' AND '.join(conditions)}" if conditions else ""
         if keys:
             way = self.pick("keys", "names", "numbers", "all")
             by = {
@@ -443,6 +468,45 @@ class Writer:
         if self.dice.random() < 0.1:
             text += f" QUALIFY {self.window(both)} > 1"
         return text + self.tail(both)
+
+    def after(self) -> str:
+        """What stands after FROM: the table, mostly; or others beside it, or a SELECT or a UNION under its name."""
+        if self.dice.random() < 0.6:
+            return self.table
+        unit = {"stays": '"Person Nr"', "trips": "rider", "lines": "bill"}.get(self.table, "patient_id")
+        every = [
+            name for names in COLUMNS[self.table].values() for name in names if name.replace('"', "").isidentifier()
+        ]
+        columns = ", ".join(dict.fromkeys([*every, unit] if self.table != "people" or self.wild else every))
+        folded = [
+            f"{self.pick('MAX', 'MIN', 'SUM', 'AVG', 'COUNT')}({each}) AS {each}" for each in every if each != unit
+        ]
+        part = f"SELECT {columns} FROM {self.table}"
+        other = self.pick("patients", "labs", "visits", "bills", self.table)
+        public = self.pick("towns AS o ON zip = o.zip", "wards AS o ON ward = o.ward", "towns AS o USING (zip)",
+                           "towns AS o ON age = o.people", "regions AS o ON item = o.region")  # fmt: skip
+        return self.pick(
+            f"{self.table} {self.pick('', 'LEFT ')}JOIN {other} AS o ON {self.table}.{unit} = o.{unit}",
+            f"{self.table} JOIN {other} AS o USING ({unit})",
+            f"{self.table}, {other} AS o WHERE {self.table}.{unit} = o.{unit} AND TRUE" if self.wild else self.table,
+            f"{self.table} {self.pick('', 'LEFT ')}JOIN {public}",
+            f"({part} WHERE {self.some('truth', 1)}) AS {self.table}",
+            f"({part} UNION ALL {part} WHERE {self.some('truth', 1)}) AS {self.table}",
+            f"(SELECT {', '.join([unit, *folded])} FROM {self.table} GROUP BY {unit}) AS {self.table}",
+            f"(SELECT {columns} FROM {self.table} JOIN {other} AS o USING ({unit})) AS {self.table}",
+        )
+
+    def test(self) -> str:
+        """A condition that another table decides."""
+        unit = {"stays": '"Person Nr"', "trips": "rider", "lines": "bill"}.get(self.table, "patient_id")
+        other = self.pick("patients", "labs", "visits", "bills", "lines")
+        return self.pick(
+            f"{self.pick('', 'NOT ')}EXISTS (SELECT * FROM {other} AS e WHERE e.{unit} = {self.table}.{unit})",
+            f"{self.pick('', 'NOT ')}EXISTS (SELECT 1 FROM towns WHERE towns.zip = {self.some('text', 1)})",
+            f"{unit} IN (SELECT {unit} FROM {other})",
+            f"{self.some('text', 1)} IN (SELECT {self.pick('zip', 'town', 'region')} FROM towns WHERE people > 5)",
+            f"{unit} IN (SELECT {unit} FROM {other} GROUP BY {unit} HAVING COUNT(*) > 1)",
+        )
 
     def tail(self, names: list[str]) -> str:
         text = ""

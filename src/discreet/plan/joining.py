@@ -121,7 +121,7 @@ class _Joiner:
                     "the unit is stored in different ways, so it is not certain who is the same.",
                     instead="join tables that store it alike", place=side.place,
                 )  # fmt: skip
-            a, b = (each.below.alias for each in (first, side))
+            a, b = (each.below.alias.lstrip("\x01") for each in (first, side))
             through = side.table.through or first.table.through
             on = f"join on the unit: ON {a}.{first.table.unit} = {b}.{side.table.unit}"
             raise NotAllowed(

@@ -140,6 +140,9 @@ class Reader:
         found: list[q.Expression] = []
         for slot in slots:
             part = node.args.get(slot)
+            if part in (None, []) and node.arg_types.get(slot):
+                name = CALLS.get(type(node), WINDOWS.get(type(node), ("this", ())))[0].upper()
+                raise self.refuse(node, f"{name} of what?", f"write {name}(column)", NotUnderstood)
             for each in part if isinstance(part, list) else [] if part is None else [part]:
                 found.append(self.expression(each, depth))
         return tuple(found)

@@ -81,6 +81,10 @@ class _Selects(Reader):
             raise NotUnderstood("a question is one SELECT statement.", instead=instead)
         tree = statements[0]
         for each in tree.find_all(exp.Identifier):
+            if not each.name.isprintable():
+                raise self.refuse(
+                    each, "a name is made of letters that can be printed.", "write another", NotUnderstood
+                )
             if len(each.name) > LONGEST_NAME:
                 raise self.refuse(
                     each, f"a name has at most {LONGEST_NAME} letters.", "use a shorter one", NotUnderstood
