@@ -23,7 +23,7 @@ from discreet.cli.formats import answer_csv, answer_json
 from discreet.core import record
 from discreet.engines.render import keyed, spell
 from discreet.plan import days as calendar
-from discreet.plan import declare, kept, schema
+from discreet.plan import declare, kept
 from discreet.plan.expression import Literal, Typed
 from discreet.plan.kinds import typed
 from discreet.plan.plan import Released
