@@ -25,24 +25,19 @@ COLUMNS = {  # by what they hold; the unit and some columns that nobody declared
     "labs": {"number": ["level", "patient_id"], "text": ["test"], "truth": ["level > 0"]},
     "trips": {"number": ["line", "rider"], "text": ["place"], "truth": ["line = 3"]},
     "wards": {"number": ["1"], "text": ["ward"], "truth": ["TRUE"]},
-<<<<<<< HEAD
     "tours": {
         "number": ["price", "n", "guest"],
         "text": ["zone", "grade", "note"],
         "truth": ["n > 2"],
         "moment": ["day", "born", "holiday", "paid", "seen"],
     },
-}
-TABLES = ["people"] * 12 + ["visits"] * 12 + ["tours"] * 12 + ["labs"] * 4 + ["trips"] * 4 + ["stays", "wards"]
-UNITS = ("patient_id", "rider", "guest", '"Person Nr"')
-=======
     "patients": {"number": ["born", "patient_id"], "text": ["zip"], "truth": ["born > 1950"]},
     "bills": {"number": ["patient_id", "bill"], "text": ["'x'"], "truth": ["paid"]},
     "lines": {"number": ["amount", "bill"], "text": ["item"], "truth": ["amount > 3"]},
 }
-TABLES = ["people"] * 10 + ["visits"] * 12 + ["labs", "trips", "patients", "bills", "lines"] * 3 + ["stays", "wards"]
-UNITS = ("patient_id", "rider", '"Person Nr"')
->>>>>>> lineage
+TABLES = ["people"] * 10 + ["visits"] * 12 + ["tours"] * 10 + ["labs", "trips", "patients", "bills", "lines"] * 3
+TABLES += ["stays", "wards"]
+UNITS = ("patient_id", "rider", "guest", '"Person Nr"')
 NUMBERS = [
     "0",
     "1",
@@ -331,17 +326,13 @@ class Writer:
             f"SUM({self.bounded()})",
             f"COUNT({self.some(self.pick('number', 'text', 'truth'), 2)})",
             "COUNT(1)",
-<<<<<<< HEAD
             f"{self.pick('COUNT(*)', 'SUM(1)')} FILTER (WHERE {self.some('truth', 1)})",
             f"{self.pick('VAR_SAMP', 'STDDEV', 'VAR_POP', 'STDDEV_POP')}({self.bounded()})",
             f"{self.pick('CORR', 'COVAR_SAMP', 'REGR_SLOPE')}({self.bounded()}, {self.bounded()})",
             f"COUNT(DISTINCT {self.some(self.pick('number', 'text', 'truth'), 2)})",
-            f"COUNT(DISTINCT {unit})" if self.table != "people" or self.wild else "COUNT(zip)",
-=======
             f"COUNT(DISTINCT {self.own(unit) if self.beside else unit})"
             if self.table != "people" or self.wild
             else "COUNT(zip)",
->>>>>>> lineage
             f"MAX({self.some('number', 1)})" if self.wild else "COUNT(1)",
         )
 
