@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import stat
 from collections import defaultdict
@@ -137,7 +138,7 @@ def test_wherever_the_data_is(tmp_path: Path, place: str) -> None:
     )
     rows = h.PEOPLE + [row for rows in h.HOSTILE.values() for row in rows]
     with clinic.curator(rows) as curator:
-        asked = [each.sql for each in h.SUMS if "WHERE" not in each.sql and "/ level" not in each.sql]
+        asked = [each.sql for each in h.SUMS if not re.search(r"WHERE|/ level|\(level\)", each.sql)]
         plans = [h.plan_of(curator, sql) for sql in asked]
         plain = [h.look(curator, plan, Script(bytes(8))) for plan in plans]
         curator.index()

@@ -64,6 +64,66 @@ def test_what_is_added_up_of_them_joins_on_their_unit(tmp_path: Path) -> None:
         assert asked(curator, told) == [30]
 
 
+REFUSED = [
+    "SELECT COUNT(*) FROM a JOIN b ON a.x = b.x",
+    "SELECT COUNT(*) FROM a LEFT JOIN b ON a.x = b.x",
+    "SELECT COUNT(*) FROM a, b WHERE a.x = b.x",
+    "SELECT COUNT(*) FROM a JOIN b ON a.who = b.x",
+    "SELECT COUNT(*) FROM a JOIN b ON a.who = b.who OR a.x = b.x",
+    "SELECT COUNT(*) FROM a JOIN b ON a.who + 0 = b.who",
+    "SELECT COUNT(*) FROM a JOIN b ON a.who <> b.who",
+    "SELECT COUNT(*) FROM a WHERE EXISTS (SELECT * FROM b WHERE b.x = a.x)",
+    "SELECT COUNT(*) FROM a WHERE NOT EXISTS (SELECT * FROM b WHERE b.x > a.x)",
+    "SELECT COUNT(*) FROM a WHERE EXISTS (SELECT * FROM b WHERE b.who = who)",  # both are of b
+    "SELECT COUNT(*) FROM a WHERE EXISTS (SELECT * FROM b AS a WHERE a.who = a.who)",
+    "SELECT COUNT(*) FROM a WHERE x IN (SELECT x FROM b)",
+    "SELECT COUNT(*) FROM a LEFT JOIN b ON a.who = b.who JOIN b AS c ON b.who = c.who",
+    "SELECT COUNT(*) FROM a JOIN (SELECT who AS x, x AS who FROM b) AS c ON a.who = c.who",
+    "WITH b AS (SELECT x AS who, who AS x FROM b) SELECT COUNT(*) FROM a JOIN b ON a.who = b.who",
+    "SELECT SUM(x) FROM (SELECT x FROM s UNION ALL SELECT x FROM s)",
+    "SELECT COUNT(*) FROM a JOIN s ON a.x = s.x",
+    "SELECT COUNT(*) FROM s JOIN a ON a.x = s.x",
+    "SELECT COUNT(*) FROM p LEFT JOIN a ON p.x = a.x",
+    "SELECT COUNT(*) FROM p WHERE EXISTS (SELECT * FROM a WHERE a.x = p.x)",
+]
+COUNTED = [  # a question, and its exact sums: of one person with three rows in a, two in b, and more than are declared
+    ("SELECT COUNT(*) FROM a JOIN b ON a.who = b.who", [6]),
+    ("SELECT COUNT(*) FROM (SELECT x FROM a UNION ALL SELECT x FROM b)", [5]),
+    ("SELECT COUNT(*) FROM (SELECT who, COUNT(*) AS n FROM a GROUP BY who) AS f JOIN b ON f.who = b.who", [2]),
+    ("SELECT COUNT(*) FROM (SELECT who, COUNT(*) AS n FROM a GROUP BY who) AS f LEFT JOIN b USING (who)", [2]),
+    ("SELECT COUNT(*) FROM (SELECT who, COUNT(*) AS n FROM a GROUP BY who) WHERE n > 3", [0]),
+    ("SELECT COUNT(*) FROM (SELECT who, SUM(x) AS n FROM a GROUP BY who) WHERE n > 27", [0]),
+    ("SELECT COUNT(*) FROM (SELECT who, k, COUNT(*) AS n FROM a GROUP BY who, k)", [3]),
+    ("SELECT COUNT(*) FROM (SELECT who, COUNT(DISTINCT k) AS n FROM a GROUP BY who) WHERE n > 3", [0]),
+]
+
+
+def several(path: Path) -> dp.Curator:
+    a = table("a", "who", rows_per_unit=3, columns={"x": (0, 9), "k": {}})
+    made = [
+        "CREATE TABLE a AS SELECT 7 AS who, 9 AS x, n AS k FROM range(8) AS r(n)",
+        "CREATE TABLE b AS SELECT 7 AS who, 9 AS x FROM range(5)",
+        "CREATE TABLE s AS SELECT 9 AS x",
+        "CREATE TABLE p AS SELECT 9 AS x",
+    ]
+    b = table("b", "who", rows_per_unit=2, columns={"x": (0, 9)})
+    return stored(path, made, [a, b, table("s", columns={"x": (0, 9)}), table("p", public=True)])
+
+
+def test_rows_of_different_people_and_of_nobody_are_refused(tmp_path: Path) -> None:
+    with several(tmp_path / "held.duckdb") as curator:
+        for sql in REFUSED:
+            with pytest.raises(dp.NotAllowed):
+                curator.ask(sql, epsilon=1)
+
+
+@pytest.mark.parametrize(("sql", "sums"), COUNTED)
+def test_so_much_of_one_person_counts(tmp_path: Path, sql: str, sums: list[int]) -> None:
+    with several(tmp_path / "held.duckdb") as curator:
+        assert asked(curator, sql) == sums
+        assert sums[0] <= h.plan_of(curator, sql).mechanisms[0].reach.l1  # type: ignore[attr-defined]
+
+
 # ── of a public table at most one row joins each row ─────────────────────────────────────────────────────────────
 
 TWICE = "CREATE TABLE towns AS SELECT zip, 'a' || n AS town FROM (VALUES {zips}) AS t(zip), range(2) AS r(n)"
