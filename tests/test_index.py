@@ -9,6 +9,7 @@ import shutil
 import stat
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -280,7 +281,9 @@ def test_no_person_moves_the_sums_further_than_was_paid_for(tmp_path: Path, case
             near.within(measure, plan, change)
 
 
-@pytest.mark.parametrize(("sql", "rows"), [each for each in near.EDGES if "GROUP BY age" not in each[0]])
+@pytest.mark.parametrize(
+    ("sql", "rows"), [each for each in near.EDGES if not re.search("GROUP BY age|DISTINCT cost", each[0])]
+)
 def test_and_somebody_can_move_them_as_far(tmp_path: Path, sql: str, rows: list[dict[str, Any]]) -> None:
     clinic = h.Clinic(folder=tmp_path, ledger=tmp_path / "clinic.ledger")
     found = []
@@ -291,7 +294,8 @@ def test_and_somebody_can_move_them_as_far(tmp_path: Path, sql: str, rows: list[
             assert curator.engine._indexed(plan, curator.engine.version()) is not None
             found.append(h.look(curator, plan, Script(bytes(8))))
     change = near.moved(plan, *found)[0]
-    assert sum(abs(int(x)) for x in change.flat) == plan.mechanisms[0].reach.l1
+    reach = plan.mechanisms[0].reach.l1
+    assert (1 - Fraction(1, 10**6)) * reach <= sum(abs(int(x)) for x in change.flat) <= reach  # but for grains
 
 
 @pytest.mark.parametrize("name", h.HOSTILE)

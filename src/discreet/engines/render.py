@@ -173,6 +173,7 @@ SPELLED: dict[str, Callable[..., str]] = {
     "not": lambda a: f"(NOT {a})",
     "is": _infix("IS"),
     "like": _infix("LIKE"),
+    "contains": lambda a, b: f"contains(CAST({a} AS VARCHAR), CAST({b} AS VARCHAR))",  # lists have one, too
     "ilike": _infix("ILIKE"),
     "case": case,
     "coalesce": lambda *each: f"coalesce({', '.join(each)})",
@@ -189,7 +190,6 @@ SPELLED: dict[str, Callable[..., str]] = {
             "split_part",
             "starts_with",
             "ends_with",
-            "contains",
             "lpad",
             "rpad",
             "trim",

@@ -244,6 +244,7 @@ WORDS: dict[str, Any] = {
     "between": lambda a, low, high: f"({a} BETWEEN {low} AND {high})",
     "case": case,
     "cast": _cast,
+    "contains": lambda a, b: f"contains(CAST({a} AS VARCHAR), CAST({b} AS VARCHAR))",
     "extract": lambda part, a: f"date_part({part}, {a})",
     "date_trunc": lambda unit, a: f"CAST(date_trunc({unit}, {a}) AS {'DATE' if unit[1:-1] in UNITS else 'TIMESTAMP'})",
     "sqrt": lambda a: f"nullif(sqrt({a}), 'nan'::DOUBLE)",
