@@ -95,10 +95,12 @@ ASKED = [
     Asked("SELECT k, COUNT(*) FROM (SELECT who, ward AS k, SUM(cost) AS s FROM visits GROUP BY who, ward) WHERE s > 3"
           " GROUP BY k", 1),
     Asked("SELECT COUNT(b) FROM (SELECT who, big AS b FROM visits UNION ALL SELECT who, big FROM labs)"),
-    Asked("SELECT COUNT(d), COUNT(*) FROM (SELECT who, day AS d FROM visits UNION ALL SELECT who, note FROM labs)"),
+    Asked("SELECT COUNT(d), COUNT(*) FROM (SELECT who, CAST(day AS TEXT) AS d FROM visits UNION ALL SELECT"
+          " who, note FROM labs)"),
     Asked("SELECT SUM(c) FROM (SELECT who, cost AS c FROM visits UNION ALL SELECT who, level FROM labs UNION ALL"
           " SELECT who, amount FROM lines)"),
-    Asked("SELECT COUNT(*) FROM (SELECT who, day FROM visits UNION ALL SELECT who, note FROM labs) u JOIN"
+    Asked("SELECT COUNT(*) FROM (SELECT who, CAST(day AS TEXT) AS d FROM visits UNION ALL SELECT who, note"
+          " FROM labs) u JOIN"
           " bills USING (who)"),
     Asked("WITH v AS (SELECT who, cost / (big - 5) AS q FROM visits) SELECT COUNT(q), COUNT(*) FROM v WHERE q"
           " > 0 OR q IS NULL"),
@@ -106,7 +108,8 @@ ASKED = [
     Asked("SELECT note, COUNT(*) FROM visits JOIN labs USING (who) GROUP BY note", 1, private=True),
     Asked("SELECT big, SUM(n) FROM (SELECT who, big, COUNT(*) AS n FROM labs GROUP BY who, big) GROUP BY"
           " big", 1, private=True),
-    Asked("SELECT d, COUNT(*) FROM (SELECT who, day AS d FROM visits UNION ALL SELECT who, note FROM labs)"
+    Asked("SELECT d, COUNT(*) FROM (SELECT who, CAST(day AS TEXT) AS d FROM visits UNION ALL SELECT who, note"
+          " FROM labs)"
           " GROUP BY d", 1,
           private=True),
     Asked("SELECT COUNT(*) FROM visits JOIN labs ON visits.big = labs.big"),
