@@ -10,6 +10,7 @@ Every mechanism is read three ways: `.release(exact)`, `.loss` and `.error`.
 
 from typing import TYPE_CHECKING, Any
 
+from discreet.core import record as _record
 from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Mechanism, compose, parallel
 from discreet.core.reach import Reach
@@ -28,10 +29,11 @@ from discreet.mechanisms.noise import Gaussian, Laplace, Noise
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
-from discreet.plan.plan import Plan  # noqa: F401  # whoever reads a ledger must know what questions are recorded as
 
 if TYPE_CHECKING:
     from discreet.curator import Curator, open
+
+_record.later("discreet.plan.plan")  # whoever reads a ledger must know what questions are recorded as
 
 __all__ = [
     "Broken",

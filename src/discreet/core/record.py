@@ -23,12 +23,13 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from fractions import Fraction
+from importlib import import_module
 from json.encoder import encode_basestring_ascii
 from typing import Any, TypeVar
 
 from discreet.errors import NotAllowed, Refusal
 
-__all__ = ["MOST", "rational", "read", "recorded", "text_of", "write"]
+__all__ = ["MOST", "later", "rational", "read", "recorded", "text_of", "write"]
 
 MOST = 1 << 20  # characters of one record
 LONGEST = 4000  # bits of a numerator or denominator
@@ -37,7 +38,14 @@ RATIONAL = re.compile(r"(-?[0-9]{1,1250})(/[0-9]{1,1250})?")
 _forms: dict[type, list[tuple[str, str]]] = {}  # of each class what its text is made of, in order: a text, a field
 _kinds: dict[str, type] = {}
 
+_later: list[str] = []  # modules with more classes, which are imported when a name is not known
+
 K = TypeVar("K", bound=type)
+
+
+def later(module: str) -> None:
+    """Name a module whose classes take part, too, once a record needs them."""
+    _later.append(module)
 
 
 def recorded(name: str) -> Callable[[K], K]:
@@ -121,7 +129,11 @@ def _up(value: Any) -> Any:
         return date.fromisoformat(value["d"])
     if value.keys() == {"t"}:
         return datetime.fromisoformat(value["t"])
-    kind = _kinds[value.pop("is")]
+    name = value.pop("is")
+    if name not in _kinds:
+        for module in _later:
+            import_module(module)
+    kind = _kinds[name]
     return kind(**{name: _up(part) for name, part in value.items()})
 
 
