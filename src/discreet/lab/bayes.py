@@ -166,8 +166,8 @@ def report(*, epsilon: Number = 1, people: int = 10) -> Report:
             Finding(
                 title="The study of smokers, with Alice and without",
                 text="If smoking makes ill, the study shows it, and the insurer thinks worse of Alice, whether she "
-                f"took part or not. What her own entry adds is at most a factor e^2ε = {math.exp(study.bound):.3g} on any "
-                f"belief, for every prior; here it is e^{study.gap:.3f} at most.",
+                f"took part or not. What her own entry adds is at most a factor e^2ε = {math.exp(study.bound):.3g} "
+                f"on any belief, for every prior; here it is e^{study.gap:.3f} at most.",
                 verdict="posteriors within 2ε" if holds else "posteriors apart by more than 2ε",
                 good=holds,
                 tables=(

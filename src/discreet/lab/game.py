@@ -215,9 +215,9 @@ def report(*, epsilon: Number = 1, delta: Number = "1e-6", rounds: int = 100_000
         findings=(
             Finding(
                 title=f"Is this person in the data? ({mine})",
-                text="Two databases differ in one person. Whoever sees the answer guesses which one it came from, and "
-                f"knows everything else. At {mine} the best guess is wrong at least {100 * error(epsilon=e):.3g} % of "
-                "the time; a coin is wrong half of the time.",
+                text="Two databases differ in one person. Whoever sees the answer guesses which one it came from, "
+                f"and knows everything else. At {mine} the best guess is wrong at least {100 * error(epsilon=e):.3g} "
+                "% of the time; a coin is wrong half of the time.",
                 verdict=f"best guess right at most {100 * (1 - error(epsilon=e)):.3g} %",
                 good=fair if not fair else None,
                 tables=(table, measured),

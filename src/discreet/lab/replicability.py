@@ -173,8 +173,8 @@ def report(
             Finding(
                 title=f"A mean of {n:,} answers, told in three ways",
                 text="Two samples of the same population, the same internal coins. A mean is hardly ever the same "
-                "twice; rounding to a fixed grid helps unless the truth is near an edge; a grid at a random place, shared by "
-                "both runs, is replicable wherever the truth is, more so the more people take part.",
+                "twice; rounding to a fixed grid helps unless the truth is near an edge; a grid at a random place, "
+                "shared by both runs, is replicable wherever the truth is, more so the more people take part.",
                 verdict=f"ρ ≤ {best.high:.3f} at a random place",
                 tables=(Table(heads=("told", "ρ", "95 %"), rows=rows, right="ρ"),),
                 pictures=(picture,),

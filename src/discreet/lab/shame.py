@@ -98,10 +98,10 @@ def report(*, delta: Number = "0.01", people: int = 1000, runs: int = 1000, coin
             Finding(
                 title=f"Name and shame at δ = {show(shame.delta)}",
                 text="Each record is published with probability δ. No event changes its probability by more than "
-                f"{show(shame.additive)} when one record changes, so it is δ-additively private; it has no ε at "
-                f"all, and composes and post-processes as well as the real thing. Of {n:,} people, somebody is published "
-                f"with probability {shame.somebody(n):.6g}. Anything useful needs δ above 1/n, and there it is nearly sure. "
-                f"This is why discreet keeps δ far below 1/n and never promises δ alone.",
+                f"{show(shame.additive)} when one record changes, so it is δ-additively private; it has no ε at all, "
+                f"and composes and post-processes as well as the real thing. Of {n:,} people, somebody is published "
+                f"with probability {shame.somebody(n):.6g}. Anything useful needs δ above 1/n, and there it is "
+                "nearly sure. This is why discreet keeps δ far below 1/n and never promises δ alone.",
                 verdict="additively private, and somebody is shamed",
                 good=False,
                 tables=(

@@ -57,7 +57,7 @@ def _counted(successes: int, trials: int) -> tuple[int, int]:
 
 
 def _largest(a: int, b: int, miss: Fraction) -> float:
-    """The largest p, near enough, at which the tail P(X >= a) = I_p(a, b), which grows with p, is provably at most `miss`.
+    """The largest p, near enough, at which the tail P(X >= a) = I_p(a, b) is provably at most `miss`; it grows with p.
 
     Floats propose by halving, and a ball checks; while it cannot agree, the proposal moves outwards.
     """
