@@ -16,7 +16,7 @@ from discreet.lab.report import Finding, Report
 __all__ = ["add"]
 
 MORE = """\
-attacks   reconstruct   everybody's secret bit from counts of many: six defences, a naive server, this curator
+attacks   reconstruct   everybody's secret bit from counts of many: seven defences, a naive server, this curator
           difference    all less all but one
           average       the same question again and again
           tracker       round a rule against small sets
@@ -28,8 +28,8 @@ meaning   game          how often the best guess about one person is wrong; the 
           replicability how often two studies of one population agree
           all           every one of these, one after the other
 
-Naive servers are started for the attack, on this machine. With --url a server of yours is attacked: it takes {"sql": …} by
-POST and gives {"rows": [[…], …]}; people are those whose --key is 0 … N-1.
+Naive servers are started for the attack, on this machine. With --url a server of yours is attacked: it takes
+{"sql": …} by POST and gives {"rows": [[…], …]}; people are those whose --key is 0 … N-1.
 """
 SERVER = {"table": "people", "key": "id", "secret": "secret = 1", "noise": "none", "truth": None}
 

@@ -26,7 +26,18 @@ from discreet.core.gaussian import DiscreteGaussian
 from discreet.errors import NotUnderstood
 from discreet.mechanisms.noise import Laplace
 
-__all__ = ["Bounded", "Defence", "Exact", "Gaussian", "Rounding", "Sampling", "Sticky", "TotalLaplace", "uniform"]
+__all__ = [
+    "Bounded",
+    "Defence",
+    "Exact",
+    "Gaussian",
+    "Lying",
+    "Rounding",
+    "Sampling",
+    "Sticky",
+    "TotalLaplace",
+    "uniform",
+]
 
 Real = NDArray[Any]
 
@@ -52,8 +63,11 @@ class Defence(ABC):
     def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real: ...
 
     @abstractmethod
-    def sigma(self, n: int, m: int) -> float:
-        """The standard deviation of an answer's error, for m random queries about n people, half of whom have it."""
+    def sigma(self, n: int, m: int) -> float | None:
+        """The standard deviation of an answer's error, for m random queries about n people, half of whom have it.
+
+        None where the attack is not least squares, so that it foretells nothing.
+        """
 
     @abstractmethod
     def __str__(self) -> str: ...
@@ -157,6 +171,28 @@ class Sampling(Defence):
 
     def __str__(self) -> str:
         return f"a fresh sample of {show(100 * self.rate)} % for each question"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lying(Defence):
+    """A share of the answers is made up: any number from nobody to everybody."""
+
+    rate: Fraction
+    kind = "gross"
+
+    def __init__(self, *, rate: Number) -> None:
+        object.__setattr__(self, "rate", min(Fraction(1), positive(rate, "rate")))
+
+    def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
+        made_up = np.floor((len(bits) + 1) * uniform(len(queries), coins))
+        lies = uniform(len(queries), coins) < float(self.rate)
+        return np.where(lies, made_up, _counts(bits, queries))
+
+    def sigma(self, n: int, m: int) -> None:
+        return None
+
+    def __str__(self) -> str:
+        return f"{show(100 * self.rate)} % of the answers made up"
 
 
 @dataclass(frozen=True, kw_only=True)

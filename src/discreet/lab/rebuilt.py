@@ -12,11 +12,12 @@ from discreet.core.exact import Number, number, show, whole
 from discreet.core.reach import Neighbours
 from discreet.errors import NotUnderstood
 from discreet.lab import game, reconstruct
-from discreet.lab.defences import Bounded, Defence, Exact, Rounding, Sampling, Sticky, TotalLaplace
+from discreet.lab.defences import Bounded, Defence, Exact, Lying, Rounding, Sampling, Sticky, TotalLaplace
 from discreet.lab.hosts import People, Progress, Target, Web
 from discreet.lab.naive import Naive
 from discreet.lab.report import Finding, Report, Table
 from discreet.lab.siege import (
+    BLATANTLY,
     Outcome,
     against,
     behind,
@@ -79,6 +80,7 @@ def _worked() -> Finding:
         title="All subsets of three people",
         text="Whoever may ask about every subset, and knows that the noise is at most E, keeps the databases that "
         "fit all answers. None of them is wrong in more than 4E positions. Eight answers about three people:",
+        tables=(Table(heads=("answers with", "databases that fit", "certain", "wrong in at most"), rows=tuple(rows)),),
         facts=facts,
     )
 
@@ -91,24 +93,20 @@ def _defences(n: int, m: int, epsilon: Number, runs: int, coins: Coins) -> Findi
         Bounded(bound=noisy),
         Sticky(bound=noisy),
         Sampling(rate="0.9"),
+        Lying(rate="0.2"),
         TotalLaplace(epsilon=epsilon),
     ]
     outcomes = [against(each, n=n, m=m, runs=runs, coins=coins) for each in kinds]
-    worst = max(outcomes, key=lambda each: each.fraction)
     return Finding(
-        title=f"Six defences, {n} people, {m} random questions",
+        title=f"Seven defences, {n} people, {m} random questions",
         text=f"Fair secret bits, {runs} runs each. Noise far below √n = {math.sqrt(n):.0f} protects nobody once "
         "enough questions are answered; a limit on the total, ε, does.",
+        verdict=f"{sum(each.verdict == BLATANTLY for each in outcomes)} of {len(outcomes)} are {BLATANTLY}",
         good=False,
-        tables=(
-            Table(heads=Outcome.HEADS, rows=tuple(each.row() for each in outcomes), right="foretold,allowed,chance"),
-        ),
+        tables=(_table(outcomes),),
         facts={
-            "worst": worst.what,
-            "outcomes": [
-                {"defence": each.what, "fraction": each.fraction, "foretold": each.foretold, "verdict": each.verdict}
-                for each in outcomes
-            ],
+            each.what: {"fraction": each.fraction, "foretold": each.foretold, "verdict": each.verdict}
+            for each in outcomes
         },
     )
 

@@ -29,6 +29,7 @@ from discreet.lab.report import Picture, Series
 from discreet.lab.share import at_least, share
 
 __all__ = [
+    "BLATANTLY",
     "Outcome",
     "against",
     "behind",
@@ -41,7 +42,8 @@ __all__ = [
     "people",
 ]
 
-BLATANT = 0.95  # of the bits; the notes say: all but o(n) of them
+BLATANT = 0.95  # of the bits; the definition says: all but o(n) of them
+BLATANTLY = "blatantly non-private"
 SURE = "0.999"  # the confidence at which an attack counts as better than chance
 
 
@@ -69,7 +71,7 @@ class Outcome:
         if self.ceiling is not None:
             return "more than ε allows" if low > self.ceiling else "within what ε allows"
         if self.fraction >= BLATANT:
-            return "blatantly non-private"
+            return BLATANTLY
         return "leaks" if low > self.chance else "no better than chance"
 
     @property
@@ -107,7 +109,8 @@ def against(defence: Defence, *, n: int, m: int, runs: int = 10, coins: Coins = 
         secret, queries = fair_bits(n, coins), reconstruct.random_queries(m, n, coins)
         pairs.append((method(queries, defence.answers(secret, queries, coins)), secret))
     promised = defence.epsilon if isinstance(defence, TotalLaplace) else None
-    foretold = reconstruct.expected(n=n, m=m, sigma=defence.sigma(n, m)) if m > n else None
+    sigma = defence.sigma(n, m)
+    foretold = reconstruct.expected(n=n, m=m, sigma=sigma) if m > n and sigma is not None else None
     ceiling = None if promised is None else 1 - game.error(epsilon=promised)
     return judged(str(defence), pairs, queries=m, foretold=foretold, ceiling=ceiling)
 
