@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, number, positive, price, show
 from discreet.core.gaussian import DiscreteGaussian
+from discreet.core.once import once
 from discreet.errors import NotUnderstood
 from discreet.mechanisms.noise import Laplace
 
@@ -205,13 +206,18 @@ class Gaussian(Defence):
     def __init__(self, *, deviation: Number) -> None:
         object.__setattr__(self, "deviation", positive(deviation, "deviation"))
 
+    @once
+    def law(self) -> DiscreteGaussian:
+        """The law of the noise; its table is made once."""
+        return DiscreteGaussian(self.deviation**2)
+
     def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
-        noise = DiscreteGaussian(self.deviation**2).draw(len(queries), coins)
+        noise = self.law.draw(len(queries), coins)
         told: Real = _counts(bits, queries) + noise.astype(float)
         return told
 
     def sigma(self, n: int, m: int) -> float:
-        return math.sqrt(DiscreteGaussian(self.deviation**2).variance)
+        return math.sqrt(self.law.variance)
 
     def __str__(self) -> str:
         return f"Gaussian noise, σ = {show(self.deviation)}"

@@ -88,6 +88,8 @@ class Naive:
 
 def _handler(naive: Naive) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        wbufsize = -1  # head and body in one packet: two would wait for each other
+
         def do_POST(self) -> None:
             try:
                 length = int(self.headers.get("Content-Length", 0))
