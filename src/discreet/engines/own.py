@@ -34,9 +34,7 @@ class Own(NamedTuple):
     """How the exact data that a measure needs are found."""
 
     column: Callable[[Any, Stored], str]  # what is read of each row for this measure, to be x
-    sql: Callable[
-        [Any, Plan, str, list[str], str], str
-    ]  # of its plan, rows with keys and x, keys, and their hash
+    sql: Callable[[Any, Plan, str, list[str], str], str]  # of its plan, rows with keys and x, keys, and their hash
     read: Callable[[Any, Any, Index], Any]  # what its mechanism takes, from rows of keys and numbers
     arrow: bool = False  # whether it reads an Arrow table
 
