@@ -10,19 +10,28 @@
 
 from discreet.local.bit import RandomizedResponse
 from discreet.local.channel import Table, keeps, table_epsilon, worst_ratio
-from discreet.local.estimate import Estimate, Frequencies
+from discreet.local.estimate import Estimate, Frequencies, Shares
+from discreet.local.hadamard import HadamardResponse
+from discreet.local.hashing import LocalHashing
 from discreet.local.kary import KaryResponse
 from discreet.local.randomizer import Categories, Randomizer, Tally
+from discreet.local.subset import SubsetSelection
+from discreet.local.unary import UnaryEncoding
 
 __all__ = [
     "Categories",
     "Estimate",
     "Frequencies",
+    "HadamardResponse",
     "KaryResponse",
+    "LocalHashing",
     "RandomizedResponse",
     "Randomizer",
+    "Shares",
+    "SubsetSelection",
     "Table",
     "Tally",
+    "UnaryEncoding",
     "keeps",
     "table_epsilon",
     "worst_ratio",

@@ -30,7 +30,8 @@ from discreet.local.channel import Table
 from discreet.local.draws import flips
 from discreet.local.estimate import quantile
 from discreet.local.odds import priced
-from discreet.local.randomizer import Categories, Counts
+from discreet.local.randomizer import Counts
+from discreet.local.support import Supporting
 
 __all__ = ["Comparison", "RandomizedResponse"]
 
@@ -39,7 +40,7 @@ HALF = Fraction(1, 2)
 
 @recorded("randomized response/1")
 @dataclass(frozen=True, kw_only=True)
-class RandomizedResponse(Categories):
+class RandomizedResponse(Supporting):
     """A bit, told truly with probability p and turned around otherwise.
 
     Given    p <= e^ε/(1 + e^ε).
