@@ -8,8 +8,10 @@
 (True, True)
 """
 
+from discreet.local.best import Option, best, options
 from discreet.local.bit import RandomizedResponse
 from discreet.local.channel import Table, keeps, table_epsilon, worst_ratio
+from discreet.local.collector import Collector
 from discreet.local.estimate import Estimate, Frequencies, Shares
 from discreet.local.hadamard import HadamardResponse
 from discreet.local.hashing import LocalHashing
@@ -17,14 +19,17 @@ from discreet.local.kary import KaryResponse
 from discreet.local.randomizer import Categories, Randomizer, Tally
 from discreet.local.subset import SubsetSelection
 from discreet.local.unary import UnaryEncoding
+from discreet.local.wire import Wire
 
 __all__ = [
     "Categories",
+    "Collector",
     "Estimate",
     "Frequencies",
     "HadamardResponse",
     "KaryResponse",
     "LocalHashing",
+    "Option",
     "RandomizedResponse",
     "Randomizer",
     "Shares",
@@ -32,7 +37,10 @@ __all__ = [
     "Table",
     "Tally",
     "UnaryEncoding",
+    "Wire",
+    "best",
     "keeps",
+    "options",
     "table_epsilon",
     "worst_ratio",
 ]

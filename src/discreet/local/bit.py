@@ -29,6 +29,7 @@ from discreet.errors import NotUnderstood
 from discreet.local.channel import Table
 from discreet.local.draws import flips
 from discreet.local.estimate import quantile
+from discreet.local.layout import Numbers
 from discreet.local.odds import priced
 from discreet.local.randomizer import Counts
 from discreet.local.support import Supporting
@@ -104,6 +105,10 @@ class RandomizedResponse(Supporting):
     def _randomize(self, values: NDArray[Any], coins: Coins) -> NDArray[Any]:
         lies = flips(1 - self.p, len(values), coins)
         return np.asarray(np.logical_xor(values, lies))
+
+    @property
+    def layout(self) -> Numbers:
+        return Numbers((1,))
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray((reports >= 0) & (reports <= 1))

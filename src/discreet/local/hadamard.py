@@ -21,6 +21,7 @@ from discreet.errors import NotUnderstood
 from discreet.local.channel import Table, too_large
 from discreet.local.draws import below, flips
 from discreet.local.estimate import Shares
+from discreet.local.layout import Numbers
 from discreet.local.randomizer import Categories, Counts
 from discreet.local.values import share
 
@@ -116,6 +117,10 @@ class HadamardResponse(Categories):
         away += away >= home
         stay = own | (outside < 0)
         return np.where(stay, home * self.block + inside, away * self.block + place)
+
+    @property
+    def layout(self) -> Numbers:
+        return Numbers((self.places - 1,))
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray((reports >= 0) & (reports < self.places))

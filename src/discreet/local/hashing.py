@@ -17,6 +17,7 @@ from discreet.errors import NotUnderstood
 from discreet.local.channel import Table, too_large
 from discreet.local.draws import below
 from discreet.local.kary import others
+from discreet.local.layout import Numbers
 from discreet.local.randomizer import PART, Counts
 from discreet.local.support import Supporting
 
@@ -87,6 +88,10 @@ class LocalHashing(Supporting):
         a = below(PRIME - 1, len(values), coins) + 1
         b = below(PRIME, len(values), coins)
         return np.stack([a, b, others((a * values + b) % PRIME % self.g, self.g, self.hit, coins)], axis=1)
+
+    @property
+    def layout(self) -> Numbers:
+        return Numbers((PRIME - 1, PRIME - 1, self.g - 1))
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         a, b, bucket = reports.T

@@ -14,6 +14,7 @@ from discreet.core.exact import Number
 from discreet.core.record import recorded
 from discreet.local.channel import Table, too_large
 from discreet.local.draws import below, flips
+from discreet.local.layout import Numbers
 from discreet.local.randomizer import Counts
 from discreet.local.support import Supporting
 
@@ -54,6 +55,10 @@ class KaryResponse(Supporting):
 
     def _randomize(self, values: NDArray[Any], coins: Coins) -> NDArray[Any]:
         return others(values, self.k, self.hit, coins)
+
+    @property
+    def layout(self) -> Numbers:
+        return Numbers((self.k - 1,))
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray((reports >= 0) & (reports < self.k))

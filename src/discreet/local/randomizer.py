@@ -27,6 +27,7 @@ from discreet.core.reach import Neighbours
 from discreet.errors import NotUnderstood
 from discreet.local.channel import Table
 from discreet.local.estimate import Shares, quantile
+from discreet.local.layout import Layout
 from discreet.local.odds import priced
 from discreet.local.values import values_of
 
@@ -103,6 +104,11 @@ class Categories(Randomizer):
         """n times the most by which one report, instead of any other, moves the estimate of a share."""
 
     @property
+    @abstractmethod
+    def layout(self) -> Layout:
+        """How a report is laid out in bytes."""
+
+    @property
     def width(self) -> int:
         """How many draws a report takes, roughly."""
         return 1
@@ -136,16 +142,24 @@ class Categories(Randomizer):
 
     def tally(self, reports: Any) -> Tally:
         """What reports add up to; tallies add up, too. What cannot be a report is set aside and counted."""
-        array = np.asarray(reports)
-        if array.shape[1:] != self.shape() or array.ndim != len(self.shape()) + 1 or array.dtype.kind not in "bui":
-            like = "numbers" if not self.shape() else f"rows of {self.shape()[0]}"
-            raise NotUnderstood(
-                f"reports of this randomizer are {like}.", instead="pass what randomize(values) returned"
-            )
+        array = self.shaped(np.asarray(reports))
         valid = self.valid(array)
         bad = len(valid) - int(np.count_nonzero(valid))
         sketch = self.sketch(array[valid] if bad else array)
         return Tally(randomizer=self, n=len(valid) - bad, sketch=sketch, set_aside=bad)
+
+    def shaped(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """Reports as they are, if they have the right type and shape."""
+        if (
+            reports.ndim != len(self.shape()) + 1
+            or reports.shape[1:] != self.shape()
+            or reports.dtype.kind not in "bui"
+        ):
+            like = "numbers" if not self.shape() else f"rows of {self.shape()[0]}"
+            raise NotUnderstood(
+                f"reports of this randomizer are {like}.", instead="pass what randomize(values) returned"
+            )
+        return reports
 
     def estimate(self, reports: Any, *, sampling: bool = False) -> Shares:
         """The share of each value among those who reported; of those they were drawn from, with sampling=True."""

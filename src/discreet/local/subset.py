@@ -20,6 +20,7 @@ from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.local.channel import Table, too_large
 from discreet.local.draws import flips
+from discreet.local.layout import Bits, Layout, Picks
 from discreet.local.randomizer import Counts
 from discreet.local.support import Supporting
 
@@ -97,6 +98,11 @@ class SubsetSelection(Supporting):
             out[left] = keys <= last
             left = left[np.count_nonzero(out[left], axis=1) != self.size]
         return out
+
+    @property
+    def layout(self) -> Layout:
+        picks, bits = Picks(self.k, self.size), Bits(self.k)
+        return picks if picks.length < bits.length else bits
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         bits = np.all((reports == 0) | (reports == 1), axis=1)

@@ -16,6 +16,7 @@ from discreet.core.exact import Number, ball, floor
 from discreet.core.record import recorded
 from discreet.local.channel import Table, too_large
 from discreet.local.draws import flips
+from discreet.local.layout import Bits
 from discreet.local.randomizer import Counts
 from discreet.local.support import Supporting
 
@@ -73,6 +74,10 @@ class UnaryEncoding(Supporting):
         out = flips(self.miss, len(values) * self.k, coins).reshape(-1, self.k)
         np.put_along_axis(out, values[:, None], flips(self.hit, len(values), coins)[:, None], axis=1)
         return out
+
+    @property
+    def layout(self) -> Bits:
+        return Bits(self.k)
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(np.all((reports == 0) | (reports == 1), axis=1))
