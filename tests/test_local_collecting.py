@@ -49,7 +49,7 @@ def test_the_encoding_is_fixed_and_short() -> None:
     assert Wire(randomizer=KaryResponse(k=300, odds=3), question="Which ward?").encode(258).hex() == "01b39e840201"
     assert Numbers((255, 256)).length == 3
     assert Bits(9).length == 2
-    assert SubsetSelection(k=1000, epsilon=6).layout == Picks(1000, 2)
+    assert SubsetSelection(k=1000, epsilon=6).layout == Picks(1000, 3)
     assert SubsetSelection(k=1000, epsilon=1).layout == Bits(1000)
     assert Picks(1000, 2).pack(np.eye(1000)[[3]] + np.eye(1000)[[999]]).tolist() == [[3, 0, 231, 3]]
 
