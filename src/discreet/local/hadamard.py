@@ -46,6 +46,8 @@ class HadamardResponse(Categories):
     odds: Fraction = field(default=None, repr=False)  # type: ignore[assignment]
     block: int = None  # type: ignore[assignment]
 
+    kind = np.int64
+
     if TYPE_CHECKING:  # numbers are read by __post_init__
 
         def __init__(
@@ -126,7 +128,7 @@ class HadamardResponse(Categories):
         return np.asarray((reports >= 0) & (reports < self.places))
 
     def sketch(self, reports: NDArray[Any]) -> Counts:
-        return np.bincount(reports, minlength=self.places).astype(np.int64, copy=False)
+        return np.bincount(reports.astype(np.int64, copy=False), minlength=self.places)
 
     def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Shares:
         """Owned places less the other ones of the block, for all values at once, times `_step`."""
