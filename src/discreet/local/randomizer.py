@@ -235,7 +235,7 @@ class Tally:
 def several(values: Any) -> tuple[NDArray[Any], bool]:
     """Values as a row of whole numbers, and whether there was a single one.
 
-    Types and shapes decide, never how large a value is: Python's own numbers are cut to what fits 32 bits.
+    Types and shapes decide, never how large a value is: Python's own numbers are first cut to ±2^32, beyond every k.
     """
     plain = isinstance(values, (int, list, tuple))
     given = np.array(values, object) if plain else np.asarray(values)
@@ -251,5 +251,5 @@ def several(values: Any) -> tuple[NDArray[Any], bool]:
         raise NotUnderstood("each respondent has one value.", instead="pass a row of values")
     row = np.atleast_1d(given)
     if row.dtype.kind == "O":
-        row = np.array([min(max(int(value), -1), LARGEST) for value in row], np.int64)
+        row = np.array([min(max(int(value), -LARGEST), LARGEST) for value in row], np.int64)
     return np.minimum(row, LARGEST) if row.dtype == np.uint64 else row, given.ndim == 0
