@@ -57,6 +57,9 @@ def test_a_gaussian_is_judged_by_its_exact_curve() -> None:
     assert game.error(noise.loss) < game.error(noise)  # the bare statements know less
     played = game.play(noise, rounds=200_000)
     assert stats.binomtest(played.wrong, played.rounds, game.error(noise)).pvalue > ALARM
+    wide = game.play(dp.Gaussian(rho="0.5", sensitivity=10), rounds=200_000)  # two normal laws, one deviation apart
+    assert stats.binomtest(wide.wrong, wide.rounds, stats.norm.cdf(-0.5)).pvalue > ALARM
+    assert wide.least < wide.error
 
 
 def test_the_tradeoff_of_a_gaussian_is_that_of_the_best_test() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from discreet.lab import game, rebuilt, reconstruct, siege
 from discreet.lab.defences import Bounded, Exact, Gaussian, Lying, Rounding, Sampling, Sticky, TotalLaplace
 from discreet.lab.hosts import Function, People, Web
 from discreet.lab.naive import Naive
+from discreet.lab.page import ready
 from kit import ALARM
 
 rng = np.random.default_rng()
@@ -150,6 +152,9 @@ def test_answers_that_were_refused_are_left_out() -> None:
         lambda: reconstruct.exhaustive([1, 2], bound=-1),
         lambda: reconstruct.exhaustive([1, math.nan]),
         lambda: reconstruct.exhaustive("ab"),
+        lambda: reconstruct.exhaustive(np.zeros(1 << 20), bound=20),
+        lambda: Sampling(rate=2),
+        lambda: Lying(rate=0),
         lambda: reconstruct.least_squares([[1, 0]], [1, 2]),
         lambda: reconstruct.least_squares([[1, 0]], [math.inf]),
         lambda: reconstruct.least_squares([[1, 0]], [math.nan]),
@@ -165,6 +170,16 @@ def test_answers_that_were_refused_are_left_out() -> None:
 def test_what_makes_no_sense_is_refused(call) -> None:
     with pytest.raises(dp.Refusal):
         call()
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(dp.Refusal, match=r"discreet\[lab\]"):
+        reconstruct.linear_program([[1, 0]], [1])
+    assert reconstruct.least_squares([[1, 0], [0, 1]], [1, 0]).tolist() == [1, 0]
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(dp.Refusal, match=r"discreet\[lab\]"):
+        ready()
 
 
 # ── defences ─────────────────────────────────────────────────────────────────────────────────────────────────────────

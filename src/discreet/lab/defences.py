@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, number, positive, price, show
+from discreet.core.exact import Number, positive, price, probability, show
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.once import once
 from discreet.errors import NotUnderstood
@@ -157,7 +157,7 @@ class Sampling(Defence):
     kind = "sampling"
 
     def __init__(self, *, rate: Number) -> None:
-        object.__setattr__(self, "rate", min(Fraction(1), positive(rate, "rate")))
+        object.__setattr__(self, "rate", probability(rate, "rate"))
 
     def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
         rate, told = float(self.rate), np.empty(len(queries))
@@ -182,7 +182,7 @@ class Lying(Defence):
     kind = "gross"
 
     def __init__(self, *, rate: Number) -> None:
-        object.__setattr__(self, "rate", min(Fraction(1), positive(rate, "rate")))
+        object.__setattr__(self, "rate", probability(rate, "rate"))
 
     def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
         made_up = np.floor((len(bits) + 1) * uniform(len(queries), coins))
@@ -235,7 +235,7 @@ class TotalLaplace(Defence):
     kind = "laplace"
 
     def __init__(self, *, epsilon: Number) -> None:
-        object.__setattr__(self, "epsilon", price(number(epsilon, "epsilon"), "epsilon"))
+        object.__setattr__(self, "epsilon", price(epsilon, "epsilon"))
 
     def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
         each = Laplace(epsilon=self.epsilon / len(queries), sensitivity=1)

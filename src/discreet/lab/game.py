@@ -168,7 +168,7 @@ def play(noise: Noise, *, rounds: int = 100_000, coins: Coins = SYSTEM) -> Playe
     if not isinstance(noise, Noise):
         raise NotUnderstood("the game is played against noise on a number.", instead="for example dp.Laplace(…)")
     count = whole(rounds, "rounds")
-    step = int(noise.reach.l1)
+    step = math.isqrt(int(noise.reach.l2_squared))  # how far one person moves one cell
     fair = (coins.flip(2 * count) & 1).reshape(2, count)
     seen = noise.law.draw(count, coins) + step * fair[0].astype(np.int64)
     guess = np.where(2 * seen == step, fair[1], 2 * seen > step)
@@ -219,7 +219,7 @@ def report(*, epsilon: Number = 1, delta: Number = "1e-6", rounds: int = 100_000
                 f"and knows everything else. At {mine} the best guess is wrong at least {100 * error(epsilon=e):.3g} "
                 "% of the time; a coin is wrong half of the time.",
                 verdict=f"best guess right at most {100 * (1 - error(epsilon=e)):.3g} %",
-                good=fair if not fair else None,
+                good=None if fair else False,
                 tables=(table, measured),
                 pictures=(picture,),
                 facts={"epsilon": e, "error": error(epsilon=e)}

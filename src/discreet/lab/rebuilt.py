@@ -99,7 +99,7 @@ def _defences(n: int, m: int, epsilon: Number, runs: int, coins: Coins) -> Findi
     outcomes = [against(each, n=n, m=m, runs=runs, coins=coins) for each in kinds]
     return Finding(
         title=f"Seven defences, {n} people, {m} random questions",
-        text=f"Fair secret bits, {runs} runs each. Noise far below √n = {math.sqrt(n):.0f} protects nobody once "
+        text=f"Fair secret bits, {runs} runs each. Noise well below √n = {math.sqrt(n):.0f} protects nobody once "
         "enough questions are answered; a limit on the total, ε, does.",
         verdict=f"{sum(each.verdict == BLATANTLY for each in outcomes)} of {len(outcomes)} are {BLATANTLY}",
         good=False,

@@ -46,6 +46,7 @@ Bits = NDArray[np.int64]
 Real = NDArray[Any]
 MOST = 24  # people of whom all subsets can be asked
 SLACK = 1e-9  # what a float may be off by without ruling out a candidate
+LONGEST = 1 << 36  # comparisons of a candidate with an answer, for some minutes
 BLOCK = 1 << 20  # cells of a table that is made at once
 DIRECT = 2000  # people up to whom the normal equations are solved directly
 EXACT = 1 << 24  # whole numbers up to it add up exactly in single precision
@@ -113,6 +114,11 @@ def exhaustive(answers: ArrayLike, bound: float = 0.5) -> Candidates:
     alive = np.zeros(1 if abs(a[0]) <= limit else 0, np.uint32)
     for k in range(n):
         alive = np.concatenate([alive, alive | np.uint32(1 << k)])
+        if len(alive) << k > LONGEST:
+            raise NotUnderstood(
+                "too many databases fit such noise to go through them all.",
+                instead="use least_squares or linear_program",
+            )
         alive = _consistent(alive, 1 << k, a, limit)
     found = (alive[:, None] >> np.arange(n - 1, -1, -1, dtype=np.uint32) & 1).astype(int)
     return Candidates([tuple(row) for row in found.tolist()], n, float(bound))
