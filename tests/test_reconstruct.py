@@ -152,7 +152,6 @@ def test_answers_that_were_refused_are_left_out() -> None:
         lambda: reconstruct.exhaustive([1, 2], bound=-1),
         lambda: reconstruct.exhaustive([1, math.nan]),
         lambda: reconstruct.exhaustive("ab"),
-        lambda: reconstruct.exhaustive(np.zeros(1 << 20), bound=20),
         lambda: Sampling(rate=2),
         lambda: Lying(rate=0),
         lambda: reconstruct.least_squares([[1, 0]], [1, 2]),
@@ -170,6 +169,13 @@ def test_answers_that_were_refused_are_left_out() -> None:
 def test_what_makes_no_sense_is_refused(call) -> None:
     with pytest.raises(dp.Refusal):
         call()
+
+
+def test_an_attack_that_would_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(reconstruct.exhaustive(np.zeros(1 << 9), bound=9)) == 1 << 9
+    monkeypatch.setattr(reconstruct, "LONGEST", 1 << 16)
+    with pytest.raises(dp.Refusal, match="least_squares"):
+        reconstruct.exhaustive(np.zeros(1 << 9), bound=9)
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
