@@ -144,7 +144,7 @@ def _likely(one: Outputs, other: Outputs, delta: float, doubt: float) -> Event:
     for order in orders:
         worth = _worth(*(np.cumsum(side[order]) for side in count), len(one), len(other), delta, doubt)
         last = int(np.argmax(worth))
-        if worth[last] > best:
+        if worth[last] > best + 0.01:
             best, chosen = float(worth[last]), np.isin(np.arange(cells), order[: last + 1])
     return Event(name(chosen), lambda outputs: chosen[place(outputs)])
 
