@@ -24,7 +24,8 @@ MAY_IMPORT = {
     "engines": {"errors", "core", "plan", "engines"},
     "opening": {"errors", "core", "ledger", "plan", "engines"},
     "curator": {"errors", "core", "ledger", "sql", "plan", "engines", "opening"},
-    "cli": {"errors", "core", "layout", "ledger", "sql", "plan", "engines", "curator", "cli"},
+    "lab": {"errors", "core", "layout", "mechanisms", "local", "curator", "lab"},
+    "cli": {"errors", "core", "layout", "ledger", "sql", "plan", "engines", "curator", "lab", "cli"},
 }
 OUTSIDE = {"numpy", "cryptography", "flint"}
 EXTRAS = {  # imported where they are needed
@@ -33,6 +34,7 @@ EXTRAS = {  # imported where they are needed
     "sql": {"sqlglot"},
     "plan": {"duckdb", "pyarrow", "pandas", "polars", "matplotlib"},
     "engines": {"duckdb", "pyarrow"},
+    "lab": {"scipy", "matplotlib", "duckdb", "pyarrow"},
 }
 
 
