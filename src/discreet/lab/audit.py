@@ -28,7 +28,7 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, number, precision, probability, show, whole
 from discreet.core.mechanism import Mechanism
 from discreet.errors import NotUnderstood
-from discreet.lab import interval
+from discreet.lab.share import at_least, at_most, tail
 
 __all__ = ["ALARM", "Bound", "Event", "OneRun", "black_box", "mechanism", "one_run", "searched", "tested"]
 
@@ -91,23 +91,23 @@ def tested(
     sides = [np.asarray(each) for each in (one, other)]
     if not named or not all(len(side) for side in sides):
         raise NotUnderstood("an audit needs an event, and outputs under both secrets.", instead="draw some thousands")
-    each = float(doubt / (4 * len(named)))
+    sure = 1 - doubt / (4 * len(named))
     found: list[Bound] = []
     for event in named:
         hits = [int(np.count_nonzero(event.holds(side))) for side in sides]
         for first in (0, 1):
             h, n = (hits[first], hits[1 - first]), (len(sides[first]), len(sides[1 - first]))
-            lower = _log_ratio(h, n, float(at), each)
+            lower = _log_ratio(h, n, float(at), sure)
             found.append(Bound(epsilon=lower, delta=at, alarm=doubt, event=event.name, hits=h, trials=n))
     return max(found, key=lambda bound: bound.epsilon)
 
 
-def _log_ratio(hits: tuple[int, int], trials: tuple[int, int], delta: float, doubt: float) -> float:
+def _log_ratio(hits: tuple[int, int], trials: tuple[int, int], delta: float, sure: Fraction) -> float:
     """ln((p - δ)/q) from below, and never below zero; what is hopeless is not computed."""
     if hits[0] / trials[0] - delta <= hits[1] / trials[1]:
         return 0.0
-    above = interval.least(hits[0], trials[0], doubt) - delta
-    below = interval.most(hits[1], trials[1], doubt)
+    above = at_least(hits[0], trials[0], sure) - delta
+    below = at_most(hits[1], trials[1], sure)
     return max(0.0, math.log(above / below)) if above > 0 else 0.0
 
 
@@ -315,13 +315,13 @@ def _chance(m: int, r: int, right: int, epsilon: float, delta: float) -> float:
     """A bound on the probability of so many right guesses, from above, if the mechanism is (ε, δ)-private."""
     q = 1 / (1 + math.exp(-epsilon))
     with precision(96):
-        tail = float(interval.at_least(right, r, q).upper())
+        seen = float(tail(right, r, q).upper())
     if delta == 0 or right == 0:
-        return tail
+        return seen
     values = np.arange(right)
     log_pmf = _log_binomial(r, right) + values * math.log(q) + (r - values) * math.log1p(-q)
     moved = np.cumsum(np.exp(log_pmf)[::-1]) / (values + 1)
-    return min(1.0, tail + 2 * m * delta * float(moved.max()))
+    return min(1.0, seen + 2 * m * delta * float(moved.max()))
 
 
 def _log_binomial(r: int, count: int) -> NDArray[np.float64]:

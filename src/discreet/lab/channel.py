@@ -16,6 +16,7 @@ may be ints, Fractions, Decimals or texts; a float is the decimal it prints as. 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.exact import Ball, Number, ball, ceiling, floor, log, nearest, number, precision, show
+from discreet.core.exact import Ball, Number, ball, ceiling, floor, log, number, precision, show
 from discreet.errors import NotUnderstood
 
 __all__ = ["Delta", "Epsilon", "Rho", "Table", "delta", "enclose", "epsilon", "read", "rho"]
@@ -208,22 +209,26 @@ def delta(table: Any, epsilon: Number, *, pairs: Pairs = None) -> Delta:
 def rho(table: Any, *, orders: Sequence[int] = (2, 3, 4, 6, 8, 12, 16), pairs: Pairs = None) -> Rho:
     """The least ρ that the Rényi divergences of some whole orders leave possible: D_α <= ρ·α must hold for each.
 
-    Because  for a whole order e^((α-1)·D_α) = Σ p^α/q^(α-1) is rational; from below, terms with p = 0 add nothing.
+    Because  e^((α-1)·D_α) = Σ p^α/q^(α-1), from below in balls; terms with p = 0 add nothing.
     """
     known = read(table)
     best = (-1.0, 0, (0, 1))
     for i, j in known.pairs(pairs):
         both = [(p, q) for p, q in zip(known.low[i], known.high[j], strict=True) if p > 0]
         for order in orders:
-            if any(q == 0 for _, q in both):
-                needed = float("inf")
-            else:
-                total = sum((p**order / q ** (order - 1) for p, q in both), Fraction(0))
-                needed = max(0.0, nearest(lambda total=total: ball(total).log()) / ((order - 1) * order))
-            best = max(best, (needed, order, (i, j)))
+            best = max(best, (_needed(both, order), order, (i, j)))
     found = Rho(best[0])
     found.order, found.rows = best[1:]
     return found
+
+
+def _needed(both: list[tuple[Fraction, Fraction]], order: int) -> float:
+    """D_α/α from below, for α the order."""
+    if any(q == 0 for _, q in both):
+        return math.inf
+    with precision(BITS):
+        total = sum((ball(p) ** order / ball(q) ** (order - 1) for p, q in both), ball(0))
+        return max(0.0, float((total.log() / ((order - 1) * order)).lower()))
 
 
 def _short(value: Fraction) -> str:

@@ -14,12 +14,12 @@ from fractions import Fraction
 
 from flint import arb
 
-from discreet.core.exact import Ball, Number, ball, precision, probability
+from discreet.core.exact import Ball, Number, ball, log, precision, probability
 from discreet.errors import NotUnderstood
 
-__all__ = ["at_least", "at_most", "share"]
+__all__ = ["at_least", "at_most", "share", "tail"]
 
-STEPS = 60  # halvings of [0, 1]
+STEPS = 24  # halvings
 
 
 def share(successes: int, trials: int, confidence: Number = "0.95") -> tuple[float, float]:
@@ -41,7 +41,14 @@ def at_least(successes: int, trials: int, confidence: Number = "0.95") -> float:
         return 0.0
     miss = 1 - probability(confidence, "confidence")
     # P(X >= seen) grows with the chance p; the end is the largest p at which it is provably at most `miss`.
-    return _largest(lambda p: p.beta_lower(seen, of - seen + 1, regularized=True), miss)
+    return _largest(lambda p: tail(seen, of, p), miss, seen / of, of)
+
+
+def tail(successes: int, trials: int, chance: float) -> Ball:
+    """A ball around the probability of so many successes or more."""
+    if successes <= 0:
+        return arb(1)
+    return arb(chance).beta_lower(successes, trials - successes + 1, regularized=True)
 
 
 def at_most(successes: int, trials: int, confidence: Number = "0.95") -> float:
@@ -56,13 +63,14 @@ def _counted(successes: int, trials: int) -> tuple[int, int]:
     return int(successes), int(trials)
 
 
-def _largest(tail: Callable[[Ball], Ball], miss: Fraction) -> float:
-    low, high = 0.0, 1.0
-    with precision(128):
+def _largest(tail: Callable[[float], Ball], miss: Fraction, share: float, trials: int) -> float:
+    """Halving, from an interval below the share that was seen, some standard deviations wide."""
+    wide = math.sqrt(max(share * (1 - share), 1 / trials) / trials) * (1 + math.sqrt(-2 * log(miss)))
+    low, high = max(0.0, share - wide), share
+    with precision(96):
+        while low > 0 and not tail(low) <= ball(miss):
+            low, high = max(0.0, low - wide), low
         for _ in range(STEPS):
             middle = (low + high) / 2
-            if tail(arb(middle)) <= ball(miss):
-                low = middle
-            else:
-                high = middle
+            low, high = (middle, high) if tail(middle) <= ball(miss) else (low, middle)
     return low
