@@ -246,7 +246,7 @@ class Reader:
         """Which quantile is asked for: a number of the question."""
         if isinstance(share, exp.Array):
             raise self.refuse(
-                share, "a list of quantiles is asked for one by one.",
+                share, "a list of 1 to 50 quantiles is a column for each, and cannot be a part of an expression.",
                 "write QUANTILE(x, 0.25), QUANTILE(x, 0.5); they share their cost", NotUnderstood,
             )  # fmt: skip
         value = self._constant(share).value if isinstance(share, exp.Literal) else None
