@@ -381,6 +381,7 @@ def open(
     name: str | None = None,
     ledger: str | os.PathLike[str] | None = None,
     marks: str | os.PathLike[str] | None = None,
+    coins: Coins = SYSTEM,
 ) -> Curator:
     """A curator for one table: a .parquet or .csv file, a .duckdb file with one table, a pandas, polars or Arrow frame.
 
@@ -392,4 +393,4 @@ def open(
     catalogue, reached = one_table(source, budget=budget, unit=unit, columns=columns, rows_per_unit=rows_per_unit,
                                    groups_per_unit=groups_per_unit, neighbours=neighbours, name=name,
                                    ledger=ledger)  # fmt: skip
-    return Curator(catalogue, reached, ledger_of(catalogue, marks=marks))
+    return Curator(catalogue, reached, ledger_of(catalogue, marks=marks), coins=coins)

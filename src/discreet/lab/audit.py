@@ -34,7 +34,7 @@ __all__ = ["ALARM", "Bound", "Event", "OneRun", "black_box", "mechanism", "one_r
 
 ALARM = Fraction(1, 1000)  # how often correct code may be accused
 ATOMS = 4096  # more different outputs than these are put into bins
-BINS = 512
+BINS = 64
 SHOWN = 6
 
 Outputs = NDArray[Any]
@@ -144,7 +144,7 @@ def _likely(one: Outputs, other: Outputs, delta: float, doubt: float) -> Event:
     for order in orders:
         worth = _worth(*(np.cumsum(side[order]) for side in count), len(one), len(other), delta, doubt)
         last = int(np.argmax(worth))
-        if worth[last] > best + 0.01:
+        if worth[last] > best + 0.03:
             best, chosen = float(worth[last]), np.isin(np.arange(cells), order[: last + 1])
     return Event(name(chosen), lambda outputs: chosen[place(outputs)])
 

@@ -1,0 +1,150 @@
+"""A whole pipeline of SQL, audited from outside: open it on two neighbouring data sets, ask, compare.
+
+    >>> import discreet as dp, pyarrow as pa
+    >>> from discreet.lab import pipeline
+    >>> opened = pipeline.opening(columns={"cost": (0, 100)}, budget=dp.Budget(epsilon=10))
+    >>> one, other = pa.table({"cost": [3.0, 5.0]}), pa.table({"cost": [3.0, 5.0, 1e9]})
+    >>> pipeline.replayed(opened, one, other, "SELECT SUM(cost) FROM data", epsilon=1).same
+    True
+
+`replayed` plays the same coins on both and flags whatever differs but noisy numbers: control flow, coins, scales, keys,
+columns, costs, refusals. `canaries` puts thousands of people into one table by coin flips, asks a single question by
+groups, and bounds ε from one answer. `caged` runs the pipeline on a small data set thousands of times in one question,
+for `audit.black_box`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.coins import SYSTEM, Coins
+from discreet.core.exact import Number, number, whole
+from discreet.core.loss import Budget
+from discreet.core.reach import Neighbours
+from discreet.curator import Curator, open
+from discreet.errors import NotUnderstood, Refusal
+from discreet.lab.audit import ALARM, OneRun, Sampler, one_run
+from discreet.lab.replay import Replay, compare
+
+__all__ = ["Opening", "caged", "canaries", "observed", "opening", "replayed"]
+
+Opening = Callable[[Any, Coins], Curator]
+MOST = 50_000  # cages in one question
+AGGREGATES = ("COUNT(*)", "COUNT(DISTINCT id)", "SUM(x)")
+
+
+def opening(**said: Any) -> Opening:
+    """How to open data: `dp.open` with these arguments; a fresh curator, with a ledger in memory, every time."""
+    return lambda data, coins: open(data, coins=coins, **said)
+
+
+def observed(answer: Any) -> dict[str, Any]:
+    """All that an analyst sees of an answer; noisy texts, and the rows of private keys, are left to chance."""
+    frame = answer.to_arrow()
+    private = answer.plan.naming is not None
+    cells = {}
+    for index, name in enumerate(frame.column_names):
+        column = frame.column(index).to_pylist()
+        if answer.exact(index):
+            cells[name] = "private keys" if private else str(column)
+        else:
+            numbers = all(isinstance(each, (int, float)) for each in column)
+            cells[name] = column if numbers and not private else f"{len(column) if not private else 'some'} noisy values"
+    return {
+        "columns": str(frame.schema),
+        "rows": "by chance" if private else str(frame.num_rows),
+        "mechanisms": str([*map(str, answer.plan.mechanisms)]),
+        "cost": str(answer.cost),
+        "left": str(answer.left),
+        "cells": cells,
+    }
+
+
+def replayed(
+    opened: Opening, one: Any, other: Any, sql: str, *, tapes: int = 3, coins: Coins = SYSTEM, **wanted: Any
+) -> Replay:
+    """Ask the same on two neighbouring data sets with the same coins, and say what differs but noisy numbers."""
+
+    def run(data: Any, coins: Coins) -> dict[str, Any]:
+        with opened(data, coins) as curator:
+            return observed(curator.ask(sql, **wanted))
+
+    return compare(run, one, other, tapes=tapes, draws=not _private(opened, one, sql, wanted), coins=coins)
+
+
+def _private(opened: Opening, data: Any, sql: str, wanted: dict[str, Any]) -> bool:
+    """Whether the groups of a question are private keys: each draws coins, so their number can differ."""
+    try:
+        with opened(data, SYSTEM) as curator:
+            return curator.explain(sql, **wanted).plan.naming is not None
+    except Refusal:
+        return False
+
+
+def caged(data: Any, aggregate: str, *, epsilon: Number, columns: dict[str, Any], neighbours: Neighbours = "add-remove") -> Sampler:
+    """One aggregate of a small data set, as often as wanted: copies of it, each in a cage, in one question by cages.
+
+    Given    a frame in which every row is a person; people of different copies are different people.
+    Because  a person is in one cage, so that each cage is answered for the whole ε, with noise of its own: every cage
+             is a run of the pipeline on the data set.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    cost = number(epsilon, "epsilon")
+
+    def draw(count: int, coins: Coins) -> NDArray[Any]:
+        cages = np.repeat(np.arange(count), data.num_rows)
+        copies = {name: np.tile(np.asarray(data[name]), count) for name in data.column_names}
+        frame = pa.table({"id": np.arange(len(cages)), "cage": cages, **copies})
+        declared = {"cage": list(range(count)), **columns}
+        budget = Budget(epsilon=cost)
+        opened = opening(unit="id", rows_per_unit=1, groups_per_unit=1, budget=budget, columns=declared, neighbours=neighbours)
+        return _by_cage(opened, frame, aggregate, count, cost, coins)
+
+    return lambda count, coins: np.concatenate(
+        [draw(min(MOST, count - start), coins) for start in range(0, count, MOST)]
+    )
+
+
+def _by_cage(opened: Opening, frame: Any, aggregate: str, cages: int, cost: Number, coins: Coins) -> NDArray[Any]:
+    with opened(frame, coins) as curator:
+        answer = curator.ask(f"SELECT cage, {aggregate} AS seen FROM data GROUP BY cage", epsilon=cost).to_arrow()
+    found = np.zeros(cages, np.asarray(answer["seen"]).dtype)
+    found[np.asarray(answer["cage"])] = np.asarray(answer["seen"])
+    return found
+
+
+def canaries(
+    aggregate: str = "COUNT(*)",
+    *,
+    epsilon: Number = 1,
+    canaries: int = 10_000,
+    guesses: int | None = None,
+    alarm: Number = ALARM,
+    coins: Coins = SYSTEM,
+) -> OneRun:
+    """A lower bound on ε of a question by groups, from one answer: every canary is a person in a group of their own.
+
+    Given    one of COUNT(*), COUNT(DISTINCT id), SUM(x); a canary that is in counts one, or as much as x can be.
+    Because  adding or removing a person changes one group, so that every canary is protected by the whole ε: `one_run`.
+    """
+    if aggregate not in AGGREGATES:
+        raise NotUnderstood("canaries are counted or summed.", instead=" or ".join(AGGREGATES))
+    import pyarrow as pa  # noqa: PLC0415
+
+    m, cost = whole(canaries, "canaries"), number(epsilon, "epsilon")
+    opened = opening(
+        unit="id", rows_per_unit=1, groups_per_unit=1, budget=Budget(epsilon=cost),
+        columns={"cage": list(range(m)), "x": (0, 1)},
+    )  # fmt: skip
+
+    def release(included: NDArray[np.bool_], coins: Coins) -> NDArray[Any]:
+        who = np.flatnonzero(included)
+        frame = pa.table({"id": who, "cage": who, "x": np.ones(len(who))})
+        return _by_cage(opened, frame, aggregate, m, cost, coins)
+
+    return one_run(release, canaries=m, guesses=guesses, alarm=alarm, coins=coins)
