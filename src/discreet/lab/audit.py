@@ -7,7 +7,7 @@
     >>> found.epsilon <= 1 < found.epsilon + 0.1, found.refutes(1), found.refutes("0.5")
     (True, False, True)
 
-An event that is likelier under one secret than e^ε times under the other refutes ε. `tested` counts events that were
+An event that is likelier under one secret than e^ε times under the other refutes ε. `counted` counts events that were
 named before looking. `searched` looks for the event in the first half of the samples, and counts it in the second: what
 was found by chance in the one is not there in the other. Both state how often they raise a false alarm.
 `one_run` needs a single run, on data into which many canaries were put by coin flips.
@@ -30,7 +30,7 @@ from discreet.core.mechanism import Mechanism
 from discreet.errors import NotUnderstood
 from discreet.lab.share import at_least, at_most, tail
 
-__all__ = ["ALARM", "Bound", "Event", "OneRun", "black_box", "mechanism", "one_run", "searched", "tested"]
+__all__ = ["ALARM", "Bound", "Event", "OneRun", "black_box", "counted", "mechanism", "one_run", "searched"]
 
 ALARM = Fraction(1, 1000)  # how often correct code may be accused
 ATOMS = 4096  # more different outputs than these are put into bins
@@ -77,7 +77,7 @@ class Bound:
 # ── events named beforehand, and events searched for ─────────────────────────────────────────────────────────────
 
 
-def tested(
+def counted(
     events: Event | Sequence[Event], one: Any, other: Any, *, delta: Number = 0, alarm: Number = ALARM
 ) -> Bound:
     """The best bound that events named beforehand give, on samples of outputs under two secrets.
@@ -114,7 +114,7 @@ def _log_ratio(hits: tuple[int, int], trials: tuple[int, int], delta: float, sur
 def searched(one: Any, other: Any, *, delta: Number = 0, alarm: Number = ALARM) -> Bound:
     """The bound of the best event that the first half of the samples suggests, counted in the second half.
 
-    Because  given the first half, the two events (one for each direction) are fixed: see `tested`.
+    Because  given the first half, the two events (one for each direction) are fixed: see `counted`.
     """
     sides = [np.asarray(each) for each in (one, other)]
     if any(side.ndim != 1 or len(side) < 4 for side in sides):
@@ -124,7 +124,7 @@ def searched(one: Any, other: Any, *, delta: Number = 0, alarm: Number = ALARM) 
     halves = [(side[: len(side) // 2], side[len(side) // 2 :]) for side in sides]
     at, doubt = float(number(delta, "delta")), float(probability(alarm, "alarm")) / 8
     events = [_likely(halves[i][0], halves[1 - i][0], at, doubt) for i in (0, 1)]
-    return tested(events, halves[0][1], halves[1][1], delta=delta, alarm=alarm)
+    return counted(events, halves[0][1], halves[1][1], delta=delta, alarm=alarm)
 
 
 def _likely(one: Outputs, other: Outputs, delta: float, doubt: float) -> Event:
@@ -142,17 +142,18 @@ def _likely(one: Outputs, other: Outputs, delta: float, doubt: float) -> Event:
         orders = [np.arange(cells), np.arange(cells)[::-1], *orders]  # half-lines, which come first among equals
     best, chosen = -math.inf, np.zeros(cells, bool)
     for order in orders:
-        worth = _worth(*(np.cumsum(side[order]) for side in count), len(one), len(other), delta, doubt)
+        p, q = np.cumsum(count[0][order]) / len(one), np.cumsum(count[1][order]) / len(other)
+        worth = _worth(p, q, min(len(one), len(other)), delta, doubt)
         last = int(np.argmax(worth))
         if worth[last] > best + 0.03:
             best, chosen = float(worth[last]), np.isin(np.arange(cells), order[: last + 1])
     return Event(name(chosen), lambda outputs: chosen[place(outputs)])
 
 
-def _worth(a: Any, b: Any, m: int, n: int, delta: float, doubt: float) -> NDArray[np.float64]:
-    """About what `tested` would make of so many hits out of m and n, by the normal law."""
-    p, q, z2 = a / m, b / n, -2 * math.log(doubt)
-    low = p - np.sqrt(z2 * p * (1 - p).clip(0) / m) - z2 / m - delta
+def _worth(p: Any, q: Any, n: int, delta: float, doubt: float) -> NDArray[np.float64]:
+    """About what `counted` would make of such shares of n, by the normal law."""
+    z2 = -2 * math.log(doubt)
+    low = p - np.sqrt(z2 * p * (1 - p).clip(0) / n) - z2 / n - delta
     high = q + np.sqrt(z2 * q * (1 - q).clip(0) / n) + z2 / n
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(low > 0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
@@ -218,7 +219,7 @@ def black_box(
     sides = one(count, coins), other(count, coins)
     if events is None:
         return searched(*sides, delta=delta, alarm=alarm)
-    return tested(events, *sides, delta=delta, alarm=alarm)
+    return counted(events, *sides, delta=delta, alarm=alarm)
 
 
 def mechanism(
@@ -261,14 +262,16 @@ class OneRun:
     guesses: int
     right: int
 
-    refutes = Bound.refutes
+    def refutes(self, claim: Number) -> bool:
+        """Whether a claimed ε (at this δ) is too small."""
+        return self.epsilon > float(number(claim, "claim"))
 
     def describe(self) -> str:
         """What was seen, in one sentence."""
         at = f" at δ = {show(self.delta)}" if self.delta else ""
         return (
-            f"ε >= {self.epsilon:.4g}{at}, but for a false alarm of probability {show(self.alarm)}: of {self.canaries:,}"
-            f" canaries, {self.right:,} of {self.guesses:,} guesses were right in a single run"
+            f"ε >= {self.epsilon:.4g}{at}, but for a false alarm of probability {show(self.alarm)}:"
+            f" of {self.canaries:,} canaries, {self.right:,} of {self.guesses:,} guesses were right in a single run"
         )
 
 
@@ -283,8 +286,8 @@ def one_run(
 ) -> OneRun:
     """Put canaries into the data by fair coins, run once, and guess by their scores which ones are in.
 
-    Given    release(included, coins) runs the mechanism on data in which those canaries are, each a person of their own,
-             and gives a score for each: high where it seems to be in.
+    Given    release(included, coins) runs the mechanism on data in which those canaries are, each a person of their
+             own, and gives a score for each: high where it seems to be in.
     Promise  the bound exceeds the true ε at δ with probability at most `alarm`.
     Because  Steinke, Nasr, Jagielski 2023, Theorem 3.1: of r guesses (the highest and the lowest scores, the rest is
              not guessed) as many are right, at most, as r coins of chance e^ε/(1 + e^ε) show, but for 2·m·δ times the

@@ -11,7 +11,8 @@
     (Fraction(1, 2), 0.0)
 
 The answers are floats that carry their certificate: rationals, and the inputs and outputs that show them. Probabilities
-may be ints, Fractions, Decimals or texts; a float is the decimal it prints as. Irrational ones are enclosed (`enclose`).
+may be ints, Fractions, Decimals or texts; a float is the decimal it prints as. Irrational ones are
+enclosed (`enclose`).
 """
 
 from __future__ import annotations
@@ -123,7 +124,9 @@ def read(table: Any) -> Table:
     """A table that somebody wrote: rows of probabilities that sum to one."""
     if isinstance(table, Table):
         return table
-    if not isinstance(table, (list, tuple, np.ndarray)) or not all(isinstance(row, (list, tuple, np.ndarray)) for row in table):
+    if not isinstance(table, (list, tuple, np.ndarray)) or not all(
+        isinstance(row, (list, tuple, np.ndarray)) for row in table
+    ):
         raise NotUnderstood("a table is a list of rows, one for each input.", instead=EXAMPLE)
     rows = tuple(tuple(number(each, "a probability") for each in row) for row in table)
     if len(rows) < 2 or not rows[0] or len({len(row) for row in rows}) > 1:
@@ -132,7 +135,7 @@ def read(table: Any) -> Table:
         if min(row) < 0:
             raise NotUnderstood(f"row {n} has a negative probability.", instead=EXAMPLE)
         floats = any(isinstance(each, (float, np.floating)) for each in given)
-        if abs(sum(row) - 1) > (ROUNDING if floats else 0):
+        if abs(sum(row, Fraction(-1))) > (ROUNDING if floats else Fraction(0)):
             raise NotUnderstood(
                 f"the probabilities of row {n} sum to {show(sum(row, Fraction(0)), 12)}, not to one.",
                 instead="list every output; write thirds as '1/3'",
@@ -144,9 +147,14 @@ def enclose(rows: Callable[[], Sequence[Sequence[Ball]]], beyond: Callable[[], B
     """A table of probabilities known as balls; `beyond` is around a bound on what is not listed of any row."""
     with precision(BITS):
         found = rows()
-    low = tuple(tuple(max(Fraction(0), floor(lambda each=each: each)) for each in row) for row in found)
-    high = tuple(tuple(ceiling(lambda each=each: each) for each in row) for row in found)
+    low = tuple(tuple(max(Fraction(0), _end(floor, each)) for each in row) for row in found)
+    high = tuple(tuple(_end(ceiling, each) for each in row) for row in found)
     return Table(low, high, Fraction(0) if beyond is None else ceiling(beyond))
+
+
+def _end(side: Callable[[Callable[[], Ball]], Fraction], known: Ball) -> Fraction:
+    """One end of a ball."""
+    return side(lambda: known)
 
 
 # ── the three readings ───────────────────────────────────────────────────────────────────────────────────────────

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
-
-import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, show
@@ -23,7 +22,23 @@ from discreet.mechanisms.selection import Exponential, PermuteAndFlip
 
 __all__ = ["of_mechanisms", "of_museum", "of_question", "of_table"]
 
-GRID = [Fraction(n, 16) for n in range(0, 33)]
+EXACTLY = (
+    "Each mechanism on neighbouring secrets as a table of probabilities, and the least ε, or the δ, of that table. A"
+    " share of 100 % means that no smaller claim would be true."
+)
+BY_SAMPLES = (
+    "Each mechanism as a black box: a lower bound on ε from what it releases, by an event found in one half of the"
+    " releases and counted in the other. A share near 100 % means that the audit notices a little missing noise."
+)
+MUSEUM = (
+    "Published failures of differential-privacy software, rebuilt in a few lines. The same audit is given the wrong"
+    " code and the right code, and accuses right code with probability at most 1/1000."
+)
+NEIGHBOURS = (
+    "Made-up people, and one person who stands out; coins, control flow, scales, columns, keys, costs and refusals are"
+    " compared."
+)
+GRID = [Fraction(n, 16) for n in range(33)]
 
 
 # ── a table ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -34,10 +49,13 @@ def of_table(table: Any, epsilon: Number | None = None) -> Report:
     known = channel.read(table)
     found = channel.epsilon(known)
     top = 2.0 if found.ratio is None else max(float(found), 0.1)
-    asked = [Fraction(str(round(top * n / 4, 4))) for n in range(5)] if epsilon is None else [epsilon]
+    asked = [Fraction(math.ceil(top * 2500 * n), 10**4) for n in range(5)] if epsilon is None else [epsilon]
     deltas = [channel.delta(known, each) for each in asked]
-    rows = tuple((show(each.epsilon), show(float(each)), _names(each.columns), f"{each.rows[0]} / {each.rows[1]}") for each in deltas)
-    curve = [channel.delta(known, Fraction(str(round(top * 1.2 * n / 40, 6)))) for n in range(41)]
+    rows = tuple(
+        (show(each.epsilon), show(float(each)), _names(each.columns), f"{each.rows[0]} / {each.rows[1]}")
+        for each in deltas
+    )
+    curve = [channel.delta(known, Fraction(math.ceil(top * 31250 * n), 10**6)) for n in range(41)]
     picture = Picture(
         title="What probability δ is left at each ε",
         x="ε",
@@ -54,7 +72,9 @@ def of_table(table: Any, epsilon: Number | None = None) -> Report:
         "ratio": found.ratio,
         "rows": found.rows,
         "column": found.column,
-        "delta": [{"epsilon": each.epsilon, "low": each.low, "high": each.high, "columns": each.columns} for each in deltas],
+        "delta": [
+            {"epsilon": each.epsilon, "low": each.low, "high": each.high, "columns": each.columns} for each in deltas
+        ],
     }
     finding = Finding(
         title="ε and δ of a table",
@@ -78,24 +98,23 @@ def of_mechanisms(checked: Sequence[Checked]) -> Report:
     """Every claim beside what was found."""
     parts = []
     for exact, title, text in (
-        (True, "Exact tables", "Each mechanism on neighbouring secrets as a table of probabilities, and the least ε, or the"
-         " δ, of that table. A share of 100 % means that no smaller claim would be true."),
-        (False, "Released numbers", "Each mechanism as a black box: a lower bound on ε from what it releases, by an event"
-         " found in one half of the releases and counted in the other. A share near 100 % means that the audit would"
-         " notice little too little noise."),
-    ):  # fmt: skip
+        (True, "Exact tables", EXACTLY),
+        (False, "Released numbers", BY_SAMPLES),
+    ):
         some = [each for each in checked if each.exact is exact]
         if not some:
             continue
         kept = all(each.kept for each in some)
-        rows = tuple((each.name, each.claim, f"{100 * each.share:.1f} %", "kept" if each.kept else "BROKEN") for each in some)
+        rows = tuple(
+            (each.name, each.claim, f"{100 * each.share:.1f} %", "kept" if each.kept else "BROKEN") for each in some
+        )
         parts.append(
             Finding(
                 title=title,
                 text=text,
                 verdict="every claim is kept" if kept else "a claim is broken",
                 good=kept,
-                tables=(Table(heads=("mechanism", "claim", "found, of the claim", ""), rows=rows, right="found, of the claim"),),
+                tables=(Table(heads=("mechanism", "claim", "share", "the claim is"), rows=rows, right="share"),),
                 pictures=(_curves(),) if exact else (),
                 facts={"checks": [vars(each) for each in some]},
             )
@@ -133,13 +152,18 @@ def of_museum(examined: Iterable[tuple[Piece, Verdict, Verdict]], coins: Coins =
     pieces = list(examined)
     caught = sum(wrong.caught and not right.caught for _, wrong, right in pieces)
     rows = tuple(
-        (str(piece.year), piece.name, wrong.by, "caught" if wrong.caught else "NOT CAUGHT", "ACCUSED" if right.caught else "passes")
+        (
+            str(piece.year),
+            piece.name,
+            wrong.by,
+            "caught" if wrong.caught else "NOT CAUGHT",
+            "ACCUSED" if right.caught else "passes",
+        )
         for piece, wrong, right in pieces
     )
     overview = Finding(
         title="All pieces",
-        text="Published failures of differential-privacy software, rebuilt in a few lines. The same audit is given the wrong"
-        " code and the right code, and accuses right code with probability at most 1/1000.",
+        text=MUSEUM,
         verdict=f"{caught} of {len(pieces)} caught",
         good=caught == len(pieces),
         tables=(Table(heads=("year", "bug", "caught by", "wrong code", "right code"), rows=rows),),
@@ -189,7 +213,10 @@ def _notes() -> Picture:
         x="ε",
         y="δ(ε)",
         log="y",
-        series=(_curve("constant of the notes", gaussian_of_the_notes()), _curve("by the exact curve", gaussian_by_its_curve())),
+        series=(
+            _curve("constant of the notes", gaussian_of_the_notes()),
+            _curve("by the exact curve", gaussian_by_its_curve()),
+        ),
         levels=(("claimed: 1e-6", 1e-6),),
     )
 
@@ -197,14 +224,15 @@ def _notes() -> Picture:
 # ── a question ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def of_question(sql: str, replays: Sequence[tuple[str, Replay]], runs: Sequence[tuple[str, OneRun]], epsilon: Number) -> Report:
+def of_question(
+    sql: str, replays: Sequence[tuple[str, Replay]], runs: Sequence[tuple[str, OneRun]], epsilon: Number
+) -> Report:
     """What replays of a question on made-up neighbours show, and what canaries show of the pipeline."""
     same = all(each.same for _, each in replays)
     rows = tuple((name, "nothing" if each.same else each.describe()) for name, each in replays)
     replayed = Finding(
         title="The same coins on neighbours",
-        text=f"{sql}\n\nMade-up people, and one person who stands out; coins, control flow, scales, columns, keys, costs and"
-        " refusals are compared.",
+        text=f"{sql}\n\n{NEIGHBOURS}",
         verdict="nothing differs but noisy numbers" if same else "something differs",
         good=same,
         tables=(Table(heads=("one person is", "what differs"), rows=rows),),
@@ -213,14 +241,16 @@ def of_question(sql: str, replays: Sequence[tuple[str, Replay]], runs: Sequence[
     kept = not any(each.refutes(epsilon) for _, each in runs)
     canary = Finding(
         title="Canaries",
-        text=f"Of many people, each is put into the data by a coin; one question by groups is asked for ε = {show(float(Fraction(str(epsilon))))}, and"
-        " who is in is guessed from its answer.",
+        text=f"Of many people, each is put into the data by a coin; one question by groups is asked for ε = {epsilon},"
+        " and who is in is guessed from its answer.",
         verdict="the claim is kept" if kept else "the claim is broken",
         good=kept,
         tables=(
             Table(
                 heads=("aggregate", "canaries", "guesses", "right", "ε is at least"),
-                rows=tuple((name, f"{r.canaries:,}", f"{r.guesses:,}", f"{r.right:,}", f"{r.epsilon:.3f}") for name, r in runs),
+                rows=tuple(
+                    (name, f"{r.canaries:,}", f"{r.guesses:,}", f"{r.right:,}", f"{r.epsilon:.3f}") for name, r in runs
+                ),
                 right="canaries,guesses,right,ε is at least",
             ),
         ),

@@ -63,7 +63,7 @@ class Exact:
         loss, rows = self.mechanism.loss, self.written()
         kept = all(channel.rho(each) <= float(loss.rho) * (1 + 1e-12) for each in rows) if loss.event == 0 else True
         if loss.pure is not None and loss.event == 0:
-            found = max((channel.epsilon(each) for each in rows))
+            found = max(channel.epsilon(each) for each in rows)
             kept &= found.within(loss.pure)
             return self._said(f"ε = {show(loss.pure)}", found.describe(), float(found) / float(loss.pure), kept)
         at, claim = loss.approximate or (Fraction(1), self.mechanism.curve(1))
@@ -119,7 +119,11 @@ def _choice(choose: Selection) -> Exact:
 
 
 def _top(choose: TopK) -> Exact:
-    return Exact(name="Top 2", mechanism=choose, written=lambda: [tables.top(choose, *MIXED), tables.top(choose, [0, 40, 40], [1, 39, 39])])
+    return Exact(
+        name="Top 2",
+        mechanism=choose,
+        written=lambda: [tables.top(choose, *MIXED), tables.top(choose, [0, 40, 40], [1, 39, 39])],
+    )
 
 
 def _keys(name: str, rule: Threshold | GaussianThreshold) -> Exact:
@@ -132,7 +136,8 @@ def _keys(name: str, rule: Threshold | GaussianThreshold) -> Exact:
     return Exact(name=name, mechanism=rule, written=written)
 
 
-RECORDS = [2, 2, 3, 7, 9]
+RECORDS = ([2, 2, 3, 7, 9], [0] * 30, [10] * 30)
+MORE = ([0], [10], [5])
 
 
 def _misses(data: Sequence[int], last: int, aim: Callable[[int], Fraction]) -> list[Fraction]:
@@ -150,34 +155,30 @@ def _quantile(m: Quantile) -> Exact:
         return [-abs((1 - m.q) * sum(x < y for x in data) - m.q * sum(x > y for x in data)) for y in grid]
 
     rate = m.epsilon / (2 * max(m.q, 1 - m.q))
-    rows = [tables_of(scores, rate, more) for more in ([0], [10], [5])]
-    return Exact(name=f"Quantile, q = {show(m.q)}", mechanism=m, written=lambda: [each() for each in rows])
+    return Exact(name=f"Quantile, q = {show(m.q)}", mechanism=m, written=lambda: _one_more(scores, rate))
 
 
-def tables_of(scores: Callable[[Sequence[int]], list[Fraction]], rate: Fraction, more: list[int]) -> Callable[[], Table]:
+def _one_more(scores: Callable[[Sequence[int]], list[Fraction]], rate: Fraction) -> list[Table]:
     """The exponential mechanism with these scores, on some records and on one more."""
-    return lambda: tables.softmax(rate, scores(RECORDS), scores(RECORDS + more))
+    return [tables.softmax(rate, scores(data), scores(data + more)) for data in RECORDS for more in MORE]
 
 
 def _quantiles(m: Quantiles) -> Exact:
     (q,) = m.at
     scores = partial(_misses, last=m.last, aim=lambda n: q * n)
     rate = m.epsilon / (2 * max(q, 1 - q))
-    rows = [tables_of(scores, rate, more) for more in ([0], [10], [5])]
-    return Exact(name="Quantiles of groups", mechanism=m, written=lambda: [each() for each in rows])
+    return Exact(name="Quantiles of groups", mechanism=m, written=lambda: _one_more(scores, rate))
 
 
 def _extreme(m: Extreme) -> Exact:
     scores = partial(_misses, last=m.last, aim=lambda n: Fraction(n - m.rank))
-    rows = [tables_of(scores, m.rate, more) for more in ([0], [10], [5])]
-    return Exact(name="Extreme", mechanism=m, written=lambda: [each() for each in rows])
+    return Exact(name="Extreme", mechanism=m, written=lambda: _one_more(scores, m.rate))
 
 
 def _ceiling(m: Ceiling) -> Exact:
-    rows = [(RECORDS, [*RECORDS, more]) for more in (0, 5, 9)]
-
     def written() -> list[Table]:
-        return [tables.selection(m.choose, *(m.scores(np.array(each)) for each in row)) for row in rows]
+        rows = [(m.scores(np.array(data)), m.scores(np.array(data + more))) for data in RECORDS for more in MORE]
+        return [tables.selection(m.choose, *each) for each in rows]
 
     return Exact(name="Ceiling", mechanism=m, written=written)
 
@@ -202,9 +203,17 @@ EXACT: tuple[Exact, ...] = (
     _noise("Laplace on a grid", Laplace(epsilon=1, sensitivity="0.5", step="0.25")),
     _noise("Gaussian", Gaussian(epsilon=1, delta="1e-6", sensitivity=1)),
     _noise("Gaussian by ρ", Gaussian(rho="0.2", sensitivity=2)),
-    *(_choice(kind(**UP, monotone=grows)) for kind in (Exponential, NoisyMax, PermuteAndFlip) for grows in (False, True)),
+    *(
+        _choice(kind(**UP, monotone=grows))
+        for kind in (Exponential, NoisyMax, PermuteAndFlip)
+        for grows in (False, True)
+    ),
     _top(FLIP.top(2)),
-    Exact(name="Modes", mechanism=MODES, written=lambda: [tables.selection(MODES.choose, *each) for each in (BEHIND, GROWN)]),
+    Exact(
+        name="Modes",
+        mechanism=MODES,
+        written=lambda: [tables.selection(MODES.choose, *each) for each in (BEHIND, GROWN)],
+    ),
     _keys("Threshold", Threshold(epsilon=1, delta="1e-6")),
     _keys("Threshold, two keys", Threshold(epsilon=1, delta="1e-6", keys=2)),
     _keys("Gaussian threshold", GaussianThreshold(epsilon=1, delta="1e-6")),
@@ -242,8 +251,16 @@ BELL = Gaussian(epsilon=1, delta=COARSE, sensitivity=1)
 NAMES = Threshold(epsilon=1, delta=COARSE)
 
 SAMPLED: tuple[Sampled, ...] = (
-    Sampled(name="Laplace", epsilon=Fraction(1), delta=Fraction(0), one=_released(LAPLACE, 41), other=_released(LAPLACE, 42)),
-    Sampled(name="Laplace, two cells, replaced", epsilon=Fraction(1), delta=Fraction(0), one=_two_cells(MOVED, (1, 0)), other=_two_cells(MOVED, (0, 1))),
+    Sampled(
+        name="Laplace", epsilon=Fraction(1), delta=Fraction(0), one=_released(LAPLACE, 41), other=_released(LAPLACE, 42)
+    ),
+    Sampled(
+        name="Laplace, two cells, replaced",
+        epsilon=Fraction(1),
+        delta=Fraction(0),
+        one=_two_cells(MOVED, (1, 0)),
+        other=_two_cells(MOVED, (0, 1)),
+    ),
     Sampled(name="Gaussian", epsilon=Fraction(1), delta=COARSE, one=_released(BELL, 41), other=_released(BELL, 42)),
     Sampled(name="Threshold", epsilon=Fraction(1), delta=COARSE, one=_released(NAMES, 4), other=_released(NAMES, 3)),
 )

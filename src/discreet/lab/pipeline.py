@@ -53,7 +53,9 @@ def observed(answer: Any) -> dict[str, Any]:
             cells[name] = "private keys" if private else str(column)
         else:
             numbers = all(isinstance(each, (int, float)) for each in column)
-            cells[name] = column if numbers and not private else f"{len(column) if not private else 'some'} noisy values"
+            cells[name] = (
+                column if numbers and not private else f"{len(column) if not private else 'some'} noisy values"
+            )
     return {
         "columns": str(frame.schema),
         "rows": "by chance" if private else str(frame.num_rows),
@@ -85,7 +87,9 @@ def _private(opened: Opening, data: Any, sql: str, wanted: dict[str, Any]) -> bo
         return False
 
 
-def caged(data: Any, aggregate: str, *, epsilon: Number, columns: dict[str, Any], neighbours: Neighbours = "add-remove") -> Sampler:
+def caged(
+    data: Any, aggregate: str, *, epsilon: Number, columns: dict[str, Any], neighbours: Neighbours = "add-remove"
+) -> Sampler:
     """One aggregate of a small data set, as often as wanted: copies of it, each in a cage, in one question by cages.
 
     Given    a frame in which every row is a person; people of different copies are different people.
@@ -102,16 +106,19 @@ def caged(data: Any, aggregate: str, *, epsilon: Number, columns: dict[str, Any]
         frame = pa.table({"id": np.arange(len(cages)), "cage": cages, **copies})
         declared = {"cage": list(range(count)), **columns}
         budget = Budget(epsilon=cost)
-        opened = opening(unit="id", rows_per_unit=1, groups_per_unit=1, budget=budget, columns=declared, neighbours=neighbours)
-        return _by_cage(opened, frame, aggregate, count, cost, coins)
+        opened = opening(
+            unit="id", rows_per_unit=1, groups_per_unit=1, budget=budget, columns=declared, neighbours=neighbours
+        )
+        return _by_cage(opened(frame, coins), aggregate, count, cost)
 
     return lambda count, coins: np.concatenate(
         [draw(min(MOST, count - start), coins) for start in range(0, count, MOST)]
     )
 
 
-def _by_cage(opened: Opening, frame: Any, aggregate: str, cages: int, cost: Number, coins: Coins) -> NDArray[Any]:
-    with opened(frame, coins) as curator:
+def _by_cage(curator: Curator, aggregate: str, cages: int, cost: Number) -> NDArray[Any]:
+    """Ask for an aggregate of every cage; in the order of the cages."""
+    with curator:
         answer = curator.ask(f"SELECT cage, {aggregate} AS seen FROM data GROUP BY cage", epsilon=cost).to_arrow()
     found = np.zeros(cages, np.asarray(answer["seen"]).dtype)
     found[np.asarray(answer["cage"])] = np.asarray(answer["seen"])
@@ -145,6 +152,6 @@ def canaries(
     def release(included: NDArray[np.bool_], coins: Coins) -> NDArray[Any]:
         who = np.flatnonzero(included)
         frame = pa.table({"id": who, "cage": who, "x": np.ones(len(who))})
-        return _by_cage(opened, frame, aggregate, m, cost, coins)
+        return _by_cage(opened(frame, coins), aggregate, m, cost)
 
     return one_run(release, canaries=m, guesses=guesses, alarm=alarm, coins=coins)

@@ -33,7 +33,7 @@ from discreet.errors import NotUnderstood, Refusal
 __all__ = ["Replay", "Tape", "Transcript", "compare", "transcript"]
 
 LONGEST = 1 << 28  # bytes of a tape
-CLOSE = 1e-9  # relative; numbers that were computed in floats
+CLOSE = Fraction(1, 10**9)  # relative; numbers that were computed in floats
 
 Run = Callable[[Any, Coins], Any]
 
@@ -135,8 +135,8 @@ def compare(
 ) -> Replay:
     """Run on both secrets with the same coins, several times over, and say what differs.
 
-    Given    nothing but numbers may differ. `additive` says that the run adds noise to exact numbers; draws=False allows
-             that another number of coins is drawn.
+    Given    nothing but numbers may differ. `additive` says that the run adds noise to exact numbers; draws=False
+             allows that another number of coins is drawn.
     Promise  no false alarm. Coins drawn, errors and forms are compared; and, where the noise is added, its scale.
     Because  with the same coins and the same laws the noise is the same. So two tapes change an additive release by the
              same amount on both secrets, whatever the exact numbers are; if not, the noise depends on the secret.
@@ -180,7 +180,7 @@ def _cut(text: str) -> str:
 def _steady(pairs: list[tuple[Transcript, Transcript]]) -> bool:
     """Whether the difference between the two secrets is the same on every tape."""
     moved = [[_exact(b) - _exact(a) for a, b in zip(x.numbers, y.numbers, strict=True)] for x, y in pairs]
-    sizes = [[max(abs(_exact(a)), 1) for a in x.numbers] for x, _ in pairs]
+    sizes = [[max(abs(_exact(a)), Fraction(1)) for a in x.numbers] for x, _ in pairs]
     return all(
         abs(now - first) <= CLOSE * size
         for row, size_row in zip(moved, sizes, strict=True)
@@ -189,4 +189,4 @@ def _steady(pairs: list[tuple[Transcript, Transcript]]) -> bool:
 
 
 def _exact(value: Any) -> Fraction:
-    return Fraction(float(value)) if isinstance(value, (float, np.floating)) else Fraction(int(value)) if not isinstance(value, Fraction) else value
+    return value if isinstance(value, Fraction) else Fraction(value.item() if isinstance(value, np.generic) else value)

@@ -17,7 +17,6 @@ __all__ = ["ODD", "neighbours", "tables"]
 
 PEOPLE = 40
 DAY = date(2024, 1, 1)
-EPOCH = date(1970, 1, 1)
 ODD = ("greatest", "least", "missing", "unheard of", "everywhere")  # ways to stand out
 
 Row = dict[str, Any]
@@ -61,7 +60,9 @@ def _odd(table: Any, number: int, how: str, n: int) -> Row:
 
 
 def _id(column: Any, n: int) -> Any:
-    return {"integer": n, "real": float(n), "boolean": bool(n % 2), "date": DAY + timedelta(n)}.get(column.kind, f"p{n}")
+    return {"integer": n, "real": float(n), "boolean": bool(n % 2), "date": DAY + timedelta(n)}.get(
+        column.kind, f"p{n}"
+    )
 
 
 def _usual(column: Any, n: int) -> Any:
@@ -102,8 +103,8 @@ def _number(column: Any, value: Fraction) -> Any:
     if column.kind == "integer":
         return int(value)
     if column.kind == "date":
-        return EPOCH + timedelta(int(value))
-    return _moment(EPOCH + timedelta(int(value))) if column.kind == "timestamp" else float(value)
+        return date.fromordinal(int(value))
+    return _moment(date.fromordinal(int(value))) if column.kind == "timestamp" else float(value)
 
 
 def _moment(day: date) -> datetime:

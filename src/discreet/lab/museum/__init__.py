@@ -22,4 +22,6 @@ from discreet.lab.museum.sparse import SPARSE
 
 __all__ = ["PIECES", "Piece", "Verdict"]
 
-PIECES: dict[str, Piece] = {piece.name: piece for piece in sorted((*CODE, *SPARSE, *CLAIMS), key=lambda each: each.year)}
+PIECES: dict[str, Piece] = {
+    piece.name: piece for piece in sorted((*CODE, *SPARSE, *CLAIMS), key=lambda each: each.year)
+}

@@ -83,7 +83,7 @@ def gaussian_cutoff() -> Table:
 
 def names_at_the_cutoff() -> Table:
     law, cutoff = DiscreteLaplace(Fraction(1)), 1
-    while ceiling(lambda: law.enclose_tail(cutoff) / 2) > DELTA:  # P(1 + noise > cutoff): those at it are forgotten
+    while law.tail(cutoff) / 2 > DELTA:  # P(1 + noise > cutoff): those at the cutoff are forgotten
         cutoff += 1
     return _named(Cutoff(law, cutoff))
 
@@ -114,8 +114,8 @@ CLAIMS = (
         name="noisy max charged as bounded range",
         year=2026,
         source="OpenDP, issue 2911",
-        story="The maximum was chosen by permute-and-flip and charged ρ = ε²/8, which the exponential mechanism earns by "
-        "its bounded range. Permute-and-flip has none.",
+        story="The maximum was chosen by permute-and-flip and charged ρ = ε²/8, which the exponential mechanism earns "
+        "by its bounded range. Permute-and-flip has none.",
         claim="ε = 1, ρ = 1/8",
         wrong=flip_as_bounded_range,
         right=flip_as_pure,
@@ -125,7 +125,8 @@ CLAIMS = (
         name="noisy max with half the noise",
         year=2014,
         source="lecture notes that follow Dwork, Roth 2014, Claim 3.9, beyond counts",
-        story="Noise of scale 1/ε on every score is enough when all scores move the same way, as counts do. These do not.",
+        story="Noise of scale 1/ε on every score is enough when all scores move the same way, as counts do. "
+        "These do not.",
         claim="ε = 1",
         wrong=half_the_noise,
         right=all_the_noise,
@@ -145,7 +146,8 @@ CLAIMS = (
         name="a Laplace threshold under Gaussian noise",
         year=2020,
         source="smartnoise-sdk, issue 204",
-        story="Counts got Gaussian noise, and the threshold that hides keys of one person was computed for Laplace noise.",
+        story="Counts got Gaussian noise, and the threshold that hides keys of one person was computed for "
+        "Laplace noise.",
         claim="ε = 1, δ = 1e-6",
         wrong=laplace_cutoff_on_gaussian_noise,
         right=gaussian_cutoff,
@@ -165,8 +167,8 @@ CLAIMS = (
         name="a lie that may be the truth",
         year=2022,
         source="OpenDP, issue 480",
-        story="Randomised response gave the truth with probability p, and otherwise an answer drawn by a coin that could "
-        "be the truth again, and fell on one side more often: the two answers are not protected alike.",
+        story="Randomised response gave the truth with probability p, and otherwise an answer drawn by a coin that "
+        "could be the truth again, and fell on one side more often: the two answers are not protected alike.",
         claim="ε = ln 3",
         wrong=lie_by_the_same_coin,
         right=lie_for_certain,

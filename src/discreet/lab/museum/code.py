@@ -26,7 +26,7 @@ UNIT = DiscreteLaplace(Fraction(1))
 def float_laplace(x: float, count: int, coins: Coins) -> Array:
     words = coins.words(count)
     u = ((words >> 11 & (1 << 53) - 1) + 1) * 2.0**-53
-    return x + np.where(words & 1, 1.0, -1.0) * np.log(u)
+    return np.asarray(x + np.where(words & 1, 1.0, -1.0) * np.log(u))
 
 
 def laplace_on_a_grid(x: float, count: int, coins: Coins) -> Array:
@@ -111,8 +111,8 @@ CODE = (
         name="holes in floating-point noise",
         year=2012,
         source="Mironov, On significance of the least significant bits for differential privacy",
-        story="Noise computed as a logarithm of a float reaches only some floats. Which ones are reached from an answer "
-        "depends on the answer, so that single releases rule answers out. Nearly every library had it.",
+        story="Noise computed as a logarithm of a float reaches only some floats. Which ones are reached from an "
+        "answer depends on the answer, so that single releases rule answers out. Nearly every library had it.",
         claim="ε = 1",
         wrong=float_laplace,
         right=laplace_on_a_grid,

@@ -81,7 +81,7 @@ def by_samples(
     samples: int = 200_000,
     events: audit.Event | None = None,
 ) -> Look:
-    """Releases on two neighbours, and an event that is far likelier on one: found on a half of them, or named before."""
+    """Releases on two neighbours, and an event far likelier on one: found on a half of them, or named beforehand."""
 
     def look(code: Callable[[Any, int, Coins], Any], alarm: Fraction, coins: Coins) -> Verdict:
         found = audit.black_box(

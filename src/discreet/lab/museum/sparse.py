@@ -66,7 +66,8 @@ SPARSE = (
         name="sparse vector without noise on answers",
         year=2014,
         source="Stoddard, Chen, Machanavajjhala; Algorithm 5 of Lyu, Su, Li 2017",
-        story=STORY + "Here only the threshold gets noise: two answers that cross it one after the other tell their order.",
+        story=STORY
+        + "Here only the threshold gets noise: two answers that cross it one after the other tell their order.",
         claim="ε = 1",
         wrong=no_noise_on_answers,
         right=sparse,
