@@ -19,7 +19,8 @@ from discreet.errors import NotUnderstood
 
 __all__ = ["at_least", "at_most", "share", "tail"]
 
-STEPS = 24  # halvings
+STEPS = 60  # at most; six or seven do
+CLOSE = 1e-7
 
 
 def share(successes: int, trials: int, confidence: Number = "0.95") -> tuple[float, float]:
@@ -64,13 +65,30 @@ def _counted(successes: int, trials: int) -> tuple[int, int]:
 
 
 def _largest(tail: Callable[[float], Ball], miss: Fraction, share: float, trials: int) -> float:
-    """Halving, from an interval below the share that was seen, some standard deviations wide."""
+    """The largest chance, nearly, whose tail is proven to be small enough: false position on its logarithm.
+
+    Because  floats propose a chance, and it is lowered until balls prove it.
+    """
     wide = math.sqrt(max(share * (1 - share), 1 / trials) / trials) * (1 + math.sqrt(-2 * log(miss)))
     low, high = max(0.0, share - wide), share
     with precision(96):
-        while low > 0 and not tail(low) <= ball(miss):
+
+        def over(p: float) -> float:
+            """ln(tail/miss)."""
+            return float((tail(p) / ball(miss)).log().mid()) if p > 0 else -50.0
+
+        while (below := over(low)) > 0:
             low, high = max(0.0, low - wide), low
+        above, found, side = over(high), low, 0
         for _ in range(STEPS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if tail(middle) <= ball(miss) else (low, middle)
-    return low
+            found = (low * above - high * below) / (above - below)
+            if abs(here := over(found)) < CLOSE:
+                break
+            if here < 0:
+                low, below, above, side = found, here, above / (1 + (side < 0)), -1
+            else:
+                high, above, below, side = found, here, below / (1 + (side > 0)), 1
+        step = CLOSE * wide
+        while found > 0 and not tail(found) <= ball(miss):
+            found, step = max(0.0, found - step), 8 * step
+    return found
