@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.cli.ask import load
 from discreet.cli.progress import counting
+from discreet.cli.reporting import add_outputs, check_outputs, deliver
 from discreet.errors import Broken, NotUnderstood
 
 if TYPE_CHECKING:
@@ -48,21 +49,18 @@ def add(commands: Any) -> None:
     audit.add_argument(
         "--samples", metavar="N", default="1000000", help="releases of each mechanism; default: a million"
     )
-    audit.add_argument("--json", metavar="FILE", help="write the report as JSON, too")
-    audit.add_argument("--html", metavar="FILE", help="write it as a page with pictures, too")
+    add_outputs(audit)
     audit.set_defaults(run=_audit)
 
 
 def _audit(options: argparse.Namespace) -> None:
+    check_outputs(options)
     wanted = {"mechanisms": 0, "museum": 0, "table": 1, "sql": 2}[options.what]
     if len(options.subject) != wanted:
         instead = next(line for line in MORE.splitlines() if f"audit {options.what}" in line).split("   ")[0]
         raise NotUnderstood(f"audit {options.what} takes {wanted or 'no'} subject(s).", instead=instead.strip())
     report = {"mechanisms": _mechanisms, "museum": _museum, "table": _table, "sql": _sql}[options.what](options)
-    print(report)
-    for path in (options.json, options.html):
-        if path is not None:
-            report.save(path)
+    deliver(report, options)
     if any(each.good is False for each in report.findings):
         raise Broken("a claim of privacy is not kept; the report says which.")
 

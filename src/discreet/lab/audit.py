@@ -22,13 +22,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, number, precision, probability, show, whole
 from discreet.core.mechanism import Mechanism
 from discreet.errors import NotUnderstood
-from discreet.lab.share import at_least, at_most, tail
+from discreet.lab.share import at_least, at_most
 
 __all__ = ["ALARM", "Bound", "Event", "OneRun", "black_box", "counted", "mechanism", "one_run", "searched"]
 
@@ -317,8 +318,8 @@ def one_run(
 def _chance(m: int, r: int, right: int, epsilon: float, delta: float) -> float:
     """A bound on the probability of so many right guesses, from above, if the mechanism is (ε, δ)-private."""
     q = 1 / (1 + math.exp(-epsilon))
-    with precision(96):
-        seen = float(tail(right, r, q).upper())
+    with precision(128):  # P(so many or more are right), from above
+        seen = float(arb(q).beta_lower(right, r - right + 1, regularized=True).upper()) if right else 1.0
     if delta == 0 or right == 0:
         return seen
     values = np.arange(right)

@@ -63,7 +63,8 @@ def random_queries(m: int, n: int, coins: Coins = SYSTEM) -> NDArray[np.uint8]:
 def hadamard_queries(n: int) -> NDArray[np.uint8]:
     """The n subsets whose answers `hadamard` reads: i is in subset j when i & j has an even number of ones."""
     k = np.arange(_power(n), dtype=np.uint32)
-    return (1 - (np.bitwise_count(k[:, None] & k) & 1)).astype(np.uint8)
+    even: NDArray[np.uint8] = (1 - (np.bitwise_count(k[:, None] & k) & 1)).astype(np.uint8)
+    return even
 
 
 # ── every subset ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -260,7 +261,7 @@ def _asked(queries: ArrayLike, answers: ArrayLike) -> tuple[Real, Real]:
     a = _numbers(answers, "answers", dimensions=1)
     small = isinstance(queries, np.ndarray) and queries.ndim == 2 and queries.dtype in (np.uint8, np.bool_)
     q = np.asarray(queries) if small else _numbers(queries, "queries", dimensions=2)
-    if len(q) != len(a) or not small and np.isnan(q).any():
+    if len(q) != len(a) or (not small and np.isnan(q).any()):
         raise NotUnderstood("there must be one answer to each query.", instead="give NaN where there was none")
     heard = ~np.isnan(a)
     if not heard.any():

@@ -9,18 +9,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 from flint import arb
 
-from discreet.core.exact import Ball, Number, ball, log, precision, probability
+from discreet.core.exact import Number, ball, precision, probability
 from discreet.errors import NotUnderstood
 
-__all__ = ["at_least", "at_most", "share", "tail"]
+__all__ = ["at_least", "at_most", "share"]
 
-STEPS = 60  # at most; six or seven do
-CLOSE = 1e-7
+STEPS = 60  # halvings of [0, 1]
+ROUNDS = 10_000  # of a continued fraction; about the root of the number of trials are needed
+EPSILON = 1e-15
 
 
 def share(successes: int, trials: int, confidence: Number = "0.95") -> tuple[float, float]:
@@ -29,7 +29,7 @@ def share(successes: int, trials: int, confidence: Number = "0.95") -> tuple[flo
     Given    independent trials with one chance of success, their number fixed beforehand.
     Promise  each end is missed with probability at most (1 - confidence)/2, whatever the chance and the number.
     Because  Clopper and Pearson 1934: the ends are the chances at which the binomial tail beyond what was seen equals
-             that probability. Tails are enclosed by ball arithmetic, and each end is rounded outwards.
+             that probability. Each end is checked by ball arithmetic, and is rounded outwards.
     """
     both = (1 + probability(confidence, "confidence")) / 2
     return at_least(successes, trials, both), at_most(successes, trials, both)
@@ -41,15 +41,7 @@ def at_least(successes: int, trials: int, confidence: Number = "0.95") -> float:
     if seen == 0:
         return 0.0
     miss = 1 - probability(confidence, "confidence")
-    # P(X >= seen) grows with the chance p; the end is the largest p at which it is provably at most `miss`.
-    return _largest(lambda p: tail(seen, of, p), miss, seen / of, of)
-
-
-def tail(successes: int, trials: int, chance: float) -> Ball:
-    """A ball around the probability of so many successes or more."""
-    if successes <= 0:
-        return arb(1)
-    return arb(chance).beta_lower(successes, trials - successes + 1, regularized=True)
+    return _largest(seen, of - seen + 1, miss)
 
 
 def at_most(successes: int, trials: int, confidence: Number = "0.95") -> float:
@@ -64,31 +56,42 @@ def _counted(successes: int, trials: int) -> tuple[int, int]:
     return int(successes), int(trials)
 
 
-def _largest(tail: Callable[[float], Ball], miss: Fraction, share: float, trials: int) -> float:
-    """The largest chance, nearly, whose tail is proven to be small enough: false position on its logarithm.
+def _largest(a: int, b: int, miss: Fraction) -> float:
+    """The largest p, near enough, at which the tail P(X >= a) = I_p(a, b) is provably at most `miss`; it grows with p.
 
-    Because  floats propose a chance, and it is lowered until balls prove it.
+    Floats propose by halving, and a ball checks; while it cannot agree, the proposal moves outwards.
     """
-    wide = math.sqrt(max(share * (1 - share), 1 / trials) / trials) * (1 + math.sqrt(-2 * log(miss)))
-    low, high = max(0.0, share - wide), share
-    with precision(96):
+    low, high, level = 0.0, 1.0, math.log(miss)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _log_tail(middle, a, b) <= level else (low, middle)
+    back = 1e-12
+    while back < 1:
+        proposed = low * (1 - back)
+        with precision(128):
+            if arb(proposed).beta_lower(a, b, regularized=True) <= ball(miss):
+                return proposed
+        back *= 10
+    return 0.0
 
-        def over(p: float) -> float:
-            """ln(tail/miss)."""
-            return float((tail(p) / ball(miss)).log().mid()) if p > 0 else -50.0
 
-        while (below := over(low)) > 0:
-            low, high = max(0.0, low - wide), low
-        above, found, side = over(high), low, 0
-        for _ in range(STEPS):
-            found = (low * above - high * below) / (above - below)
-            if abs(here := over(found)) < CLOSE:
-                break
-            if here < 0:
-                low, below, above, side = found, here, above / (1 + (side < 0)), -1
-            else:
-                high, above, below, side = found, here, below / (1 + (side > 0)), 1
-        step = CLOSE * wide
-        while found > 0 and not tail(found) <= ball(miss):
-            found, step = max(0.0, found - step), 8 * step
-    return found
+def _log_tail(x: float, a: float, b: float) -> float:
+    """ln I_x(a, b) in floats, by the continued fraction of the incomplete beta function (Lentz's method)."""
+    if x > (a + 1) / (a + b + 2):
+        return math.log1p(-min(1.0 - EPSILON, math.exp(_log_tail(1 - x, b, a))))
+    if x == 0:
+        return -math.inf
+    front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x) - math.log(a)
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
+    value = d
+    for m in range(1, ROUNDS):
+        for term in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1 / (1 + term * d)
+            c = 1 + term / c
+            value *= c * d
+        if abs(c * d - 1) < EPSILON:
+            break
+    return front + math.log(value)
