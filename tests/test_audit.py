@@ -106,7 +106,7 @@ def test_every_claim_is_kept_exactly(subject: inventory.Exact) -> None:
 
 @pytest.mark.parametrize("subject", inventory.SAMPLED, ids=lambda each: each.name)
 def test_a_million_releases_show_nine_tenths_of_the_claim(subject: inventory.Sampled) -> None:
-    """At ε = 1, below the claim and above 90 % of it. A false alarm of 1e-8; falling short is some standard errors off."""
+    """At ε = 1, below the claim (a false alarm of 1e-8) and above 90 % of it (which is some standard errors off)."""
     found = subject.check(alarm="1e-8")
     assert found.kept
     assert 0.9 < found.share <= 1

@@ -143,7 +143,11 @@ def test_a_question_from_the_command_line(clinic: Path, capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("t.csv", "yes,no\n3/4,1/4\n0.25,0.75\n"), ("t.json", '[["3/4", 0.25], [0.25, "3/4"]]'), ("u.csv", "3/4,1/4\n1/4,3/4")],
+    [
+        ("t.csv", "yes,no\n3/4,1/4\n0.25,0.75\n"),
+        ("t.json", '[["3/4", 0.25], [0.25, "3/4"]]'),
+        ("u.csv", "3/4,1/4\n1/4,3/4"),
+    ],
 )
 def test_a_table_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str) -> None:
     (tmp_path / name).write_text(text)

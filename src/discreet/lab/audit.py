@@ -3,7 +3,7 @@
     >>> import discreet as dp
     >>> from discreet.lab import audit
     >>> noise = dp.Laplace(epsilon=1, sensitivity=1)
-    >>> found = audit.mechanism(noise, 41, 42, samples=200_000)
+    >>> found = audit.mechanism(noise, 41, 42, samples=200_000, alarm="1e-9")
     >>> found.epsilon <= 1 < found.epsilon + 0.1, found.refutes(1), found.refutes("0.5")
     (True, False, True)
 

@@ -121,9 +121,10 @@ class Rho(float):
 
 
 def read(table: Any) -> Table:
-    """A table that somebody wrote: rows of probabilities that sum to one."""
+    """A table that somebody wrote, or that a randomizer wrote of itself: rows of probabilities that sum to one."""
     if isinstance(table, Table):
         return table
+    table = getattr(table, "rows", table)
     if not isinstance(table, (list, tuple, np.ndarray)) or not all(
         isinstance(row, (list, tuple, np.ndarray)) for row in table
     ):

@@ -3,9 +3,9 @@
 >>> import discreet as dp
 >>> from discreet.lab import channel, tables
 >>> flip = dp.PermuteAndFlip(epsilon=1, sensitivity=1)
->>> found = channel.epsilon(tables.selection(flip, [3, 0], [2, 1]))
+>>> found = channel.epsilon(tables.selection(flip, [0, 0], [1, -1]))
 >>> round(found, 6), found.within(1)
-(0.805542, True)
+(1.0, True)
 
 Probabilities are balls that the laws of the mechanisms give, or that the definition of a mechanism gives.
 """
