@@ -14,7 +14,7 @@ from discreet.sql import query as q
 from discreet.sql.functions import SPECIAL, filtered
 from discreet.sql.parameters import Parameters
 from discreet.sql.places import place
-from discreet.sql.words import AGGREGATES, CALLS, FLAGS, PARTS, QUANTILES, TWO, WINDOWS
+from discreet.sql.words import AGGREGATES, CALLS, FLAGS, INSTEAD, PARTS, QUANTILES, TWO, WINDOWS
 
 __all__ = ["Reader"]
 
@@ -116,7 +116,7 @@ class Reader:
         called = re.match(r"(\w{1,40})\s*\(", at.text[at.start : at.end])
         if called and isinstance(node, (exp.Func, exp.IgnoreNulls)):
             said = f"`{called[1].upper()}` is not among the functions that are answered."
-            return self.refuse(node, said, "the README lists those that are")
+            return self.refuse(node, said, INSTEAD.get(called[1].lower(), "the README lists those that are"))
         return self.refuse(node, "this expression is not among those that are answered.", "the README lists those")
 
     def _chain(self, node: Any, depth: int) -> q.Expression:
@@ -198,9 +198,11 @@ class Reader:
 
     def _aggregate(self, node: Any, depth: int) -> q.Aggregate:
         if isinstance(node, exp.Filter):
-            if type(node.this) not in AGGREGATES:
+            within = isinstance(node.this, exp.WithinGroup)
+            if type(node.this) not in AGGREGATES and not within:
                 raise self.refuse(node, "FILTER follows an aggregate.", "write COUNT(*) FILTER (WHERE …)")
-            return filtered(self, node, self._aggregate(node.this, depth), depth)
+            over = self._within_group(node.this, depth) if within else self._aggregate(node.this, depth)
+            return filtered(self, node, over, depth)
         name, inner = AGGREGATES[type(node)], node.this
         second = ("expression",) if name in TWO else ("expression", "quantile") if name in QUANTILES else ()
         self.only(node, "this", *second)
