@@ -101,6 +101,7 @@ class BoundedMean(Randomizer):
         if window is not None and window > 8 * steps:
             raise NotUnderstood("the window is wider than any that helps.", instead="leave window= out")
         share, window = _best(int(steps), odds, share, window)
+        window = window if share else 1  # no place is drawn from it
         for name, value in {
             "epsilon": epsilon, "odds": odds, "bounds": (low, high), "step": step, "places": share, "window": window
         }.items():  # fmt: skip
@@ -146,7 +147,7 @@ class BoundedMean(Randomizer):
     def randomize(self, values: Any, coins: Coins = SYSTEM) -> Any:
         """A report for each number; for a single number, a single report.
 
-        What is outside the bounds counts as the nearest bound, and NaN as the middle: to refuse it would tell something.
+        What is outside the bounds counts as the nearest one, and NaN as the middle: to refuse it would tell something.
         """
         index, single = self._indices(values)
         n = len(index)
@@ -197,6 +198,7 @@ class BoundedMean(Randomizer):
 
         Because  the sum of squares over a window is quadratic in where it begins; three points tell which.
         """
+
         def square(index: int) -> Fraction:
             return sum((p * s * s for p, s in zip(self.law(index), self.scores, strict=True)), Fraction(0))
 
@@ -244,12 +246,12 @@ class BoundedMean(Randomizer):
         return max(1, math.ceil(self.variance(1, sampling=sampling) * (quantile(confidence) / half) ** 2))
 
     def influence(self, hostile: int, n: int) -> float:
-        """The most that so many hostile ones among n respondents can move the estimate: a report counts at most so much."""
+        """The most that so many hostile ones among n respondents can move the estimate, whatever they report."""
         used = self.scores if 0 < self.places < 1 else self.scores[2:] if self.places else self.scores[:2]
         reach = (max(used) - min(used)) * (self.bounds[1] - self.bounds[0])
         return float(Fraction(whole(hostile, "hostile"), whole(n, "n")) * reach)
 
-    @once
+    @property
     def error(self) -> MeanError:
         return MeanError(self)
 
@@ -275,8 +277,10 @@ def _best(steps: int, odds: Fraction, share: Fraction | None, window: int | None
         best = int(np.argmin(hybrid))
         part = Fraction(round(float(flat[best]) * FINE), FINE) if hybrid[best] < bit and steps > 1 else Fraction(0)
         return part, int(w[best])
-    worst = np.maximum(float(share) * middle + float(1 - share) * bit,
-                       float(share) * (middle + bend / 4) + float(1 - share) * (bit - 0.25))
+    worst = np.maximum(
+        float(share) * middle + float(1 - share) * bit,
+        float(share) * (middle + bend / 4) + float(1 - share) * (bit - 0.25),
+    )
     return share, int(w[int(np.argmin(worst))])
 
 
