@@ -29,8 +29,10 @@ from discreet.errors import NotUnderstood
 from discreet.local.channel import Table
 from discreet.local.draws import flips
 from discreet.local.estimate import quantile
+from discreet.local.layout import Numbers
 from discreet.local.odds import priced
-from discreet.local.randomizer import Categories, Counts
+from discreet.local.randomizer import Counts
+from discreet.local.support import Supporting
 
 __all__ = ["Comparison", "RandomizedResponse"]
 
@@ -39,7 +41,7 @@ HALF = Fraction(1, 2)
 
 @recorded("randomized response/1")
 @dataclass(frozen=True, kw_only=True)
-class RandomizedResponse(Categories):
+class RandomizedResponse(Supporting):
     """A bit, told truly with probability p and turned around otherwise.
 
     Given    p <= e^ε/(1 + e^ε).
@@ -103,6 +105,10 @@ class RandomizedResponse(Categories):
     def _randomize(self, values: NDArray[Any], coins: Coins) -> NDArray[Any]:
         lies = flips(1 - self.p, len(values), coins)
         return np.asarray(np.logical_xor(values, lies))
+
+    @property
+    def layout(self) -> Numbers:
+        return Numbers((1,))
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray((reports >= 0) & (reports <= 1))

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.exact import Number, probability, show
-from discreet.errors import NotUnderstood
+from discreet.core.exact import Number, probability
 from discreet.local.binomial import Supports, inverted
 
-__all__ = ["Estimate", "Frequencies", "nearest_simplex", "quantile"]
+__all__ = ["Estimate", "Frequencies", "Shares", "nearest_simplex", "quantile"]
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +69,18 @@ class Estimate:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Frequencies(Estimate):
+class Shares(Estimate):
+    """Shares of respondents with each value; of a yes or no, the share of yes."""
+
+    def simplex(self) -> Floats:
+        """The shares that can be (none negative, one in all) nearest to the raw ones, which stay as they are."""
+        if not np.ndim(self.value):
+            return nearest_simplex(np.array([1 - self.value, self.value]))
+        return nearest_simplex(self.value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Frequencies(Shares):
     """Shares of respondents with each value, from how many reports support it.
 
     A report supports the value behind it with probability `hit`, and any other with probability `miss`.
@@ -84,8 +94,6 @@ class Frequencies(Estimate):
     @classmethod
     def of(cls, supports: Any, *, n: int, hit: Fraction, miss: Fraction, sampling: bool, set_aside: int) -> Frequencies:
         """The unbiased estimate (supports/n - miss)/(hit - miss), with its variance at the shares it finds."""
-        if not n:
-            raise NotUnderstood("there are no reports to estimate from.", instead="collect at least one")
         gain = float(hit - miss)
         value = (supports / n - float(miss)) / gain
         found = _variance(np.clip(value, 0, 1), hit, miss, sampling) / n
@@ -115,15 +123,9 @@ class Frequencies(Estimate):
         low, high = zip(*ends, strict=True)
         return np.array(low), np.array(high)
 
-    def simplex(self) -> Floats:
-        """The shares that can be (none negative, one in all) nearest to the raw ones, which stay as they are."""
-        if not np.ndim(self.value):
-            return nearest_simplex(np.array([1 - self.value, self.value]))
-        return nearest_simplex(self.value)
-
 
 def _variance(share: Any, hit: Fraction, miss: Fraction, sampling: bool) -> Any:
-    """n times the variance at a share; see `Categories.variance`."""
+    """n times the variance at a share; see `Supporting.variance`."""
     p, q = float(hit), float(miss)
     gain = float(hit - miss)
     noise = (share * (p * float(1 - hit)) + (1 - share) * (q * float(1 - miss))) / gain**2
@@ -137,8 +139,3 @@ def nearest_simplex(shares: Floats) -> Floats:
     level = excess[np.flatnonzero(ordered > excess)[-1]]
     out: Floats = np.maximum(shares - level, 0)
     return out
-
-
-def percent(value: Fraction | float) -> str:
-    """A share as a person reads it."""
-    return f"{show(100 * value, 3)} %"

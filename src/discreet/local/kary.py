@@ -14,16 +14,16 @@ from discreet.core.exact import Number
 from discreet.core.record import recorded
 from discreet.local.channel import Table, too_large
 from discreet.local.draws import below, flips
-from discreet.local.odds import priced
-from discreet.local.randomizer import Categories, Counts
-from discreet.local.values import values_of
+from discreet.local.layout import Numbers
+from discreet.local.randomizer import Counts
+from discreet.local.support import Supporting
 
 __all__ = ["KaryResponse", "others"]
 
 
 @recorded("kary response/1")
 @dataclass(frozen=True, kw_only=True)
-class KaryResponse(Categories):
+class KaryResponse(Supporting):
     """k-ary randomized response: the true value with probability p, each other one with probability p/odds.
 
     Given    odds <= e^ε.
@@ -40,10 +40,7 @@ class KaryResponse(Categories):
         def __init__(self, *, k: int, epsilon: Number | None = None, odds: Number | None = None) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", values_of(self.k))
-        epsilon, odds = priced(epsilon=self.epsilon, odds=self.odds)
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "odds", odds)
+        self._price()
 
     @property
     def hit(self) -> Fraction:
@@ -58,6 +55,10 @@ class KaryResponse(Categories):
 
     def _randomize(self, values: NDArray[Any], coins: Coins) -> NDArray[Any]:
         return others(values, self.k, self.hit, coins)
+
+    @property
+    def layout(self) -> Numbers:
+        return Numbers((self.k - 1,))
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray((reports >= 0) & (reports < self.k))

@@ -20,13 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, number, positive, show, whole
+from discreet.core.exact import Number, positive, show, whole
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours
 from discreet.errors import NotUnderstood
 from discreet.local.channel import Table
-from discreet.local.estimate import Frequencies, quantile
+from discreet.local.estimate import Shares, quantile
+from discreet.local.layout import Layout
+from discreet.local.odds import priced
+from discreet.local.values import values_of
 
 __all__ = ["Categories", "Randomizer", "Tally", "several"]
 
@@ -63,23 +66,10 @@ class Randomizer(Mechanism):
 
 
 class Categories(Randomizer):
-    """A randomizer of one of k values, numbered from zero.
-
-    Its reports support values: the one behind it with probability `hit`, each other one with probability `miss`.
-    """
+    """A randomizer of one of k values, numbered from zero."""
 
     k: int
     kind: ClassVar[type[np.generic]] = np.int32  # of the numbers in a report
-
-    @property
-    @abstractmethod
-    def hit(self) -> Fraction:
-        """P(a report supports the value behind it)."""
-
-    @property
-    @abstractmethod
-    def miss(self) -> Fraction:
-        """P(a report supports some other value)."""
 
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
@@ -96,14 +86,38 @@ class Categories(Randomizer):
     def sketch(self, reports: NDArray[Any]) -> Counts:
         """What of valid reports is added up: counts that suffice for the estimate."""
 
+    @abstractmethod
+    def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Shares:
+        """The estimate from what the reports of n respondents add up to."""
+
+    @abstractmethod
+    def variance(self, n: int, frequency: Number = 0, *, sampling: bool = False) -> float:
+        """The variance of the estimate of a value that this share of n respondents hold."""
+
+    @abstractmethod
+    def spread(self, *, sampling: bool = False) -> float:
+        """n times the largest variance that any share can have."""
+
+    @property
+    @abstractmethod
+    def pull(self) -> Fraction:
+        """n times the most by which one report, instead of any other, moves the estimate of a share."""
+
+    @property
+    @abstractmethod
+    def layout(self) -> Layout:
+        """How a report is laid out in bytes."""
+
     @property
     def width(self) -> int:
         """How many draws a report takes, roughly."""
         return 1
 
-    def supports(self, sketch: Counts) -> Any:
-        """How many reports support each value."""
-        return sketch
+    def _price(self) -> None:
+        """Read k, and ε or odds."""
+        epsilon, odds = priced(epsilon=self.epsilon, odds=self.odds)
+        for name, value in {"k": values_of(self.k), "epsilon": epsilon, "odds": odds}.items():
+            object.__setattr__(self, name, value)
 
     # ── randomising ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -128,54 +142,42 @@ class Categories(Randomizer):
 
     def tally(self, reports: Any) -> Tally:
         """What reports add up to; tallies add up, too. What cannot be a report is set aside and counted."""
-        array = np.asarray(reports)
-        if array.shape[1:] != self.shape() or array.ndim != len(self.shape()) + 1 or array.dtype.kind not in "bui":
+        array = self.shaped(np.asarray(reports))
+        valid = self.valid(array)
+        bad = len(valid) - int(np.count_nonzero(valid))
+        sketch = self.sketch(array[valid] if bad else array)
+        return Tally(randomizer=self, n=len(valid) - bad, sketch=sketch, set_aside=bad)
+
+    def shaped(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """Reports as they are, if they have the right type and shape."""
+        if (
+            reports.ndim != len(self.shape()) + 1
+            or reports.shape[1:] != self.shape()
+            or reports.dtype.kind not in "bui"
+        ):
             like = "numbers" if not self.shape() else f"rows of {self.shape()[0]}"
             raise NotUnderstood(
                 f"reports of this randomizer are {like}.", instead="pass what randomize(values) returned"
             )
-        valid = self.valid(array)
-        bad = len(valid) - int(np.count_nonzero(valid))
-        return Tally(
-            randomizer=self, n=len(valid) - bad, sketch=self.sketch(array[valid] if bad else array), set_aside=bad
-        )
+        return reports
 
-    def estimate(self, reports: Any, *, sampling: bool = False) -> Frequencies:
+    def estimate(self, reports: Any, *, sampling: bool = False) -> Shares:
         """The share of each value among those who reported; of those they were drawn from, with sampling=True."""
         return self.tally(reports).estimate(sampling=sampling)
-
-    def variance(self, n: int, frequency: Number = 0, *, sampling: bool = False) -> float:
-        """The variance of the estimate of a value that this share of n respondents hold.
-
-        Because  reports are independent, so it is [f·p(1-p) + (1-f)·q(1-q)] / (n·(p-q)²) with p = hit and q = miss;
-                 with sampling=True, f·(1-f)/n comes on top (Warner 1965; Wang, Blocki, Li, Jha 2017).
-        """
-        people, f = whole(n, "n"), share(frequency)
-        noise = f * self.hit * (1 - self.hit) + (1 - f) * self.miss * (1 - self.miss)
-        found = noise / (self.hit - self.miss) ** 2 + (f * (1 - f) if sampling else 0)
-        return float(found / people)
 
     def respondents(self, within: Number, *, confidence: Number = 0.95, sampling: bool = False) -> int:
         """How many respondents make every share right to ±within with this confidence, whatever the shares are."""
         half = float(positive(within, "within"))
         return max(1, math.ceil(self.spread(sampling=sampling) * (quantile(confidence) / half) ** 2))
 
-    def spread(self, *, sampling: bool = False) -> float:
-        """n times the largest variance that any share can have."""
-        p, q = self.hit, self.miss
-        if not sampling:
-            return max(self.variance(1, 0), self.variance(1, 1))
-        worst = min(max(Fraction(1, 2), q), p)  # of supports: r·(1 - r) is largest there
-        return float(worst * (1 - worst) / (p - q) ** 2)
-
     def influence(self, hostile: int, n: int) -> float:
         """The most that so many hostile ones among n respondents can move the estimate of any one share.
 
         Promise  |estimate with their reports - estimate with any other reports of theirs| is at most this.
-        Because  a report either supports a value or does not, and supports count 1/(n·(hit - miss)) each. Nothing
-                 better is possible for reports that are private: nobody can tell a lie from noise.
+        Because  the estimate is a mean over reports, and one report moves it by at most pull/n. Little less can be
+                 done about it: the smaller ε is, the more a report counts, and nobody can tell a lie from noise.
         """
-        return float(Fraction(whole(hostile, "hostile"), whole(n, "n")) / (self.hit - self.miss))
+        return float(Fraction(whole(hostile, "hostile"), whole(n, "n")) * self.pull)
 
     @property
     def error(self) -> ShareError:
@@ -225,11 +227,11 @@ class Tally:
             set_aside=self.set_aside + other.set_aside,
         )
 
-    def estimate(self, *, sampling: bool = False) -> Frequencies:
+    def estimate(self, *, sampling: bool = False) -> Shares:
         """The share of each value among those who reported."""
-        r = self.randomizer
-        supports = r.supports(self.sketch)
-        return Frequencies.of(supports, n=self.n, hit=r.hit, miss=r.miss, sampling=sampling, set_aside=self.set_aside)
+        if not self.n:
+            raise NotUnderstood("there are no reports to estimate from.", instead="collect at least one")
+        return self.randomizer.read(self.sketch, self.n, sampling=sampling, set_aside=self.set_aside)
 
 
 def several(values: Any) -> tuple[NDArray[Any], bool]:
@@ -245,11 +247,3 @@ def several(values: Any) -> tuple[NDArray[Any], bool]:
     if array.dtype.kind == "u":
         array = np.minimum(array, np.iinfo(np.int64).max)
     return np.atleast_1d(array), array.ndim == 0
-
-
-def share(value: Number) -> Fraction:
-    """A share of respondents: from zero to one."""
-    read = number(value, "frequency")
-    if not 0 <= read <= 1:
-        raise NotUnderstood("a frequency is a share of the respondents, from 0 to 1.", instead='frequency="0.1"')
-    return read
