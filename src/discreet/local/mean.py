@@ -135,6 +135,11 @@ class BoundedMean(Randomizer):
         slope = total / (pull * self.steps)
         return [-1 / more, self.odds / more, *((place - first) * slope for place in range(self.row))]
 
+    @once
+    def reals(self) -> tuple[Floats, Floats]:
+        """The scores and the moments as floats."""
+        return np.array([float(score) for score in self.scores]), np.array([float(part) for part in self.moments])
+
     def table(self) -> Table:
         too_large((self.steps + 1) * (self.row + 2))
         values = tuple(self.bounds[0] + index * self.step for index in range(self.steps + 1))
@@ -338,13 +343,12 @@ class MeanTally:
         if not self.n:
             raise NotUnderstood("there are no reports to estimate from.", instead="collect at least one")
         r = self.randomizer
-        scores = np.array([float(score) for score in r.scores])
+        scores, (a, b, c) = r.reals
         mean = float(self.counts @ scores) / self.n
         second = float(self.counts @ scores**2) / self.n
-        a, b, c = (float(part) for part in r.moments)
         inside = min(max(mean, 0.0), 1.0)
         square = min(max((second - a - b * mean) / c if c > 0.5 else 0.0, inside**2), inside)
-        noise = a + b * inside + (c - 1) * square
+        noise = float(a + b * inside + (c - 1) * square)
         found = max(second - mean**2, 0.0) * self.n / max(1, self.n - 1) if sampling else noise
         low, wide = float(r.bounds[0]), float(r.bounds[1] - r.bounds[0])
         return Estimate(value=low + wide * mean, variance=wide**2 * found / self.n, n=self.n, set_aside=self.set_aside)

@@ -62,7 +62,7 @@ class Shuffled:
 
         Given    every other respondent randomises as agreed, and the order says nothing.
         Promise  replacing one respondent's value changes the probability of no event beyond (ε, δ).
-        Because  Feldman, McMillan and Talwar 2021 (Theorem 3.2 and Appendix E): every report of the others is, with
+        Because  Feldman, McMillan and Talwar 2021 (Section 3 and Appendix E): every report of the others is, with
                  probability e^-ε0, as good as a fair coin between the two values that are to be told apart, a clone;
                  the respondent's own report shows the right one with probability e^ε0/(1 + e^ε0). What is left to see
                  is how many of C + 1 say which, where C is binomial. More clones hide better, so a range of C counts
@@ -99,11 +99,11 @@ class Shuffled:
     def closed_form(self, delta: Number) -> Fraction:
         """A simpler, larger ε that can be checked by hand.
 
-        Because  Feldman, McMillan and Talwar 2021, Theorem 3.1: for ε0 <= ln(n/(16 ln(2/δ))),
+        Because  Feldman, McMillan and Talwar 2021, Theorem 3.1: for ε0 <= ln(n/(16·ln(4/δ))),
                  ε = ln(1 + (e^ε0 - 1)/(e^ε0 + 1)·(8·√(e^ε0·ln(4/δ)/n) + 8·e^ε0/n)).
         """
         wanted = probability(delta, "delta")
-        if float(self.epsilon) > math.log(self.n / (16 * (math.log(2) - log(wanted)))):
+        if float(self.epsilon) > math.log(self.n / (16 * (math.log(4) - log(wanted)))):
             raise NotAllowed(
                 "the closed form holds for many reports and a small epsilon only.",
                 instead="ask central(delta=…), which holds for any",
