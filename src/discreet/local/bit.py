@@ -48,7 +48,7 @@ class RandomizedResponse(Supporting):
     Promise  ε-private, exactly as `table` says; the estimate has the variance (1/n)·[1/(16(p - ½)²) - ¼], and
              π(1 - π)/n on top when the n are a sample (sampling=True).
     Because  both probabilities of a report are p and 1 - p, whose ratio is e^ε. Some lecture notes print the variance
-             as 1/(n(16(p - ½)² - ¼)), which is negative at p = ½ + ⅛ and below.
+             as 1/(n(16(p - ½)² - ¼)), which is infinite at p = ⅝ and negative below.
     """
 
     epsilon: Fraction = None  # type: ignore[assignment]  # never None once made

@@ -150,12 +150,9 @@ class Categories(Randomizer):
 
     def shaped(self, reports: NDArray[Any]) -> NDArray[Any]:
         """Reports as they are, if they have the right type and shape."""
-        if (
-            reports.ndim != len(self.shape()) + 1
-            or reports.shape[1:] != self.shape()
-            or reports.dtype.kind not in "bui"
-        ):
-            like = "numbers" if not self.shape() else f"rows of {self.shape()[0]}"
+        shape = self.shape()
+        if reports.ndim != len(shape) + 1 or reports.shape[1:] != shape or reports.dtype.kind not in "bui":
+            like = f"rows of {shape[0]}" if shape else "numbers"
             raise NotUnderstood(
                 f"reports of this randomizer are {like}.", instead="pass what randomize(values) returned"
             )
