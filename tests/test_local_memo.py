@@ -17,7 +17,6 @@ import pytest
 from scipy import stats
 
 from discreet import Budget, BudgetExceeded, LedgerCorrupt, NotAllowed, NotUnderstood
-from discreet.core.record import read, write
 from discreet.local import (
     BoundedMean,
     GridLocation,
@@ -76,7 +75,8 @@ def test_one_day_is_estimated_as_if_nothing_were_kept() -> None:
 
 def test_memos_are_values() -> None:
     memo = Memoised(k=3, forever=2, each=1)
-    assert read(write(memo)) == memo
+    assert memo == Memoised(k=3, forever=2, each=1) != Memoised(k=3, forever=2, each="0.5")
+    assert min(memo.daily.odds, memo.permanent.odds) > memo.single.odds
     assert memo.loss(1).pure == 1
     assert memo.loss(2).pure == memo.loss(1000).pure == memo.loss().pure == 2
     for wrong in (

@@ -23,7 +23,6 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, price, whole
 from discreet.core.loss import Loss
 from discreet.core.once import once
-from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.local.channel import Table, too_large
 from discreet.local.estimate import Shares
@@ -33,7 +32,6 @@ from discreet.local.odds import odds_of
 __all__ = ["Memoised"]
 
 
-@recorded("memoised/1")
 @dataclass(frozen=True, kw_only=True)
 class Memoised:
     """One of k values: kept after one k-ary response, reported after another.

@@ -124,7 +124,8 @@ class Respondent:
         """
         if not isinstance(memoised, Memoised):
             raise NotUnderstood("asking again needs a memo.", instead="for example Memoised(k=2, forever=2, each=1)")
-        kept = self._once(question, write(memoised), memoised.loss(), lambda: memoised.remember(value, coins))
+        made = write((memoised.permanent, memoised.daily))
+        kept = self._once(question, made, memoised.loss(), lambda: memoised.remember(value, coins))
         return memoised.report(int(kept), coins)
 
     def _once(self, question: str, randomizer: str, loss: Loss, draw: Callable[[], Any]) -> Any:
