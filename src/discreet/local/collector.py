@@ -118,7 +118,7 @@ class Collector:
             again = where[~self._seen.first(keys[where])]
             self.set_aside["duplicate"] += len(again)
             good[again] = False
-        self._tally += self.wire.randomizer.tally(reports[good])
+        self._tally += self.wire.randomizer.tally(reports if np.all(good) else reports[good])
 
     # ── merging ──────────────────────────────────────────────────────────────────────────────────────────────
 

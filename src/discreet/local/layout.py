@@ -127,6 +127,7 @@ def _down(column: NDArray[Any], width: int) -> Rows:
 
 
 def _up(rows: Rows) -> NDArray[np.int64]:
-    wide = np.zeros((len(rows), 8), np.uint8)
-    wide[:, : rows.shape[1]] = rows
-    return wide.view("<i8").reshape(-1).astype(np.int64, copy=False)
+    out = rows[:, 0].astype(np.int64)
+    for place in range(1, rows.shape[1]):
+        out |= rows[:, place].astype(np.int64) << (8 * place)
+    return out
