@@ -12,7 +12,7 @@ from scipy.sparse import coo_matrix, vstack
 
 from discreet import NotAllowed, NotUnderstood
 from discreet.core.record import read, write
-from discreet.local import GridLocation, keeps
+from discreet.local import Collector, GridLocation, Wire, keeps
 from discreet.local.rows import alternatives
 from kit import ALARM, Script, misfit
 
@@ -160,6 +160,23 @@ def test_bad_reports_are_set_aside() -> None:
     dirty = grid.estimate(np.concatenate([reports, [[-1, 3], [3, 8], [0, 0]]]))  # the last is no block's cell
     assert np.array_equal(clean.value, dirty.value)
     assert (dirty.n, dirty.set_aside) == (1000, 3)
+    assert "±" in str(clean)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_places_travel_and_are_collected(method: str) -> None:
+    """Two bytes and a head for each; and no lie moves a cell by more than its influence, which a lie can reach."""
+    grid = GridLocation(size=4, epsilon=2, method=method, blocks=(2, 2) if method == "coarse" else None)
+    wire = Wire(randomizer=grid, question="Where are you?")
+    reports = grid.randomize(np.random.default_rng().integers(0, 4, (400, 2)))
+    collector = Collector(wire)
+    assert collector.add(wire.encode(reports)) == 400
+    assert np.array_equal(collector.estimate().value, grid.estimate(reports).value)
+    given = np.argwhere(grid.way.given)
+    values = np.array([grid.estimate(np.concatenate([reports, [cell]])).value for cell in given])
+    moved = (values.max(axis=0) - values.min(axis=0)).max()
+    assert moved <= grid.influence(1, 401) * (1 + 1e-9)
+    assert moved > 0.5 * grid.influence(1, 401)
 
 
 def test_pictures_show_before_and_after() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from discreet import NotUnderstood
 from discreet.core.record import read, write
-from discreet.local import BoundedMean, keeps
+from discreet.local import BoundedMean, Collector, Tally, Wire, keeps
 from kit import ALARM, misfit
 
 KINDS = [
@@ -93,8 +93,7 @@ def test_intervals_cover_95_percent() -> None:
         generator.multinomial(people, [float(p) for p in m.law(index)], surveys) for index, people in groups.items()
     )
     truth = sum(people * float(at(m, index)) for index, people in groups.items()) / 1000
-    empty = m.tally(np.zeros(0, np.int64))
-    found = [type(empty)(randomizer=m, counts=row).estimate() for row in counts]
+    found = [Tally(randomizer=m, n=1000, sketch=row).estimate() for row in counts]
     off = np.array([abs(each.value - truth) / each.margin for each in found])
     assert 0.945 < np.mean(off <= 1) < 0.955
     assert not 0.945 < np.mean(off <= 0.97) < 0.955
@@ -140,6 +139,11 @@ def test_bad_reports_are_set_aside_and_tallies_add_up() -> None:
     assert (both.value, both.n) == (clean.value, 1000)
     lies = np.concatenate([reports[:990], np.full(10, int(np.argmax(m.reals[0])))])
     assert abs(m.estimate(lies).value - clean.value) <= m.influence(10, 1000)
+    wire = Wire(randomizer=m, question="How many?")
+    collector = Collector(wire)
+    assert collector.add(wire.encode(reports)) == 1000
+    assert collector.add(b"spam") == 0
+    assert Collector.load(collector.dump()).estimate().value == clean.value
     with pytest.raises(NotUnderstood):
         m.tally(reports) + BoundedMean(epsilon=2, bounds=(0, 10), step=1).tally(reports)
     only_places = BoundedMean(epsilon=1, bounds=(0, 10), step=1, places=1)

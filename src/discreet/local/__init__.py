@@ -20,7 +20,7 @@ from discreet.local.kary import KaryResponse
 from discreet.local.location import GridLocation
 from discreet.local.mean import BoundedMean
 from discreet.local.memo import Memoised
-from discreet.local.randomizer import Categories, Randomizer, Tally
+from discreet.local.randomizer import Categories, Collected, Randomizer, Tally
 from discreet.local.respondent import Answered, Respondent
 from discreet.local.shuffle import Shuffled
 from discreet.local.subset import SubsetSelection
@@ -31,6 +31,7 @@ __all__ = [
     "Answered",
     "BoundedMean",
     "Categories",
+    "Collected",
     "Collector",
     "Estimate",
     "Found",

@@ -37,10 +37,11 @@ from discreet.errors import NotUnderstood
 from discreet.local.channel import Table, too_large
 from discreet.local.draws import below, flips
 from discreet.local.estimate import Estimate, quantile
+from discreet.local.layout import Numbers
 from discreet.local.odds import priced
-from discreet.local.randomizer import PEOPLE, Randomizer
+from discreet.local.randomizer import PEOPLE, Collected, Counts
 
-__all__ = ["BoundedMean", "MeanTally"]
+__all__ = ["BoundedMean"]
 
 Floats = NDArray[np.float64]
 STEPS = 128  # of the grid, unless a step is declared
@@ -51,7 +52,7 @@ FINE = 1 << 16  # the share is a multiple of one over this
 
 @recorded("bounded mean/1")
 @dataclass(frozen=True, kw_only=True)
-class BoundedMean(Randomizer):
+class BoundedMean(Collected):
     """A number between bounds, reported as a bit, or with probability `places` as a place.
 
     Given    every number is moved to the nearest multiple of `step` from the lower bound, within the bounds.
@@ -181,21 +182,34 @@ class BoundedMean(Randomizer):
 
     # ── estimating ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def tally(self, reports: Any) -> MeanTally:
-        """What reports add up to; tallies add up, too. What cannot be a report is set aside and counted."""
-        array = np.asarray(reports)
-        if array.ndim != 1 or array.dtype.kind not in "ui":
-            raise NotUnderstood(
-                "reports of this randomizer are a row of whole numbers.", instead="pass what randomize(values) returned"
-            )
-        low, high = (2 if self.places == 1 else 0), (self.row + 2 if self.places else 2)
-        good = array[(array >= low) & (array < high)]
-        counts = np.bincount(good.astype(np.int64), minlength=self.row + 2)
-        return MeanTally(randomizer=self, counts=counts, set_aside=len(array) - len(good))
+    def shape(self) -> tuple[int, ...]:
+        return ()
 
-    def estimate(self, reports: Any, *, sampling: bool = False) -> Estimate:
-        """The mean among those who reported; among those they were drawn from, with sampling=True."""
-        return self.tally(reports).estimate(sampling=sampling)
+    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+        low, high = (2 if self.places == 1 else 0), (self.row + 2 if self.places else 2)
+        return np.asarray((reports >= low) & (reports < high))
+
+    @property
+    def layout(self) -> Numbers:
+        return Numbers((self.row + 1 if self.places else 1,))
+
+    def sketch(self, reports: NDArray[Any]) -> Counts:
+        return np.bincount(reports.astype(np.int64), minlength=self.row + 2).astype(np.int64, copy=False)
+
+    def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Estimate:
+        """The mean, unbiased, with its variance at what the reports say.
+
+        In a sample that is the variance of the scores. Without, the variance of the numbers themselves is taken off,
+        as far as reports can tell: E[t²] is read from the squares of the scores, and lies between (E t)² and E t.
+        """
+        scores, (a, b, c) = self.reals
+        mean, second = float(sketch @ scores) / n, float(sketch @ scores**2) / n
+        inside = min(max(mean, 0.0), 1.0)
+        square = min(max((second - a - b * mean) / c if c > 0.5 else 0.0, inside**2), inside)
+        noise = float(a + b * inside + (c - 1) * square)
+        found = max(second - mean**2, 0.0) * n / max(1, n - 1) if sampling else noise
+        low, wide = float(self.bounds[0]), float(self.bounds[1] - self.bounds[0])
+        return Estimate(value=low + wide * mean, variance=wide**2 * found / n, n=n, set_aside=set_aside)
 
     @once
     def moments(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -250,11 +264,11 @@ class BoundedMean(Randomizer):
         half = float(positive(within, "within"))
         return max(1, math.ceil(self.variance(1, sampling=sampling) * (quantile(confidence) / half) ** 2))
 
-    def influence(self, hostile: int, n: int) -> float:
-        """The most that so many hostile ones among n respondents can move the estimate, whatever they report."""
+    @property
+    def pull(self) -> Fraction:
+        """Because  the estimate is a mean of scores."""
         used = self.scores if 0 < self.places < 1 else self.scores[2:] if self.places else self.scores[:2]
-        reach = (max(used) - min(used)) * (self.bounds[1] - self.bounds[0])
-        return float(Fraction(whole(hostile, "hostile"), whole(n, "n")) * reach)
+        return (max(used) - min(used)) * (self.bounds[1] - self.bounds[0])
 
     @property
     def error(self) -> MeanError:
@@ -308,47 +322,3 @@ class MeanError:
             f"From {PEOPLE:,} respondents, an estimated mean is within ±{show(self.radius(PEOPLE), 2)} of theirs"
             " 95 % of the time."
         )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class MeanTally:
-    """How often each report came: enough to estimate from, as small for ten million as for ten."""
-
-    randomizer: BoundedMean
-    counts: NDArray[np.int64]
-    set_aside: int = 0
-
-    @property
-    def n(self) -> int:
-        """How many reports count."""
-        return int(self.counts.sum())
-
-    def __add__(self, other: MeanTally) -> MeanTally:
-        if not isinstance(other, MeanTally):
-            return NotImplemented
-        if other.randomizer != self.randomizer:
-            raise NotUnderstood(
-                "tallies add up when all their reports come from the same randomizer.",
-                instead="collect reports of different randomizers apart, and average the estimates",
-            )
-        aside = self.set_aside + other.set_aside
-        return MeanTally(randomizer=self.randomizer, counts=self.counts + other.counts, set_aside=aside)
-
-    def estimate(self, *, sampling: bool = False) -> Estimate:
-        """The mean, unbiased, with its variance at what the reports say.
-
-        In a sample that is the variance of the scores. Without, the variance of the numbers themselves is taken off,
-        as far as reports can tell: E[t²] is read from the squares of the scores, and lies between (E t)² and E t.
-        """
-        if not self.n:
-            raise NotUnderstood("there are no reports to estimate from.", instead="collect at least one")
-        r = self.randomizer
-        scores, (a, b, c) = r.reals
-        mean = float(self.counts @ scores) / self.n
-        second = float(self.counts @ scores**2) / self.n
-        inside = min(max(mean, 0.0), 1.0)
-        square = min(max((second - a - b * mean) / c if c > 0.5 else 0.0, inside**2), inside)
-        noise = float(a + b * inside + (c - 1) * square)
-        found = max(second - mean**2, 0.0) * self.n / max(1, self.n - 1) if sampling else noise
-        low, wide = float(r.bounds[0]), float(r.bounds[1] - r.bounds[0])
-        return Estimate(value=low + wide * mean, variance=wide**2 * found / self.n, n=self.n, set_aside=self.set_aside)
