@@ -51,6 +51,7 @@ def test_the_anchors_and_the_optimum() -> None:
     best = GridLocation.best(size=8, epsilon=1)
     assert best.blocks == (1, 2)
     assert best.expected_error() == pytest.approx(3.67235, abs=1e-5)
+    assert GridLocation(size=8, epsilon=1, blocks=(1, 1)).expected_error() == 4  # the middle, whatever the place
     least = best_possible(8, 1.0)
     assert least == pytest.approx(3.634, abs=1e-3)
     assert least < best.expected_error() < found["coarse"] < found["distance"] < found["cells"]

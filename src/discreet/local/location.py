@@ -82,10 +82,10 @@ class GridLocation(Collected):
     def best(cls, *, size: int, epsilon: Number) -> GridLocation:
         """The method and the blocks, of any shape, with the least expected error."""
         plain = [cls(size=size, epsilon=epsilon, method=method) for method in METHODS]
-        sides = range(1, plain[0].size + 1)
-        shapes = [(a, b) for a in sides for b in sides if a <= b and a * b <= 64]
+        sides = range(1, min(plain[0].size, 8) + 1)
+        shapes = [(rows, columns) for rows in sides for columns in sides if rows <= columns]
         coarse = [cls(size=size, epsilon=epsilon, blocks=shape) for shape in shapes]
-        return min([*plain, *(way for way in coarse if way.invertible)], key=lambda way: way.expected_error())
+        return min([*plain, *(each for each in coarse if each.invertible)], key=lambda each: each.expected_error())
 
     @once
     def way(self) -> Way:

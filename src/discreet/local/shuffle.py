@@ -3,6 +3,7 @@
 Each respondent randomises and sends; somebody else mixes the reports before the collector sees them. The collector
 then knows much less about one person than the report alone would say, by a bound that is computed here.
 
+>>> from discreet.local import Shuffled
 >>> mixed = Shuffled(epsilon=1, n=10_000)
 >>> round(float(mixed.central(delta="1e-6")), 3)
 0.053

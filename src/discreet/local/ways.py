@@ -87,7 +87,7 @@ class Coarse(Way):
     @classmethod
     def divide(cls, size: int, epsilon: Fraction, blocks: Blocks | None) -> Blocks:
         if blocks is None:
-            squares = [cls(size, epsilon, (side, side)) for side in range(2, min(size, 8) + 1)]
+            squares = [cls(size, epsilon, (side, side)) for side in range(2, min(size, 16) + 1)]
             found = min(squares, key=lambda each: (not each.invertible, each.expected_error()))
             return found.blocks or (2, 2)
         if not isinstance(blocks, (tuple, list)) or len(blocks) != 2:
