@@ -46,7 +46,7 @@ def test_scores_are_right_on_average_and_moments_are_those_of_the_table(m: Bound
     a, b, c = m.moments
     for index, row in enumerate(m.table().rows):
         t = Fraction(index, m.steps)
-        scores = [m.scores[j] for j in m.table().reports]
+        scores = [m.score(j) for j in m.table().reports]
         assert sum(p * s for p, s in zip(row, scores, strict=True)) == t
         square = sum(p * s * s for p, s in zip(row, scores, strict=True))
         assert square == a + b * t + c * t * t or m.steps == 1

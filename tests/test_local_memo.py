@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import sqlite3
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Budget, BudgetExceeded, LedgerCorrupt, NotAllowed, NotUnderstood
+from discreet import Budget, BudgetExceeded, LedgerCorrupt, Loss, NotAllowed, NotUnderstood
 from discreet.local import (
     BoundedMean,
     GridLocation,
@@ -258,5 +257,10 @@ def test_what_cannot_be_answered_is_refused(tmp_path: Path) -> None:
             me.answer(question, True, randomizer)
     with pytest.raises(NotUnderstood):
         me.again("a", True, BIT)
+    for randomizer, values in ((BIT, [1, 1, 1]), (GridLocation(size=4, epsilon=1), [(0, 0)] * 9), (BIT, [1])):
+        with pytest.raises(NotUnderstood):  # many reports of one value for the price of one
+            me.answer("a", values, randomizer)
+    with pytest.raises(NotUnderstood):
+        me.again("a", [1, 1, 1], Memoised(k=2, forever=2, each=1))
     assert not me.answered
-    assert math.isclose(float(me.spent.pure or 0), 0)
+    assert me.spent == Loss.ZERO

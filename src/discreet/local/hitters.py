@@ -136,6 +136,9 @@ class HeavyHitters(Randomizer):
         """P(a report supports another beginning): that of a bucket, exactly."""
         return Fraction(1, 1 << self.digits)
 
+    def shape(self) -> tuple[int, ...]:
+        return (2 + self.digits * self.levels,)
+
     def table(self) -> Table:
         """P(bucket | bucket): the level and the matrix say nothing of the word."""
         return self.response.table()
@@ -152,7 +155,7 @@ class HeavyHitters(Randomizer):
         matrix = coins.flip(2 * n * self.digits * self.levels).view(np.uint16).reshape(n, self.digits, self.levels)
         matrix = matrix & self._room(level)
         bucket = self.response.randomize(_buckets(matrix, codes[:, None]), coins)
-        out = np.empty((n, 2 + self.digits * self.levels), np.uint16)
+        out = np.empty((n, *self.shape()), np.uint16)
         out[:, 0], out[:, 1], out[:, 2:] = level, bucket, matrix.reshape(n, -1)
         return out
 
@@ -187,7 +190,7 @@ class HeavyHitters(Randomizer):
     def find(self, reports: Any) -> Found:
         """The words that many have, most frequent first, with the share of those who have each."""
         array = np.asarray(reports)
-        if array.ndim != 2 or array.shape[1] != 2 + self.digits * self.levels or array.dtype.kind not in "ui":
+        if array.ndim != 2 or array.shape[1:] != self.shape() or array.dtype.kind not in "ui":
             raise NotUnderstood("these are not reports of words.", instead="pass what randomize(words) returned")
         good = array[self._valid(array)].astype(np.uint16, copy=False)
         kept: list[tuple[int, ...]] = [()]
@@ -314,8 +317,8 @@ class HitterError:
 class Found:
     """Words that many have, with the estimated share of each.
 
-    A margin is right for each word by itself: it is found with a share outside its margin in at most 5 % of all
-    surveys. `radius(simultaneous=True)` holds for every word that could have been found at once.
+    A margin is right for each word by itself: it is found with a share outside its margin in about 5 % of all
+    surveys at most. `radius(simultaneous=True)` holds for every word that could have been found at once.
     """
 
     words: tuple[str, ...]

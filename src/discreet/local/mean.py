@@ -127,19 +127,27 @@ class BoundedMean(Collected):
         places = [rare * (self.odds if 0 <= place - index < self.window else 1) for place in range(self.row)]
         return [(1 - self.places) * (1 - bit), (1 - self.places) * bit, *places]
 
-    @once
-    def scores(self) -> list[Fraction]:
-        """What each report says about where between its bounds the number is, from 0 to 1: right on average."""
-        more = self.odds - 1
-        total, pull = self.row + more * self.window, more * self.window
-        first = (pull * Fraction(self.window - 1, 2) + self.row * Fraction(self.row - 1, 2)) / total
-        slope = total / (pull * self.steps)
-        return [-1 / more, self.odds / more, *((place - first) * slope for place in range(self.row))]
+    @property
+    def _line(self) -> tuple[Fraction, Fraction]:
+        """Where the mean place of the lower bound is, and how much one place more says of the number."""
+        pull = (self.odds - 1) * self.window
+        first = pull * Fraction(self.window - 1, 2) + self.row * Fraction(self.row - 1, 2)
+        return first / (self.row + pull), (self.row + pull) / (pull * self.steps)
+
+    def score(self, report: int) -> Fraction:
+        """What a report says about where between its bounds the number is, from 0 to 1: right on average."""
+        if report < 2:
+            return (self.odds if report else -1) / (self.odds - 1)
+        first, slope = self._line
+        return (report - 2 - first) * slope
 
     @once
     def reals(self) -> tuple[Floats, Floats]:
         """The scores and the moments as floats."""
-        return np.array([float(score) for score in self.scores]), np.array([float(part) for part in self.moments])
+        first, slope = (float(part) for part in self._line)
+        bits = [float(self.score(bit)) for bit in (0, 1)]
+        scores = np.concatenate([bits, (np.arange(self.row) - first) * slope])
+        return scores, np.array([float(part) for part in self.moments])
 
     def table(self) -> Table:
         too_large((self.steps + 1) * (self.row + 2))
@@ -218,8 +226,17 @@ class BoundedMean(Collected):
         Because  the sum of squares over a window is quadratic in where it begins; three points tell which.
         """
 
+        first, slope = self._line
+        more = self.odds - 1
+
+        def squares(start: int, size: int) -> Fraction:  # Σ (place - first)² over a run of places
+            return size * ((start + Fraction(size - 1, 2) - first) ** 2 + Fraction(size * size - 1, 12))
+
         def square(index: int) -> Fraction:
-            return sum((p * s * s for p, s in zip(self.law(index), self.scores, strict=True)), Fraction(0))
+            bit = (1 + Fraction(index, self.steps) * more) / (1 + self.odds)
+            bits = (1 - bit) * self.score(0) ** 2 + bit * self.score(1) ** 2
+            places = squares(0, self.row) + more * squares(index, self.window)
+            return (1 - self.places) * bits + self.places * slope**2 * places / (self.row + more * self.window)
 
         a, end = square(0), square(self.steps)
         if self.steps == 1:
@@ -267,8 +284,9 @@ class BoundedMean(Collected):
     @property
     def pull(self) -> Fraction:
         """Because  the estimate is a mean of scores."""
-        used = self.scores if 0 < self.places < 1 else self.scores[2:] if self.places else self.scores[:2]
-        return (max(used) - min(used)) * (self.bounds[1] - self.bounds[0])
+        ends = ([] if self.places == 1 else [0, 1]) + ([2, self.row + 1] if self.places else [])
+        scores = [self.score(report) for report in ends]
+        return (max(scores) - min(scores)) * (self.bounds[1] - self.bounds[0])
 
     @property
     def error(self) -> MeanError:

@@ -49,6 +49,10 @@ class Randomizer(Mechanism):
         """A report for each value; for a single value, a single report."""
 
     @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one report as an array; () for a number."""
+
+    @abstractmethod
     def table(self) -> Table:
         """P(report | value), exactly."""
 
@@ -69,10 +73,6 @@ class Collected(Randomizer):
     """A randomizer whose reports all have one shape, and add up to counts that suffice for an estimate."""
 
     kind: ClassVar[type[np.generic]] = np.int32  # of the numbers in a report
-
-    @abstractmethod
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one report as an array; () for a number."""
 
     @abstractmethod
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:

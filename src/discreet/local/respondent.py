@@ -114,7 +114,7 @@ class Respondent:
         """A report of the value. The same question by the same randomizer gets the same report, whatever the value."""
         if not isinstance(randomizer, Randomizer):
             raise NotUnderstood("an answer needs a randomizer.", instead="for example RandomizedResponse(epsilon=1)")
-        return self._once(question, write(randomizer), randomizer.loss, lambda: randomizer.randomize(value, coins))
+        return self._once(question, write(randomizer), randomizer, lambda: randomizer.randomize(value, coins))
 
     def again(self, question: str, value: Any, memoised: Memoised, coins: Coins = SYSTEM) -> Any:
         """Today's report of a value that is asked for again and again.
@@ -125,15 +125,17 @@ class Respondent:
         if not isinstance(memoised, Memoised):
             raise NotUnderstood("asking again needs a memo.", instead="for example Memoised(k=2, forever=2, each=1)")
         made = write((memoised.permanent, memoised.daily))
-        kept = self._once(question, made, memoised.loss(), lambda: memoised.remember(value, coins))
+        kept = self._once(question, made, memoised.permanent, lambda: memoised.remember(value, coins))
         return memoised.report(int(kept), coins)
 
-    def _once(self, question: str, randomizer: str, loss: Loss, draw: Callable[[], Any]) -> Any:
+    def _once(self, question: str, name: str, randomizer: Randomizer, draw: Callable[[], Any]) -> Any:
+        """The report that is kept under a name, or a new one, charged and kept."""
+        loss = randomizer.loss
         if not isinstance(question, str) or not question:
             raise NotUnderstood("a question is a text.", instead='for example "Do you smoke?"')
         with self._transaction() as db:
             found = db.execute(
-                "SELECT kind, shape, report FROM answers WHERE question = ? AND randomizer = ?", (question, randomizer)
+                "SELECT kind, shape, report FROM answers WHERE question = ? AND randomizer = ?", (question, name)
             ).fetchone()
             if found is None:
                 spent = [_loss(*row) for row in db.execute("SELECT pure, rho FROM answers")]
@@ -145,8 +147,10 @@ class Respondent:
                         instead="leave this question unanswered; what was answered before can be repeated for nothing",
                     )
                 report = np.asarray(draw())
+                if report.shape != randomizer.shape():  # several reports would cost as many times
+                    raise NotUnderstood("a respondent has one value.", instead="answer with a single value")
                 found = report.dtype.str, json.dumps(report.shape), report.tobytes()
-                row = (question, randomizer, str(loss.pure), str(loss.rho), *found)
+                row = (question, name, str(loss.pure), str(loss.rho), *found)
                 db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         kind, shape, data = found
         return np.frombuffer(data, np.dtype(kind)).reshape(json.loads(shape))[()]

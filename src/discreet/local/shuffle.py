@@ -55,8 +55,8 @@ class Shuffled:
             object.__setattr__(self, "k", whole(self.k, "k"))
             if self.k == 1:
                 raise NotUnderstood("one value is no choice.", instead="for example k=2")
-        if self.epsilon > 40 or self.n > 1 << 40:
-            raise NotUnderstood("shuffling is computed for epsilon up to 40, n up to 2^40.", instead="for example n=30")
+        if self.epsilon > 40 or self.n > 1 << 32:
+            raise NotUnderstood("shuffling is computed for epsilon up to 40, n up to 2^32.", instead="for example n=30")
 
     def curve(self, epsilon: Number) -> Fraction:
         """The δ at which all reports together are (ε, δ)-private for each respondent, from above.
