@@ -135,6 +135,9 @@ def test_epsilon_and_p_both_ways() -> None:
         lambda: BIT.randomize([0.5]),
         lambda: BIT.randomize([[1, 0]]),
         lambda: BIT.randomize("yes"),
+        lambda: BIT.randomize([0, "1"]),
+        lambda: BIT.randomize([[0], [1, 0]]),
+        lambda: BIT.randomize(None),
         lambda: BIT.estimate([[1]]),
         lambda: BIT.estimate([0.5]),
         lambda: BIT.estimate(np.empty(0, np.int64)),
@@ -370,10 +373,21 @@ def test_values_that_are_none_count_as_the_nearest() -> None:
         near = np.array([0, 0, r.k - 1, r.k - 1])
         tape = np.random.default_rng(2).bytes(4096)
         assert np.array_equal(r.randomize(far, Script(tape)), r.randomize(near, Script(tape)))
-    assert BIT.randomize(np.array([2**64 - 1], np.uint64), Script(b"\xff\xff"))[0] == 1
+    for huge in ([2**70], [-1, 2**63], (True, 2**64), np.array([0, 2**64 - 1], np.uint64), np.array([2**99], object)):
+        assert BIT.randomize(huge, Script(b"\xff" * 4))[-1] == 1
     assert BIT.randomize([]).shape == (0,)
     assert np.ndim(BIT.randomize(True)) == 0
     assert UnaryEncoding(k=3, epsilon=1).randomize(2).shape == (3,)
+
+
+def test_coins_do_not_depend_on_values() -> None:
+    for r in [BIT, *ways(9, epsilon=1)]:
+        used = set()
+        for values in (np.zeros(2000, np.int64), np.arange(2000) % r.k, np.full(2000, r.k - 1)):
+            script = Script(np.random.default_rng(3).bytes(200_000))
+            r.randomize(values, script)
+            used.add(script.used)
+        assert len(used) == 1
 
 
 def test_tiny_and_huge_epsilons_work() -> None:

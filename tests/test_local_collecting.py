@@ -157,6 +157,8 @@ def test_other_questions_do_not_add_up() -> None:
         _ = one + Collector(Wire(randomizer=BIT, question="b"))
     with pytest.raises(dp.NotUnderstood, match="no reports"):
         one.estimate()
+    with pytest.raises(dp.NotUnderstood, match="one key for each"):
+        one.add(iter([b"abc", b"de"]), keys=["a"])
     for wrong in (["text"], np.zeros((2, 5)), np.zeros(5, np.uint8)):
         with pytest.raises(dp.NotUnderstood):
             one.add(wrong)
@@ -185,17 +187,21 @@ def test_no_bytes_break_the_collector(reports: list[bytes]) -> None:
         assert collector.tally.n + collector.tally.set_aside == 2 * len(reports)
 
 
-def test_memory_does_not_grow_with_reports() -> None:
+@pytest.mark.parametrize("stream", [False, True], ids=["rows", "one by one"])
+def test_memory_does_not_grow_with_reports(stream: bool) -> None:
     r = KaryResponse(k=100, epsilon=1)
     wire = Wire(randomizer=r)
-    rows = wire.encode(some(r, 200_000))
+    rows = wire.encode(some(r, 250_000))
     peaks = []
-    for times in (1, 10):
+    for times in (1, 4):
         collector = Collector(wire)
         tracemalloc.start()
-        for _ in range(times):
-            collector.add(rows)
+        if stream:
+            collector.add(row.tobytes() for _ in range(times) for row in rows)
+        else:
+            for _ in range(times):
+                collector.add(rows)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-        assert collector.tally.n == times * 200_000
+        assert collector.tally.n == times * 250_000
     assert peaks[1] < 1.1 * peaks[0] + 100_000

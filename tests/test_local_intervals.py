@@ -71,6 +71,19 @@ def test_exact_intervals_of_samples_are_clopper_and_pearson_s() -> None:
     assert read(r, 50, 50).exact()[1] == 1
 
 
+def test_one_block_of_hadamard_is_counting_supports() -> None:
+    one = HadamardResponse(k=6, epsilon=1, block=8)
+    for n in (1, 30, 1000):
+        reports = one.randomize(np.arange(n) % 6)
+        found = one.estimate(reports)
+        assert isinstance(found, Frequencies)
+        owned = [sum(one._owns(x, int(y)) for y in reports) for x in range(6)]
+        assert found.supports.tolist() == owned
+        low, high = found.exact("0.999999")
+        assert np.all((low <= np.clip(found.value, 0, 1) + 1 / n) & (np.clip(found.value, 0, 1) - 1 / n <= high))
+    assert not isinstance(HadamardResponse(k=6, epsilon=4, block=4).estimate([0, 1]), Frequencies)
+
+
 def test_exact_and_normal_intervals_agree_for_many() -> None:
     for r in (BIT, KaryResponse(k=50, epsilon=3)):
         n = 1_000_000

@@ -72,7 +72,7 @@ def inverted(law: Supports, seen: int, outside: float) -> tuple[float, float]:
     half = outside / 2
     low = _first(law, lambda share: law.at_least(seen, share) > half)
     high = 1 - _first(law, lambda rest: 1 - law.at_least(seen + 1, 1 - rest) > half)
-    return min(low, high), max(low, high)
+    return min(low, high), max(low, high)  # a handful of reports may leave nothing between the two
 
 
 def _first(law: Supports, holds: Callable[[float], bool]) -> float:

@@ -20,7 +20,8 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ __all__ = ["REASONS", "Collector"]
 
 REASONS = ("length", "version", "question", "range", "duplicate")
 PART = 1 << 20  # bytes of reports that are decoded at a time
+FEW = 1 << 14  # reports that come one by one and wait for each other
 FORM = "discreet collector/1"
 
 Keys = NDArray[np.uint64]
@@ -49,7 +51,7 @@ class Collector:
              first that is good counts.
     Because  sketches are counts, which add up. What good-looking lies can do is bounded by `influence`.
 
-    Memory is that of one sketch, and eight bytes for each key.
+    Memory is that of one sketch, and eight bytes for each key. One thread at a time; several have a collector each.
     """
 
     def __init__(self, wire: Wire) -> None:
@@ -82,29 +84,39 @@ class Collector:
         """
         if isinstance(reports, (bytes, bytearray)):
             return self.add([bytes(reports)], keys=None if keys is None else [keys])
-        rows, where, count = self._rows(reports)
-        named = None if keys is None else _digests(keys, count)[where]
-        self.set_aside["length"] += count - len(rows)
+        named = None if keys is None else list(keys)
+        if named is not None and isinstance(reports, Sized) and len(named) != len(reports):
+            raise NotUnderstood("there is one key for each report.", instead="pass as many keys as reports")
         before, part = self._tally.n, max(1, PART // self.wire.length)
-        for start in range(0, len(rows), part):
-            here = slice(start, start + part)
-            self._take(rows[here], None if named is None else named[here])
+        start = 0
+        for batch in self._batches(reports, part):
+            rows, where = self._fitting(batch)
+            self.set_aside["length"] += len(batch) - len(rows)
+            self._take(rows, None if named is None else _digests(named[start : start + len(batch)], len(batch))[where])
+            start += len(batch)
         return self._tally.n - before
 
-    def _rows(self, reports: Any) -> tuple[Rows, Any, int]:
-        """Those of the right length as rows, which they were, and how many there were in all."""
-        length = self.wire.length
+    def _batches(self, reports: Any, part: int) -> Iterator[Any]:
+        """Some reports at a time, from an array or anything that gives one after the other."""
         if isinstance(reports, np.ndarray):
             if reports.ndim != 2 or reports.dtype != np.uint8:
                 raise NotUnderstood("an array of reports has a row of bytes for each.", instead="add(wire.encode(…))")
-            fits = reports.shape[1] == length
-            return (reports if fits else np.empty((0, length), np.uint8)), slice(None if fits else 0), len(reports)
-        each = list(reports)
-        if not all(isinstance(report, (bytes, bytearray)) for report in each):
-            raise NotUnderstood("reports are bytes.", instead="add(wire.encode(report))")
-        where = [i for i, report in enumerate(each) if len(report) == length]
-        joined = b"".join(each[i] for i in where)
-        return np.frombuffer(joined, np.uint8).reshape(-1, length), where, len(each)
+            yield from (reports[start : start + part] for start in range(0, len(reports), part))
+            return
+        stream = iter(reports)
+        while batch := list(islice(stream, min(part, FEW))):
+            if not all(isinstance(report, (bytes, bytearray)) for report in batch):
+                raise NotUnderstood("reports are bytes.", instead="add(wire.encode(report))")
+            yield batch
+
+    def _fitting(self, batch: Any) -> tuple[Rows, Any]:
+        """Those of the right length as rows of bytes, and where they were."""
+        length = self.wire.length
+        if isinstance(batch, np.ndarray):
+            fits = batch.shape[1] == length
+            return (batch, slice(None)) if fits else (np.empty((0, length), np.uint8), slice(0))
+        where = [i for i, report in enumerate(batch) if len(report) == length]
+        return np.frombuffer(b"".join(batch[i] for i in where), np.uint8).reshape(-1, length), where
 
     def _take(self, rows: Rows, keys: Keys | None) -> None:
         reports, bad = self.wire.decode(rows)
@@ -200,11 +212,10 @@ class _Seen:
         return np.sort(np.concatenate([self._sorted, np.array(sorted(self._waiting), np.uint64)]))
 
 
-def _digests(keys: Any, count: int) -> Keys:
+def _digests(keys: Sequence[Any], count: int) -> Keys:
     """Eight bytes for each key. Two of ten million share theirs with probability 3e-6; then one report is set aside."""
-    each: Sequence[Any] = list(keys)
-    if len(each) != count:
+    if len(keys) != count:
         raise NotUnderstood("there is one key for each report.", instead="pass as many keys as reports")
-    texts = (key if isinstance(key, bytes) else str(key).encode() for key in each)
+    texts = (key if isinstance(key, bytes) else str(key).encode() for key in keys)
     joined = b"".join(hashlib.blake2b(text, digest_size=8).digest() for text in texts)
     return np.frombuffer(joined, "<u8").astype(np.uint64)

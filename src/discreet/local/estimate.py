@@ -118,11 +118,12 @@ class Frequencies(Shares):
         """
         outside = (1 - probability(confidence, "confidence")) / (self.cells if simultaneous else 1)
         law = Supports(n=self.n, hit=float(self.hit), miss=float(self.miss), sampling=self.sampling)
-        ends = [inverted(law, int(seen), float(outside)) for seen in np.atleast_1d(self.supports)]
+        seen, where = np.unique(self.supports, return_inverse=True)
+        ends = [inverted(law, int(each), float(outside)) for each in seen]
         if not np.ndim(self.value):
             return ends[0]
-        low, high = zip(*ends, strict=True)
-        return np.array(low), np.array(high)
+        low, high = np.array(ends)[where].T
+        return low, high
 
 
 def _variance(share: Any, hit: Fraction, miss: Fraction, sampling: bool) -> Any:

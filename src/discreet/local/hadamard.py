@@ -20,7 +20,7 @@ from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.local.channel import Table, too_large
 from discreet.local.draws import below, flips
-from discreet.local.estimate import Shares
+from discreet.local.estimate import Frequencies, Shares
 from discreet.local.layout import Numbers
 from discreet.local.randomizer import Categories, Counts
 from discreet.local.values import share
@@ -45,6 +45,8 @@ class HadamardResponse(Categories):
     epsilon: Fraction = None  # type: ignore[assignment]  # never None once made
     odds: Fraction = field(default=None, repr=False)  # type: ignore[assignment]
     block: int = None  # type: ignore[assignment]
+
+    kind = np.int64
 
     if TYPE_CHECKING:  # numbers are read by __post_init__
 
@@ -126,11 +128,18 @@ class HadamardResponse(Categories):
         return np.asarray((reports >= 0) & (reports < self.places))
 
     def sketch(self, reports: NDArray[Any]) -> Counts:
-        return np.bincount(reports, minlength=self.places).astype(np.int64, copy=False)
+        return np.bincount(reports.astype(np.int64, copy=False), minlength=self.places)
 
     def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Shares:
-        """Owned places less the other ones of the block, for all values at once, times `_step`."""
+        """Owned places less the other ones of the block, for all values at once, times `_step`.
+
+        With a single block that is counting supports, where each value owns half the places of each other one.
+        """
         step, sums = float(self._step), transform(sketch.reshape(self.blocks, self.block))
+        if self.blocks == 1:
+            owned = (n + sums[0, 1 : self.k + 1]) // 2
+            half = Fraction(1, 2)
+            return Frequencies.of(owned, n=n, hit=self.hit, miss=half, sampling=sampling, set_aside=set_aside)
         value = (step / n * sums[:, 1:]).reshape(-1)[: self.k]
         seen = np.repeat(sums[:, 0] / n, self.block - 1)[: self.k]  # P(a report falls into the block)
         inside = np.clip(value, 0, 1)

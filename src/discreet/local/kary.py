@@ -64,7 +64,7 @@ class KaryResponse(Supporting):
         return np.asarray((reports >= 0) & (reports < self.k))
 
     def sketch(self, reports: NDArray[Any]) -> Counts:
-        return np.bincount(reports, minlength=self.k).astype(np.int64, copy=False)
+        return np.bincount(reports.astype(np.int64, copy=False), minlength=self.k)
 
     def table(self) -> Table:
         too_large(self.k**2)

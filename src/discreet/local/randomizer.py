@@ -35,6 +35,7 @@ __all__ = ["Categories", "Collected", "Randomizer", "Tally", "several"]
 
 Counts = NDArray[np.int64]
 PART = 1 << 16  # draws at a time, so that what they work on stays in the cache
+LARGEST = 1 << 32  # beyond every k
 PEOPLE = 10_000  # what error.describe speaks of
 
 
@@ -246,15 +247,23 @@ class Tally:
 
 
 def several(values: Any) -> tuple[NDArray[Any], bool]:
-    """Values as a row of whole numbers, and whether there was a single one. Only types and shapes are looked at."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "bui" and not array.size == 0:
+    """Values as a row of whole numbers, and whether there was a single one.
+
+    Types and shapes decide, never how large a value is: Python's own numbers are first cut to ±2^32, beyond every k.
+    """
+    plain = isinstance(values, (int, list, tuple))
+    given = np.array(values, object) if plain else np.asarray(values)
+    whole_numbers = given.dtype.kind in "bui"
+    if given.dtype.kind == "O":
+        whole_numbers = all(isinstance(value, (int, np.integer, np.bool_)) for value in given.flat)
+    if not whole_numbers:
         raise NotUnderstood(
             "values are whole numbers (or True and False), each the number of one of the k values.",
             instead="pass for example [0, 2, 1] or a numpy array of integers",
         )
-    if array.ndim > 1:
+    if given.ndim > 1:
         raise NotUnderstood("each respondent has one value.", instead="pass a row of values")
-    if array.dtype.kind == "u":
-        array = np.minimum(array, np.iinfo(np.int64).max)
-    return np.atleast_1d(array), array.ndim == 0
+    row = np.atleast_1d(given)
+    if row.dtype.kind == "O":
+        row = np.array([min(max(int(value), -LARGEST), LARGEST) for value in row], np.int64)
+    return np.minimum(row, LARGEST) if row.dtype == np.uint64 else row, given.ndim == 0

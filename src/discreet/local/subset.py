@@ -21,8 +21,7 @@ from discreet.errors import NotUnderstood
 from discreet.local.channel import Table, too_large
 from discreet.local.draws import flips
 from discreet.local.layout import Bits, Layout, Picks
-from discreet.local.randomizer import Counts
-from discreet.local.support import Supporting
+from discreet.local.support import BitRows
 
 __all__ = ["SubsetSelection"]
 
@@ -31,7 +30,7 @@ IN, OUT = np.uint32(0), np.uint32(0xFFFFFFFF)  # no key is below the one or abov
 
 @recorded("subset selection/1")
 @dataclass(frozen=True, kw_only=True)
-class SubsetSelection(Supporting):
+class SubsetSelection(BitRows):
     """A random set of `size` values: with the true one, odds times likelier than a set without it.
 
     Given    odds <= e^ε.
@@ -45,8 +44,6 @@ class SubsetSelection(Supporting):
     epsilon: Fraction = None  # type: ignore[assignment]  # never None once made
     odds: Fraction = field(default=None, repr=False)  # type: ignore[assignment]
     size: int = None  # type: ignore[assignment]
-
-    kind = np.uint8
 
     if TYPE_CHECKING:  # numbers are read by __post_init__
 
@@ -74,13 +71,6 @@ class SubsetSelection(Supporting):
     def miss(self) -> Fraction:
         return _rates(self.k, self.odds, self.size)[1]
 
-    @property
-    def width(self) -> int:
-        return self.k
-
-    def shape(self) -> tuple[int, ...]:
-        return (self.k,)
-
     def _randomize(self, values: NDArray[Any], coins: Coins) -> NDArray[Any]:
         """Every value gets a random key, and those with the least keys are in; the true one's fate is a coin.
 
@@ -105,11 +95,7 @@ class SubsetSelection(Supporting):
         return picks if picks.length < bits.length else bits
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        bits = np.all((reports == 0) | (reports == 1), axis=1)
-        return np.asarray(bits & (np.count_nonzero(reports, axis=1) == self.size))
-
-    def sketch(self, reports: NDArray[Any]) -> Counts:
-        return np.asarray(np.sum(reports, axis=0, dtype=np.int64))
+        return np.asarray(super().valid(reports) & (np.sum(reports, axis=1, dtype=np.int64) == self.size))
 
     def table(self) -> Table:
         too_large(self.k * comb(self.k, self.size) if self.k < 64 else 1 << 63)

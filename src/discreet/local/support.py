@@ -10,12 +10,15 @@ from abc import abstractmethod
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from discreet.core.exact import Number, whole
 from discreet.local.estimate import Frequencies
-from discreet.local.randomizer import Categories, Counts
+from discreet.local.randomizer import PART, Categories, Counts
 from discreet.local.values import share
 
-__all__ = ["Supporting"]
+__all__ = ["BitRows", "Supporting"]
 
 
 class Supporting(Categories):
@@ -61,3 +64,26 @@ class Supporting(Categories):
     def pull(self) -> Fraction:
         """Because  a report either supports a value or does not, and a support counts 1/(hit - miss)."""
         return 1 / (self.hit - self.miss)
+
+
+class BitRows(Supporting):
+    """A report is a row of k ones and zeros: the values it supports."""
+
+    kind = np.uint8
+
+    @property
+    def width(self) -> int:
+        return self.k
+
+    def shape(self) -> tuple[int, ...]:
+        return (self.k,)
+
+    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+        strange = (reports != 0) & (reports != 1)
+        return ~np.any(strange, axis=1) if np.any(strange) else np.ones(len(reports), np.bool_)
+
+    def sketch(self, reports: NDArray[Any]) -> Counts:
+        total = np.zeros(self.k, np.int64)
+        for start in range(0, len(reports), PART):
+            total += np.sum(reports[start : start + PART], axis=0, dtype=np.uint32)
+        return total

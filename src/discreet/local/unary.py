@@ -17,15 +17,14 @@ from discreet.core.record import recorded
 from discreet.local.channel import Table, too_large
 from discreet.local.draws import flips
 from discreet.local.layout import Bits
-from discreet.local.randomizer import Counts
-from discreet.local.support import Supporting
+from discreet.local.support import BitRows
 
 __all__ = ["UnaryEncoding"]
 
 
 @recorded("unary encoding/1")
 @dataclass(frozen=True, kw_only=True)
-class UnaryEncoding(Supporting):
+class UnaryEncoding(BitRows):
     """A row of k bits: that of the true value is set with probability `hit`, the others with probability `miss`.
 
     Given    odds <= e^ε.
@@ -40,8 +39,6 @@ class UnaryEncoding(Supporting):
     epsilon: Fraction = None  # type: ignore[assignment]  # never None once made
     odds: Fraction = field(default=None, repr=False)  # type: ignore[assignment]
     optimised: bool = True
-
-    kind = np.uint8
 
     if TYPE_CHECKING:  # numbers are read by __post_init__
 
@@ -63,13 +60,6 @@ class UnaryEncoding(Supporting):
     def miss(self) -> Fraction:
         return 1 / (1 + (self.odds if self.optimised else _root(self.odds)))
 
-    @property
-    def width(self) -> int:
-        return self.k
-
-    def shape(self) -> tuple[int, ...]:
-        return (self.k,)
-
     def _randomize(self, values: NDArray[Any], coins: Coins) -> NDArray[Any]:
         out = flips(self.miss, len(values) * self.k, coins).reshape(-1, self.k)
         np.put_along_axis(out, values[:, None], flips(self.hit, len(values), coins)[:, None], axis=1)
@@ -78,12 +68,6 @@ class UnaryEncoding(Supporting):
     @property
     def layout(self) -> Bits:
         return Bits(self.k)
-
-    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        return np.asarray(np.all((reports == 0) | (reports == 1), axis=1))
-
-    def sketch(self, reports: NDArray[Any]) -> Counts:
-        return np.asarray(np.sum(reports, axis=0, dtype=np.int64))
 
     def table(self) -> Table:
         too_large(self.k << min(self.k, 63))

@@ -9,7 +9,8 @@
     >>> wire.length, wire.encode(258).hex()
     (6, '01b39e840201')
 
-A report of another version, randomizer, ε or question is recognised as such and set aside by the collector.
+A report of another version, randomizer, ε or question is recognised as such and set aside by the collector. That guards
+against mistakes, not against forgers: who may report is for the channel to say, and keys say who did.
 """
 
 from __future__ import annotations
