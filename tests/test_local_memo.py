@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Budget, BudgetExceeded, LedgerCorrupt, Loss, NotAllowed, NotUnderstood
+from discreet import Broken, Budget, BudgetExceeded, LedgerCorrupt, Loss, NotAllowed, NotUnderstood
 from discreet.local import (
     BoundedMean,
     GridLocation,
@@ -145,7 +145,9 @@ def test_a_kept_value_is_made_once(tmp_path: Path) -> None:
 
 
 def test_a_budget_with_delta_admits_many_small_answers(tmp_path: Path) -> None:
-    me = Respondent(tmp_path / "me", budget=Budget(epsilon=2, delta="1e-6"))
+    budget = Budget(epsilon=2, delta="1e-6", events=0)
+    me = Respondent(tmp_path / "me", budget=budget)
+    assert me.budget == budget
     small = RandomizedResponse(epsilon="0.04")
     for each in range(80):
         me.answer(f"{each}", True, small)
@@ -165,7 +167,7 @@ def test_nothing_is_told_unless_it_is_on_disk(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: real(*a, **k, factory=Failing))
     told = []
-    with pytest.raises(LedgerCorrupt):
+    with pytest.raises(Broken):
         told.append(me.answer("a", True, BIT))
     monkeypatch.undo()
     assert not told
@@ -177,7 +179,7 @@ def test_nothing_is_told_unless_it_is_on_disk(tmp_path: Path, monkeypatch: pytes
 
 CHILD = """
 import sys
-from discreet import Budget, BudgetExceeded
+from discreet import Broken, Budget, BudgetExceeded
 from discreet.local import RandomizedResponse, Respondent
 me = Respondent(sys.argv[1], budget=Budget(epsilon=int(sys.argv[3])))
 for each in range(10**6):
@@ -248,6 +250,13 @@ def test_files_that_are_not_the_respondents(tmp_path: Path) -> None:
         db.execute("UPDATE answers SET pure = 'little'")
     with pytest.raises(LedgerCorrupt):
         Respondent(path).answer("b", True, BIT)
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE answers SET pure = '1', kind = '|O'")
+    with pytest.raises(LedgerCorrupt):
+        Respondent(path).answer("a", True, BIT)
+    with pytest.raises(Broken):
+        Respondent(tmp_path / "no" / "such" / "folder", budget=Budget(epsilon=3))
+    assert path.stat().st_mode & 0o077 == 0
 
 
 def test_what_cannot_be_answered_is_refused(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import show
 from discreet.core.loss import Budget, Loss
 from discreet.core.record import write
-from discreet.errors import BudgetExceeded, LedgerCorrupt, NotAllowed, NotUnderstood
+from discreet.errors import Broken, BudgetExceeded, LedgerCorrupt, NotAllowed, NotUnderstood
 from discreet.local.memo import Memoised
 from discreet.local.randomizer import Randomizer
 
@@ -48,7 +48,7 @@ __all__ = ["Answered", "Respondent"]
 FORM = "discreet respondent/1"
 PATIENCE = 30.0  # seconds to wait for another process
 TABLES = """
-CREATE TABLE about (form TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT);
+CREATE TABLE about (form TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT, events TEXT);
 CREATE TABLE answers (
     question TEXT NOT NULL, randomizer TEXT NOT NULL, pure TEXT NOT NULL, rho TEXT NOT NULL,
     kind TEXT NOT NULL, shape TEXT NOT NULL, report BLOB NOT NULL, PRIMARY KEY (question, randomizer)
@@ -81,8 +81,8 @@ class Respondent:
         with self._transaction() as db:
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 _begin(db, budget)
-        kept = self.budget
-        if budget is not None and (budget.epsilon, budget.delta) != (kept.epsilon, kept.delta):
+            kept = _budget(db)
+        if budget is not None and budget != kept:
             raise NotAllowed(
                 f"this file was made with another budget, ε = {show(kept.epsilon)}.",
                 instead="leave budget= out, or keep a new file for other respondents",
@@ -153,12 +153,16 @@ class Respondent:
                 row = (question, name, str(loss.pure), str(loss.rho), *found)
                 db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         kind, shape, data = found
-        return np.frombuffer(data, np.dtype(kind)).reshape(json.loads(shape))[()]
+        try:
+            return np.frombuffer(data, np.dtype(kind)).reshape(json.loads(shape))[()]
+        except (ValueError, TypeError) as problem:
+            raise LedgerCorrupt("the respondent's file is damaged: a report that is none.") from problem
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Alone with the file; on disk when this is over, or as if it had never been."""
         try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # for its owner alone
             with closing(sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)) as db:
                 db.execute("PRAGMA synchronous = EXTRA")
                 db.execute("BEGIN IMMEDIATE")
@@ -168,8 +172,8 @@ class Respondent:
                     db.execute("ROLLBACK")
                     raise
                 db.execute("COMMIT")
-        except sqlite3.OperationalError as problem:
-            raise LedgerCorrupt(f"the respondent's file could not be written: {problem}.") from problem
+        except (sqlite3.OperationalError, OSError) as problem:
+            raise Broken(f"the respondent's file could not be written: {problem}.") from problem
         except sqlite3.DatabaseError as problem:
             raise LedgerCorrupt(f"this is not a respondent's file, or it is damaged: {problem}.") from problem
 
@@ -181,15 +185,17 @@ def _begin(db: sqlite3.Connection, budget: Budget | None) -> None:
         raise NotUnderstood("a budget is a Budget.", instead="write budget=Budget(epsilon=4)")
     for statement in TABLES.split(";"):
         db.execute(statement)
-    delta = None if budget.delta is None else str(budget.delta)
-    db.execute("INSERT INTO about VALUES (?, ?, ?)", (FORM, str(budget.epsilon), delta))
+    parts = (None if part is None else str(part) for part in (budget.epsilon, budget.delta, budget.events))
+    db.execute("INSERT INTO about VALUES (?, ?, ?, ?)", (FORM, *parts))
 
 
 def _budget(db: sqlite3.Connection) -> Budget:
-    row = db.execute("SELECT form, epsilon, delta FROM about").fetchone()
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+    row = db.execute("SELECT form, epsilon, delta, events FROM about").fetchone() if "about" in tables else None
     if row is None or row[0] != FORM:
         raise LedgerCorrupt("this is not a respondent's file that this version can read.")
-    return Budget(epsilon=Fraction(row[1]), delta=None if row[2] is None else Fraction(row[2]))
+    epsilon, delta, events = (None if part is None else Fraction(part) for part in row[1:])
+    return Budget(epsilon=epsilon or 0, delta=delta, events=events)
 
 
 def _loss(pure: str, rho: str) -> Loss:
