@@ -60,7 +60,8 @@ class Estimate:
 
     def __str__(self) -> str:
         if np.ndim(self.value):
-            shown = ", ".join(f"{v:.4g} ± {m:.2g}" for v, m in zip(self.value[:8], self.margin[:8], strict=True))
+            first = zip(np.ravel(self.value)[:8], np.ravel(self.margin)[:8], strict=True)
+            shown = ", ".join(f"{v:.4g} ± {m:.2g}" for v, m in first)
             shown += ", …" if self.cells > 8 else ""
         else:
             shown = f"{self.value:.4g} ± {self.margin:.2g}"
