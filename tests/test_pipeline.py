@@ -196,8 +196,9 @@ def test_the_museum_and_the_mechanisms(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_a_broken_claim_is_an_exit_status(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from discreet.lab import inventory
+    from discreet.lab.subject import Checked
 
-    broken = inventory.Checked(name="x", claim="ε = 1", found="ε = 2", share=2.0, kept=False, exact=True)
+    broken = Checked(name="x", claim="ε = 1", found="ε = 2", share=2.0, kept=False, exact=True)
     monkeypatch.setattr(inventory, "checks", lambda samples: [lambda: broken])
     assert main(["audit", "mechanisms"]) == 1
     assert "BROKEN" in capsys.readouterr().out

@@ -11,12 +11,12 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, show
 from discreet.lab import audit, channel, tables
 from discreet.lab.audit import OneRun
-from discreet.lab.inventory import Checked
 from discreet.lab.museum import Piece, Verdict
 from discreet.lab.museum.claims import gaussian_by_its_curve, gaussian_of_the_notes
 from discreet.lab.museum.code import histogram_for_one, histogram_for_two
 from discreet.lab.replay import Replay
 from discreet.lab.report import Finding, Picture, Report, Series, Table
+from discreet.lab.subject import Checked
 from discreet.mechanisms.noise import Gaussian, Laplace
 from discreet.mechanisms.selection import Exponential, PermuteAndFlip
 
