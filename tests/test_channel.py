@@ -56,6 +56,7 @@ def test_no_epsilon_is_enough() -> None:
     assert "∞" in found.describe()
     assert channel.delta([[1, 0], ["1/2", "1/2"]], 5).low == Fraction(1, 2)
     assert channel.rho([[1, 0], ["1/2", "1/2"]]) == math.inf
+    assert channel.delta([[1, 0]] * 7 + [["1/2", "1/2"]] * 7, 10**4).low == Fraction(1, 2)
 
 
 def test_equal_rows_reveal_nothing() -> None:
@@ -154,3 +155,13 @@ def test_tables_are_those_that_mechanisms_state() -> None:
     rule = dp.Threshold(epsilon=1, delta="1e-2", keys=2)
     (row, _) = tables.switch(rule, [4, 0], [5, 1]).low
     assert [float(p) for p in row] == pytest.approx([1 - rule.error.probability(4), 0, rule.error.probability(4), 0])
+
+
+def test_many_inputs_are_compared_as_few_are() -> None:
+    """The shortcuts for all pairs against the pairs themselves, one by one."""
+    table = some_table(random.Random(5), 12, 6)
+    every = list(itertools.combinations(range(12), 2))
+    assert channel.epsilon(table).ratio == channel.epsilon(table, pairs=every).ratio
+    for at in ("0", "0.7", "2"):
+        one_by_one = max(channel.delta(table, at, pairs=[pair]).high for pair in every)
+        assert channel.delta(table, at).high == one_by_one

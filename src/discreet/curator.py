@@ -388,7 +388,7 @@ def open(
     `unit` is the column that says whose row it is; without it every row is a person. `columns` declares what may be
     asked about: (0, 120) are bounds, ["F", "M"] all values, str anything. At most `rows_per_unit` rows in
     `groups_per_unit` groups count for one unit. The ledger is a file beside the source, or the one named; a frame
-    without a name has its ledger in memory only, and every answer says so.
+    without a name has its ledger in memory only, and every answer says so. `coins` are for whoever replays a run.
     """
     catalogue, reached = one_table(source, budget=budget, unit=unit, columns=columns, rows_per_unit=rows_per_unit,
                                    groups_per_unit=groups_per_unit, neighbours=neighbours, name=name,

@@ -18,7 +18,7 @@ enclosed (`enclose`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
@@ -33,6 +33,8 @@ __all__ = ["Delta", "Epsilon", "Rho", "Table", "delta", "enclose", "epsilon", "r
 
 ROUNDING = Fraction(1, 10**9)  # what a row of printed floats may miss one by
 BITS = 192  # of an enclosure
+HUGE = Fraction(1 << 900)
+FEW = 64  # pairs of inputs that are all compared exactly
 EXAMPLE = "for example [['3/4', '1/4'], ['1/4', '3/4']]"
 
 Row = tuple[Fraction, ...]
@@ -83,9 +85,12 @@ class Epsilon(float):
         return f"ε = {exact}{show(float(self))}: {shown} {self.rows[1]}"
 
     def within(self, claim: Number) -> bool:
-        """Whether it is at most a claimed ε, up to what the enclosure leaves open (2^-60 of it)."""
+        """Whether it is at most a claimed ε: exactly for rational tables, to 2^-60 of e^ε where balls enclose them."""
         top = number(claim, "claim")
-        return self.ratio is not None and self.ratio <= ceiling(lambda: ball(top).exp()) * (1 + Fraction(1, 1 << 60))
+        if self.ratio is None:
+            return False
+        hair = Fraction(0) if self.ratio == self.least else Fraction(1, 1 << 60)
+        return top >= 0 and self.ratio <= _exp(top, floor) * (1 + hair)
 
 
 class Delta(float):
@@ -170,23 +175,30 @@ def epsilon(table: Any, *, pairs: Pairs = None) -> Epsilon:
     """
     known = read(table)
     best: tuple[Fraction | None, int, int, int] = (Fraction(1), 0, 1, 0)
-    least: Fraction | None = Fraction(1)
-    for i, j in known.pairs(pairs):
-        for k, (top, bottom) in enumerate(zip(known.high[i], known.low[j], strict=True)):
-            if best[0] is None or top <= best[0] * bottom:
-                continue
-            if bottom == 0:
-                best = (None, i, j, k)
-                least = None if known.high[j][k] == 0 and known.low[i][k] > 0 else least
-            else:
-                best = (top / bottom, i, j, k)
-                least = known.low[i][k] / known.high[j][k] if least is not None else None
+    for i, j, k in _extremes(known) if pairs is None else _places(known, pairs):
+        top, bottom = known.high[i][k], known.low[j][k]
+        if best[0] is not None and top > best[0] * bottom:
+            best = (None if bottom == 0 else top / bottom, i, j, k)
     ratio, i, j, k = best
+    above, below = known.low[i][k], known.high[j][k]
     found = Epsilon("inf" if ratio is None else log(ratio))
-    found.ratio, found.least = ratio, least
+    found.ratio, found.least = ratio, above / below if below and ratio != 1 else ratio
     found.rows, found.column, found.chances = (i, j), k, (known.high[i][k], known.low[j][k])
     found.beyond = known.beyond
     return found
+
+
+def _extremes(known: Table) -> Iterator[tuple[int, int, int]]:
+    """Of each column the input where it is likeliest, and that where it is rarest: no other two can be worse."""
+    for k in range(len(known.low[0])):
+        i = max(range(len(known.high)), key=lambda row: known.high[row][k])
+        j = min(range(len(known.low)), key=lambda row: known.low[row][k])
+        if i != j:
+            yield i, j, k
+
+
+def _places(known: Table, pairs: Pairs) -> Iterator[tuple[int, int, int]]:
+    return ((i, j, k) for i, j in known.pairs(pairs) for k in range(len(known.low[0])))
 
 
 def delta(table: Any, epsilon: Number, *, pairs: Pairs = None) -> Delta:
@@ -199,9 +211,9 @@ def delta(table: Any, epsilon: Number, *, pairs: Pairs = None) -> Delta:
     known, at = read(table), number(epsilon, "epsilon")
     if at < 0:
         raise NotUnderstood("epsilon must not be negative.", instead='for example epsilon="0.5"')
-    down, up = (Fraction(1),) * 2 if at == 0 else (side(lambda: ball(at).exp(), BITS) for side in (floor, ceiling))
+    down, up = (_exp(at, side) for side in (floor, ceiling))
     best: tuple[Fraction, Fraction, tuple[int, int], tuple[int, ...]] | None = None
-    for i, j in known.pairs(pairs):
+    for i, j in _hopeful(known, known.pairs(pairs), float(min(up, HUGE))):
         most = [p - down * q for p, q in zip(known.high[i], known.low[j], strict=True)]
         columns = tuple(k for k, each in enumerate(most) if each > 0)
         high = sum((most[k] for k in columns), known.beyond)
@@ -213,6 +225,16 @@ def delta(table: Any, epsilon: Number, *, pairs: Pairs = None) -> Delta:
     found.low, found.high, found.rows, found.columns = best
     found.epsilon = at
     return found
+
+
+def _hopeful(known: Table, pairs: list[tuple[int, int]], factor: float) -> list[tuple[int, int]]:
+    """Pairs whose δ may be the largest. Floats rule the others out; they err by far less than is allowed here."""
+    if len(pairs) < FEW:
+        return pairs
+    rows = np.array([[float(each) for each in row] for row in known.high])
+    rough = np.array([np.maximum(rows[i] - factor * rows[j], 0).sum() for i, j in pairs])
+    allowed = 1e-9 * (1 + factor)
+    return [pair for pair, each in zip(pairs, rough, strict=True) if each >= rough.max() - allowed]
 
 
 def rho(table: Any, *, orders: Sequence[int] = (2, 3, 4, 6, 8, 12, 16), pairs: Pairs = None) -> Rho:
@@ -238,6 +260,11 @@ def _needed(both: list[tuple[Fraction, Fraction]], order: int) -> float:
     with precision(BITS):
         total = sum((ball(p) ** order / ball(q) ** (order - 1) for p, q in both), ball(0))
         return max(0.0, float((total.log() / ((order - 1) * order)).lower()))
+
+
+def _exp(at: Fraction, side: Callable[[Callable[[], Ball], int], Fraction]) -> Fraction:
+    """e^at, from below or from above."""
+    return Fraction(1) if at == 0 else side(lambda: ball(at).exp(), BITS)
 
 
 def _short(value: Fraction) -> str:

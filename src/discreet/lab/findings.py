@@ -7,8 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, show
+from discreet.errors import NotUnderstood
 from discreet.lab import audit, channel, tables
 from discreet.lab.audit import OneRun
 from discreet.lab.museum import Piece, Verdict
@@ -38,6 +42,7 @@ NEIGHBOURS = (
     "Made-up people, and one person who stands out; coins, control flow, scales, columns, keys, costs and refusals are"
     " compared."
 )
+MOST = 1 << 20  # probabilities that are compared
 GRID = [Fraction(n, 16) for n in range(33)]
 
 
@@ -47,6 +52,8 @@ GRID = [Fraction(n, 16) for n in range(33)]
 def of_table(table: Any, epsilon: Number | None = None) -> Report:
     """The certificate of a table: its ε, and its δ at one ε, or at some."""
     known = channel.read(table)
+    if len(known.low) ** 2 * len(known.low[0]) > MOST:
+        raise NotUnderstood("that table is too large to compare all rows with all.", instead="give a part of its rows")
     found = channel.epsilon(known)
     top = 2.0 if found.ratio is None else max(float(found), 0.1)
     asked = [Fraction(math.ceil(top * 2500 * n), 10**4) for n in range(5)] if epsilon is None else [epsilon]
@@ -55,12 +62,13 @@ def of_table(table: Any, epsilon: Number | None = None) -> Report:
         (show(each.epsilon), show(float(each)), _names(each.columns), f"{each.rows[0]} / {each.rows[1]}")
         for each in deltas
     )
-    curve = [channel.delta(known, Fraction(math.ceil(top * 31250 * n), 10**6)) for n in range(41)]
+    at = np.append(np.linspace(0, 1.2 * top, 49), top)
+    at.sort()
     picture = Picture(
         title="What probability δ is left at each ε",
         x="ε",
         y="δ(ε)",
-        series=(Series(name="this table", x=tuple(float(c.epsilon) for c in curve), y=tuple(float(c) for c in curve)),),
+        series=(Series(name="this table", x=tuple(at.tolist()), y=_deltas(known, at)),),
     )
     text = (
         f"{found.describe()}.\n\nThis is exact: the ratio is {found.ratio}."
@@ -85,6 +93,13 @@ def of_table(table: Any, epsilon: Number | None = None) -> Report:
         facts=facts,
     )
     return Report(title="Audit of a table of probabilities", findings=(finding,))
+
+
+def _deltas(table: channel.Table, at: NDArray[np.float64]) -> tuple[float, ...]:
+    """δ at each ε in floats, for a picture."""
+    p = np.array([[float(each) for each in row] for row in table.high])
+    over = [np.maximum(p[:, None] - math.exp(min(each, 600)) * p[None], 0).sum(axis=2).max() for each in at]
+    return tuple(float(each) for each in over)
 
 
 def _names(columns: Sequence[int]) -> str:
