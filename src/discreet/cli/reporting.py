@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from discreet.errors import NotUnderstood
+from discreet.lab.page import ready
 from discreet.lab.report import Report
 
 __all__ = ["add_outputs", "check_outputs", "deliver"]
@@ -24,9 +26,11 @@ def check_outputs(options: argparse.Namespace) -> None:
     for name, ending in ENDINGS.items():
         path = getattr(options, name)
         if path is not None and not path.endswith(ending):
-            raise NotUnderstood(
-                f"--{name} names a file that ends in {ending}.", instead=f"write --{name} found{ending}"
-            )
+            raise NotUnderstood(f"--{name} names a file in {ending}.", instead=f"write --{name} found{ending}")
+        if path is not None and not Path(path).absolute().parent.is_dir():
+            raise NotUnderstood(f"--{name} names a folder that is not there.", instead="make the folder first")
+    if options.html is not None:
+        ready()
 
 
 def deliver(report: Report, options: argparse.Namespace) -> None:

@@ -17,13 +17,14 @@ from discreet.lab.report import Finding, Picture, Report, Series, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "page", "svg"]
+__all__ = ["draw", "page", "ready", "svg"]
 
 INKS = ("#1b4965", "#c8553d", "#5a9367", "#8d6a9f", "#b08900", "#3a86a8")
 WRAPPED = 62  # letters of a title in one line
+SHORT = 42  # letters of a cell that stays in one line
 STYLE = """
 :root { color-scheme: light; }
-body { font: 16px/1.55 system-ui, sans-serif; color: #1d2433; background: #fbfaf7; max-width: 46rem;
+body { font: 16px/1.55 system-ui, sans-serif; color: #1d2433; background: #fbfaf7; max-width: 58rem;
        margin: 2.5rem auto 4rem; padding: 0 1.2rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .6rem; }
 h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.6rem 0 .5rem; padding-top: 1.1rem; border-top: 1px solid #dcd8cf; }
@@ -42,7 +43,8 @@ h3 { font-size: .95rem; margin: 1rem 0 .2rem; color: #565d6b; }
 pre { font: 13px/1.45 ui-monospace, monospace; background: #f1eee7; padding: .7rem .9rem; overflow-x: auto;
       border-radius: .4rem; margin: .2rem 0 .8rem; }
 figure { margin: 1.2rem 0; }
-figure svg { width: 100%; height: auto; }
+td.short { white-space: nowrap; }
+figure svg { max-width: 100%; height: auto; }
 """
 
 
@@ -73,10 +75,13 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _table(shown: Table) -> str:
-    flush = [' class="right"' if head in shown.right.split(",") else "" for head in shown.heads]
+    flush = [head in shown.right.split(",") for head in shown.heads]
 
     def row(tag: str, cells: tuple[object, ...]) -> str:
-        inside = "".join(f"<{tag}{how}>{escape(str(each))}</{tag}>" for each, how in zip(cells, flush, strict=True))
+        inside = ""
+        for each, end in zip(map(str, cells), flush, strict=True):
+            how = [name for name, is_so in (("right", end), ("short", tag == "td" and len(each) <= SHORT)) if is_so]
+            inside += f'<{tag} class="{" ".join(how)}">{escape(each)}</{tag}>'
         return f"<tr>{inside}</tr>"
 
     caption = f"<caption>{escape(shown.title)}</caption>" if shown.title else ""
@@ -103,12 +108,19 @@ def svg(picture: Picture) -> str:
     return element.replace("<svg ", f'<svg role="img" aria-label="{escape(picture.title)}" ', 1).strip()
 
 
-def draw(picture: Picture) -> Figure:
-    """The picture as a matplotlib figure."""
+def ready() -> None:
+    """Refuse where nothing can be drawn."""
     try:
-        from matplotlib.figure import Figure  # noqa: PLC0415
+        import matplotlib  # noqa: F401, PLC0415
     except ImportError:
         raise NotUnderstood("pictures need matplotlib.", instead='pip install "discreet[lab]"') from None
+
+
+def draw(picture: Picture) -> Figure:
+    """The picture as a matplotlib figure."""
+    ready()
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     figure = Figure(figsize=(5.4, 5.2) if picture.square else (7.2, 4.2), layout="constrained")
     axes = figure.subplots()
     ink = -1
@@ -144,10 +156,15 @@ def _series(axes: Any, series: Series, color: str) -> None:
 
 
 def _frame(axes: Any, picture: Picture) -> None:
-    if "x" in picture.log:
-        axes.set_xscale("log")
-    if "y" in picture.log:
-        axes.set_yscale("log")
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # noqa: PLC0415
+
+    for name in picture.log:
+        axis = {"x": axes.xaxis, "y": axes.yaxis}[name]
+        getattr(axes, f"set_{name}scale")("log")
+        low, high = axis.get_view_interval()
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
     if picture.square:
         axes.set_aspect("equal", adjustable="box")
     axes.set_xlabel(picture.x)

@@ -27,7 +27,7 @@ import json
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -180,7 +180,6 @@ def plain(value: Any) -> Any:
         return plain(value.tolist())
     if isinstance(value, Sequence):
         return [plain(each) for each in value]
-    fields = getattr(value, "__dataclass_fields__", None)
-    if fields is None:
+    if not is_dataclass(value):
         return str(value)
-    return {name: plain(getattr(value, name)) for name in fields}
+    return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
