@@ -35,7 +35,7 @@ def test_a_bound_is_the_ratio_of_clopper_and_pearsons_ends() -> None:
     assert (found.hits, found.trials) == ((700, 200), (1000, 1000))
     shifted = audit.counted(Event("one", lambda x: x == 1), one, other, alarm="0.01", delta="0.1")
     assert shifted.epsilon == pytest.approx(np.log((low - 0.1) / high), rel=1e-6)
-    assert "700 times of 1,000" in found.describe()
+    assert "“one” was seen 700 times of 1,000" in found.describe()
 
 
 def test_an_audit_can_be_repeated_from_its_coins() -> None:
@@ -160,6 +160,8 @@ def test_one_run_against_the_binomial_law() -> None:
     found = audit.one_run(released(1), canaries=4000, guesses=2000, alarm="0.01")
     q = 1 / (1 + np.exp(-found.epsilon))
     assert stats.binom.sf(found.right - 1, 2000, q) == pytest.approx(0.01, rel=1e-4)
+    assert found.surest[-1][0] == 4000
+    assert 0.6 < found.surest[-1][1] / 4000 < 0.85
     less = audit._chance(4000, 2000, found.right, found.epsilon, 1e-5)
     values = np.arange(found.right)
     pmf = stats.binom.pmf(values, 2000, q)[::-1].cumsum() / (values + 1)

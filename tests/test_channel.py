@@ -8,6 +8,7 @@ import random
 from decimal import Decimal
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -30,6 +31,19 @@ def test_a_coin() -> None:
     assert found.within("1.0986123")
     assert not found.within("1.0986122")
     assert isinstance(found, float)
+    assert not found.within(0)
+    assert not found.within(-1)
+    assert channel.epsilon([[1], [1]]).within(0)
+
+
+def test_a_rational_ratio_is_compared_exactly() -> None:
+    """Just below e and just above it, by one part in 2^200."""
+    digits = int(mpmath.floor(mpmath.e * 2**200))
+    for ratio, kept in ((Fraction(digits, 2**200), True), (Fraction(digits + 1, 2**200), False)):
+        q = 1 / (1 + ratio)
+        found = channel.epsilon([[1 - q, q], [q, 1 - q]])
+        assert found.ratio == ratio
+        assert found.within(1) is kept
 
 
 @pytest.mark.parametrize("entry", [Fraction(1, 4), Decimal("0.25"), "0.25", "1/4", 0.25, np.float64(0.25)])

@@ -71,7 +71,7 @@ class Bound:
         at = f" at δ = {show(self.delta)}" if self.delta else ""
         return (
             f"ε >= {self.epsilon:.4g}{at}, but for a false alarm of probability {show(self.alarm)}:"
-            f" {self.event} {a:,} times of {m:,} under one secret and {b:,} of {n:,} under the other"
+            f" “{self.event}” was seen {a:,} times of {m:,} under one secret and {b:,} of {n:,} under the other"
         )
 
 
@@ -262,6 +262,7 @@ class OneRun:
     canaries: int
     guesses: int
     right: int
+    surest: tuple[tuple[int, int], ...]  # of so many guesses, those with the most telling scores, how many are right
 
     def refutes(self, claim: Number) -> bool:
         """Whether a claimed ε (at this δ) is too small."""
@@ -304,15 +305,25 @@ def one_run(
     if scores.shape != (m,):
         raise NotUnderstood(f"each of the {m} canaries has one score.", instead=f"return an array of length {m}")
     order = np.argsort(scores, kind="stable")
-    low, high = order[: r // 2], order[m - (r - r // 2) :]
-    right = int(np.count_nonzero(~included[low]) + np.count_nonzero(included[high]))
+    surest = _surest(included[order])
+    right = int(surest[r])
+    some = tuple((int(n), int(surest[n])) for n in np.unique(np.geomspace(min(50, m), m, 24).astype(int)))
     below, above = 0.0, 1.0
     while above < 64 and _chance(m, r, right, above, float(at)) <= doubt:
         below, above = above, 2 * above
     for _ in range(30):
         middle = (below + above) / 2
         below, above = (middle, above) if _chance(m, r, right, middle, float(at)) <= doubt else (below, middle)
-    return OneRun(epsilon=below, delta=at, alarm=doubt, canaries=m, guesses=r, right=right)
+    return OneRun(epsilon=below, delta=at, alarm=doubt, canaries=m, guesses=r, right=right, surest=some)
+
+
+def _surest(included: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many of the n surest guesses are right, for each n: the lowest scores are out, the highest are in."""
+    m = len(included)
+    out = np.concatenate([[0], np.cumsum(~included)])
+    inside = np.concatenate([[0], np.cumsum(included[::-1])])
+    n = np.arange(m + 1)
+    return np.asarray(out[n // 2] + inside[n - n // 2], np.int64)
 
 
 def _chance(m: int, r: int, right: int, epsilon: float, delta: float) -> float:

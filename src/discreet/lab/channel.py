@@ -26,13 +26,14 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.exact import Ball, Number, ball, ceiling, floor, log, number, precision, show
+from discreet.core.exact import Ball, Number, ball, ceiling, floor, log, number, precision, settle, show
 from discreet.errors import NotUnderstood
 
 __all__ = ["Delta", "Epsilon", "Rho", "Table", "delta", "enclose", "epsilon", "read", "rho"]
 
 ROUNDING = Fraction(1, 10**9)  # what a row of printed floats may miss one by
 BITS = 192  # of an enclosure
+HAIR = Fraction(1, 1 << 60)
 HUGE = Fraction(1 << 900)
 FEW = 64  # pairs of inputs that are all compared exactly
 EXAMPLE = "for example [['3/4', '1/4'], ['1/4', '3/4']]"
@@ -87,10 +88,10 @@ class Epsilon(float):
     def within(self, claim: Number) -> bool:
         """Whether it is at most a claimed ε: exactly for rational tables, to 2^-60 of e^ε where balls enclose them."""
         top = number(claim, "claim")
-        if self.ratio is None:
-            return False
-        hair = Fraction(0) if self.ratio == self.least else Fraction(1, 1 << 60)
-        return top >= 0 and self.ratio <= _exp(top, floor) * (1 + hair)
+        if self.ratio is None or top <= 0:
+            return self.ratio == 1 and top == 0
+        least = self.ratio / (1 if self.ratio == self.least else 1 + HAIR)
+        return settle(lambda: ball(top).exp() - ball(least))  # they differ: e^ε of a rational ε is not rational
 
 
 class Delta(float):

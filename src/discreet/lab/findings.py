@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, show
+from discreet.core.exact import Number, number, show
 from discreet.errors import NotUnderstood
 from discreet.lab import audit, channel, tables
 from discreet.lab.audit import OneRun
@@ -269,6 +269,28 @@ def of_question(
                 right="canaries,guesses,right,ε is at least",
             ),
         ),
+        pictures=(_guesses(runs, epsilon),),
         facts={"kept": kept, "runs": {name: vars(each) for name, each in runs}},
     )
     return Report(title="Audit of a question", findings=(replayed, canary))
+
+
+def _guesses(runs: Sequence[tuple[str, OneRun]], epsilon: Number) -> Picture:
+    """How many of the surest guesses are right."""
+    series = tuple(
+        Series(
+            name=name,
+            x=tuple(float(n) for n, _ in run.surest),
+            y=tuple(right / n for n, right in run.surest),
+        )
+        for name, run in runs
+    )
+    ceiling = 1 / (1 + math.exp(-float(number(epsilon, "epsilon"))))
+    return Picture(
+        title="Right guesses among the surest: with ε no attacker expects more than e^ε/(1 + e^ε)",
+        x="guesses, the surest first",
+        y="share that is right",
+        log="x",
+        series=series,
+        levels=(("the ceiling", ceiling), ("tossing a coin", 0.5)),
+    )

@@ -40,7 +40,7 @@ th, td { text-align: left; padding: .25rem 1.1rem .25rem 0; border-bottom: 1px s
 th { font-weight: 600; color: #565d6b; }
 td.right, th.right { text-align: right; font-variant-numeric: tabular-nums; }
 h3 { font-size: .95rem; margin: 1rem 0 .2rem; color: #565d6b; }
-pre { font: 13px/1.45 ui-monospace, monospace; background: #f1eee7; padding: .7rem .9rem; overflow-x: auto;
+pre { font: 13px/1.45 ui-monospace, monospace; background: #f1eee7; padding: .7rem .9rem; white-space: pre-wrap;
       border-radius: .4rem; margin: .2rem 0 .8rem; }
 figure { margin: 1.2rem 0; }
 td.short { white-space: nowrap; }

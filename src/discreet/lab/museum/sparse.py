@@ -24,25 +24,29 @@ Array = NDArray[Any]
 
 def sparse(answers: Sequence[int], count: int, coins: Coins) -> Array:
     # half of ε for the threshold, half for one positive: 2c/ε2 = 4
-    return _above(answers, noise(2, count, coins), [noise(4, count, coins) for _ in answers], most=1)
+    noises = [noise(4, count, coins) for _ in answers]
+    return _above(answers, noise(2, count, coins), noises, most=1)
 
 
 def no_noise_on_answers(answers: Sequence[int], count: int, coins: Coins) -> Array:
-    return _above(answers, noise(2, count, coins), [0 for _ in answers], most=len(answers))
+    noises = [0 for _ in answers]
+    return _above(answers, noise(2, count, coins), noises, most=len(answers))
 
 
 def never_stops(answers: Sequence[int], count: int, coins: Coins) -> Array:
-    return _above(answers, noise(2, count, coins), [noise(2, count, coins) for _ in answers], most=len(answers))
+    noises = [noise(2, count, coins) for _ in answers]
+    return _above(answers, noise(2, count, coins), noises, most=len(answers))
 
 
 def noise_for_one_positive(answers: Sequence[int], count: int, coins: Coins) -> Array:
-    # a quarter of ε for the threshold, the rest for the answers, whatever the number of positives: here five
+    # a quarter of ε for the threshold, the rest for the answers, however many are positive
     noises = [noise(Fraction(4, 3), count, coins) for _ in answers]
     return _above(answers, noise(4, count, coins), noises, most=5)
 
 
 def sparse_for_five(answers: Sequence[int], count: int, coins: Coins) -> Array:
-    return _above(answers, noise(4, count, coins), [noise(Fraction(40, 3), count, coins) for _ in answers], most=5)
+    noises = [noise(Fraction(40, 3), count, coins) for _ in answers]  # 2c/ε2, for c = 5
+    return _above(answers, noise(4, count, coins), noises, most=5)
 
 
 def noise(scale: Fraction | int, count: int, coins: Coins) -> Array:
