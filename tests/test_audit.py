@@ -91,6 +91,9 @@ def test_what_cannot_be_audited(bad: tuple[list, list]) -> None:
         audit.searched(*bad)
     with pytest.raises(dp.NotUnderstood):
         audit.counted([], [1], [1])
+    for wrong in ({"delta": -1}, {"delta": 1}, {"alarm": 0}, {"alarm": 2}):
+        with pytest.raises(dp.NotUnderstood):
+            audit.searched([1] * 9, [2] * 9, **wrong)
 
 
 # ── every mechanism of the project ───────────────────────────────────────────────────────────────────────────────

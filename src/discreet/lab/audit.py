@@ -88,7 +88,7 @@ def counted(
              Pearson, each of the four bounds of each event at `alarm` over their number.
     """
     named = [events] if isinstance(events, Event) else list(events)
-    at, doubt = number(delta, "delta"), probability(alarm, "alarm")
+    at, doubt = _delta(delta), probability(alarm, "alarm")
     sides = [np.asarray(each) for each in (one, other)]
     if not named or not all(len(side) for side in sides):
         raise NotUnderstood("an audit needs an event, and outputs under both secrets.", instead="draw some thousands")
@@ -101,6 +101,10 @@ def counted(
             lower = _log_ratio(h, n, float(at), sure)
             found.append(Bound(epsilon=lower, delta=at, alarm=doubt, event=event.name, hits=h, trials=n))
     return max(found, key=lambda bound: bound.epsilon)
+
+
+def _delta(value: Number) -> Fraction:
+    return Fraction(0) if value == 0 else probability(value, "delta")
 
 
 def _log_ratio(hits: tuple[int, int], trials: tuple[int, int], delta: float, sure: Fraction) -> float:
@@ -123,7 +127,7 @@ def searched(one: Any, other: Any, *, delta: Number = 0, alarm: Number = ALARM) 
             "an audit needs a row of outputs for each secret.", instead="number the outputs, or name them by texts"
         )
     halves = [(side[: len(side) // 2], side[len(side) // 2 :]) for side in sides]
-    at, doubt = float(number(delta, "delta")), float(probability(alarm, "alarm")) / 8
+    at, doubt = float(_delta(delta)), float(probability(alarm, "alarm")) / 8
     events = [_likely(halves[i][0], halves[1 - i][0], at, doubt) for i in (0, 1)]
     return counted(events, halves[0][1], halves[1][1], delta=delta, alarm=alarm)
 
@@ -299,7 +303,7 @@ def one_run(
     r = m if guesses is None else whole(guesses, "guesses")
     if r > m:
         raise NotUnderstood("there are no more guesses than canaries.", instead=f"guesses={m}")
-    at, doubt = number(delta, "delta"), probability(alarm, "alarm")
+    at, doubt = _delta(delta), probability(alarm, "alarm")
     included = (coins.flip(m) & 1).astype(bool)
     scores = np.asarray(release(included.copy(), coins), float)
     if scores.shape != (m,):
