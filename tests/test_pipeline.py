@@ -29,6 +29,7 @@ OPENED = pipeline.opening(columns=COLUMNS, budget=dp.Budget(epsilon=10, delta="1
         "SELECT g, COUNT(*) AS n, AVG(cost) FROM data GROUP BY g",
         "SELECT w, SUM(cost) FROM data GROUP BY w",
         "SELECT MEDIAN(cost), MODE(g) FROM data",
+        "SELECT g, COUNT(*) AS n FROM data GROUP BY g HAVING n > 20 ORDER BY n LIMIT 1",  # chance decides
         "SELECT cost FROM data",
     ],
 )
@@ -43,15 +44,22 @@ def leaking(data: Any, coins: Coins) -> dp.Curator:
     return dp.open(data, columns={"cost": (0, top)}, budget=dp.Budget(epsilon=10), coins=coins)
 
 
+def grouping(data: Any, coins: Coins) -> dp.Curator:
+    """A curator whose declared keys are read off the data."""
+    seen = sorted(set(data["g"].to_pylist()))
+    return dp.open(data, columns={"g": seen}, budget=dp.Budget(epsilon=10), coins=coins)
+
+
 def crashing(data: Any, coins: Coins) -> dp.Curator:
     if data.num_rows > 40:
         raise ValueError("out of memory")
     return OPENED(data, coins)
 
 
-@pytest.mark.parametrize(("opened", "said"), [(leaking, "form"), (crashing, "control flow")])
+@pytest.mark.parametrize(("opened", "said"), [(leaking, "form"), (grouping, "form"), (crashing, "control flow")])
 def test_and_a_leak_is_flagged(opened: pipeline.Opening, said: str) -> None:
-    found = pipeline.replayed(opened, ONE, OTHER, "SELECT SUM(cost) FROM data", tapes=1, epsilon=1)
+    sql = "SELECT g, COUNT(*) FROM data GROUP BY g" if opened is grouping else "SELECT SUM(cost) FROM data"
+    found = pipeline.replayed(opened, ONE, OTHER, sql, tapes=1, epsilon=1)
     assert said in found.describe()
 
 
@@ -139,6 +147,15 @@ def test_a_question_from_the_command_line(clinic: Path, capsys: pytest.CaptureFi
     assert not (clinic.parent / "clinic.duckdb.ledger").exists() or dp.Curator.load(clinic).left.pure == 15  # unspent
     assert main(["audit", "sql", str(clinic), "SELECT zip FROM patients"]) == 2
     assert "GROUP BY zip" in capsys.readouterr().err
+    assert main(["audit", "sql", str(clinic), "SELECT COUNT(*) FROM visits", "--epsilon", "99"]) == 2
+    assert "refused" in capsys.readouterr().err  # more than the budget: nothing would be audited
+
+
+def test_replaced_people_private_keys_and_analysts(clinic: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = 'neighbours = "replace"\n\n[analysts.alice]\nbudget = { epsilon = "1", delta = "1e-7" }\n\n[tables.patients]'
+    clinic.write_text(CATALOGUE.replace("\n[tables.patients]", more))
+    assert main(["audit", "sql", str(clinic), "SELECT zip, COUNT(*) FROM patients GROUP BY zip"]) == 0
+    assert "nothing differs but noisy numbers" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.cli.ask import load
 from discreet.cli.progress import counting
 from discreet.cli.reporting import add_outputs, check_outputs, deliver
+from discreet.core.coins import SYSTEM
 from discreet.errors import Broken, NotUnderstood
 
 if TYPE_CHECKING:
@@ -137,10 +138,11 @@ def _sql(options: argparse.Namespace) -> Report:
     catalogue, sql = options.subject
     cost = "1" if options.epsilon is None else options.epsilon
     with load(catalogue, None) as curator:
-        opened = _opening(curator)
-        curator.explain(sql, epsilon=cost)  # refused as it would be, before anything else
-        declared, replace_one = curator.catalogue.tables, curator.catalogue.neighbours == "replace"
+        opened, declared = _opening(curator), curator.catalogue.tables
+        replace_one = curator.catalogue.neighbours == "replace"
     people = synthetic.tables(declared)
+    with opened(people, SYSTEM) as curator:
+        curator.ask(sql, epsilon=cost)  # what is refused is not audited
 
     def replay(how: str) -> tuple[str, Any]:
         other = synthetic.neighbours(declared, how, replace=replace_one)

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, number, whole
 from discreet.core.loss import Budget
-from discreet.core.reach import Neighbours
 from discreet.curator import Curator, open
 from discreet.errors import NotUnderstood, Refusal
 from discreet.lab.audit import ALARM, OneRun, Sampler, one_run
@@ -43,26 +42,19 @@ def opening(**said: Any) -> Opening:
 
 
 def observed(answer: Any) -> dict[str, Any]:
-    """All that an analyst sees of an answer; noisy texts, and the rows of private keys, are left to chance."""
-    frame = answer.to_arrow()
+    """What an analyst sees of an answer and may not depend on anybody: all but noisy numbers and what follows from them.
+
+    Which private keys are named is left to chance; so are rows that HAVING or LIMIT chooses by noisy numbers.
+    """
     private = answer.plan.naming is not None
-    cells = {}
-    for index, name in enumerate(frame.column_names):
-        column = frame.column(index).to_pylist()
-        if answer.exact(index):
-            cells[name] = "private keys" if private else str(column)
-        else:
-            numbers = all(isinstance(each, (int, float)) for each in column)
-            cells[name] = (
-                column if numbers and not private else f"{len(column) if not private else 'some'} noisy values"
-            )
     return {
-        "columns": str(frame.schema),
-        "rows": "by chance" if private else str(frame.num_rows),
+        "columns": str(answer.to_arrow().schema),
+        "keys": "private" if private else str(answer.released.keys),
+        "numbers": "private" if private else str([part.shape for part in answer.released.sums]),
         "mechanisms": str([*map(str, answer.plan.mechanisms)]),
         "cost": str(answer.cost),
         "left": str(answer.left),
-        "cells": cells,
+        "remarks": str(answer.heard.remarks),
     }
 
 
@@ -87,9 +79,7 @@ def _private(opened: Opening, data: Any, sql: str, wanted: dict[str, Any]) -> bo
         return False
 
 
-def caged(
-    data: Any, aggregate: str, *, epsilon: Number, columns: dict[str, Any], neighbours: Neighbours = "add-remove"
-) -> Sampler:
+def caged(data: Any, aggregate: str, *, epsilon: Number, columns: dict[str, Any]) -> Sampler:
     """One aggregate of a small data set, as often as wanted: copies of it, each in a cage, in one question by cages.
 
     Given    a frame in which every row is a person; people of different copies are different people.
@@ -105,10 +95,7 @@ def caged(
         copies = {name: np.tile(np.asarray(data[name]), count) for name in data.column_names}
         frame = pa.table({"id": np.arange(len(cages)), "cage": cages, **copies})
         declared = {"cage": list(range(count)), **columns}
-        budget = Budget(epsilon=cost)
-        opened = opening(
-            unit="id", rows_per_unit=1, groups_per_unit=1, budget=budget, columns=declared, neighbours=neighbours
-        )
+        opened = opening(unit="id", rows_per_unit=1, groups_per_unit=1, budget=Budget(epsilon=cost), columns=declared)
         return _by_cage(opened(frame, coins), aggregate, count, cost)
 
     return lambda count, coins: np.concatenate(
