@@ -38,6 +38,12 @@ def test_replays_of_questions_differ_in_noisy_numbers_only(sql: str) -> None:
     assert found.same, found.describe()
 
 
+def test_bounds_that_are_found_are_released_themselves() -> None:
+    found = {"cost": {"min": 0, "max": "auto"}}
+    opened = pipeline.opening(columns=found, budget=dp.Budget(epsilon=10, delta="1e-6"))
+    assert pipeline.replayed(opened, ONE, OTHER, "SELECT SUM(cost) FROM data", tapes=3, epsilon=1).same
+
+
 def leaking(data: Any, coins: Coins) -> dp.Curator:
     """A curator whose bounds are read off the data."""
     top = max(data["cost"].to_pylist())

@@ -25,7 +25,7 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, number, whole
 from discreet.core.loss import Budget
 from discreet.curator import Curator, open
-from discreet.errors import NotUnderstood, Refusal
+from discreet.errors import NotUnderstood
 from discreet.lab.audit import ALARM, OneRun, Sampler, one_run
 from discreet.lab.replay import Replay, compare
 
@@ -41,19 +41,20 @@ def opening(**said: Any) -> Opening:
     return lambda data, coins: open(data, coins=coins, **said)
 
 
-def observed(answer: Any) -> dict[str, Any]:
-    """What an analyst sees of an answer and may not depend on anybody: all but noisy numbers and what follows from them.
+def observed(answer: Any, *, steady: bool = True) -> dict[str, Any]:
+    """What an analyst sees of an answer and may depend on nobody: all but noisy numbers, and what follows from them.
 
-    Which private keys are named is left to chance; so are rows that HAVING or LIMIT chooses by noisy numbers.
+    Rows that HAVING or LIMIT chooses by noisy numbers are left to chance. Where the run is not `steady` (see
+    `replayed`), so are the keys and the scales.
     """
-    private = answer.plan.naming is not None
-    return {
-        "columns": str(answer.to_arrow().schema),
-        "keys": "private" if private else str(answer.released.keys),
-        "numbers": "private" if private else str([part.shape for part in answer.released.sums]),
+    seen = {"columns": str(answer.to_arrow().schema), "cost": str(answer.cost), "left": str(answer.left)}
+    if not steady:
+        return seen
+    released = answer.released
+    return seen | {
+        "keys": str(released.keys),
+        "numbers": str([part.shape for part in released.sums]),
         "mechanisms": str([*map(str, answer.plan.mechanisms)]),
-        "cost": str(answer.cost),
-        "left": str(answer.left),
         "remarks": str(answer.heard.remarks),
     }
 
@@ -61,22 +62,29 @@ def observed(answer: Any) -> dict[str, Any]:
 def replayed(
     opened: Opening, one: Any, other: Any, sql: str, *, tapes: int = 3, coins: Coins = SYSTEM, **wanted: Any
 ) -> Replay:
-    """Ask the same on two neighbouring data sets with the same coins, and say what differs but noisy numbers."""
+    """Ask the same on two neighbouring data sets with the same coins, and say what differs but noisy numbers.
+
+    Private keys that are named, and bounds that are found in the data, are released themselves; what is drawn after
+    them, and for how many of them, may depend on them. Then coins, keys and scales are not compared.
+    """
+    steady = _steady(opened, one, sql, wanted)
 
     def run(data: Any, coins: Coins) -> dict[str, Any]:
         with opened(data, coins) as curator:
-            return observed(curator.ask(sql, **wanted))
+            return observed(curator.ask(sql, **wanted), steady=steady)
 
-    return compare(run, one, other, tapes=tapes, draws=not _private(opened, one, sql, wanted), coins=coins)
+    return compare(run, one, other, tapes=tapes, draws=steady, coins=coins)
 
 
-def _private(opened: Opening, data: Any, sql: str, wanted: dict[str, Any]) -> bool:
-    """Whether the groups of a question are private keys: each draws coins, so their number can differ."""
+def _steady(opened: Opening, data: Any, sql: str, wanted: dict[str, Any]) -> bool:
+    """Whether nothing that is released on the way decides how a run goes on."""
     try:
         with opened(data, SYSTEM) as curator:
-            return curator.explain(sql, **wanted).plan.naming is not None
-    except Refusal:
-        return False
+            if any(column.auto is not None for table in curator.catalogue.tables for column in table.columns):
+                return False
+            return curator.explain(sql, **wanted).plan.naming is None
+    except Exception:  # it will be seen again, and compared
+        return True
 
 
 def caged(data: Any, aggregate: str, *, epsilon: Number, columns: dict[str, Any]) -> Sampler:
