@@ -37,6 +37,7 @@ from discreet.engines.source import open_path
 from discreet.ledger.ledger import Ledger
 from discreet.mechanisms.extreme import Extreme
 from discreet.mechanisms.modes import Modes
+from discreet.mechanisms.places import Places
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.threshold import GaussianThreshold
 from discreet.plan import catalogue
@@ -44,6 +45,7 @@ from discreet.plan.compile import Draft
 from discreet.plan.distinct import Distinct
 from discreet.plan.explain import Explanation
 from discreet.plan.expression import Apply, Field, Literal
+from discreet.plan.foremost import Foremost
 from discreet.plan.measure import Measure
 from discreet.plan.moments import Moments
 from discreet.plan.plan import Key, Plan
@@ -280,14 +282,17 @@ def _noise(noise: Any) -> str:
         return f"by halves, ε = {show(noise.epsilon)}, {noise.records} rows of a unit; ranks within {ranks}"
     if isinstance(noise, Extreme):
         return f"rank {noise.rank}, ε = {show(noise.epsilon)}, {noise.records} rows of a unit"
-    if isinstance(noise, Modes):
+    if isinstance(noise, (Modes, Places)):
         kind = type(noise.choose).__name__ + (", monotone" if noise.choose.monotone else "")
-        return f"{kind}, ε = {show(noise.choose.epsilon)}, sensitivity {show(noise.choose.sensitivity)}"
+        said = f"{kind}, ε = {show(noise.choose.epsilon)}, sensitivity {show(noise.choose.sensitivity)}"
+        return said + (f"; gap {show(noise.error.gap(), 6)}" if isinstance(noise, Places) else "")
     reach = f"l1 {show(noise.reach.l1, 12)}, l2² {show(noise.reach.l2_squared, 12)}"
     return f"reach {reach}; {noise.law}"
 
 
 def _measure(measure: Measure) -> str:
+    if isinstance(measure, Foremost):
+        return f"the {'last' if measure.least else 'first'} {measure.k} of {measure.among} by {_measure(measure.score)}"
     said = ", ".join(measure.parts)
     if isinstance(measure, Mode):
         return f"mode of {words(measure.of)} in {', '.join(_constant(each) for each in measure.values)}"

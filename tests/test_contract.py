@@ -18,6 +18,7 @@ from discreet.mechanisms.ceiling import Ceiling
 from discreet.mechanisms.extreme import Extreme
 from discreet.mechanisms.modes import Modes
 from discreet.mechanisms.noise import Noise
+from discreet.mechanisms.places import Places
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.selection import TopK
 from discreet.plan.distinct import Distinct
@@ -70,6 +71,22 @@ def peeled(m: TopK) -> Any:
             second = m.choose.probabilities([scores[j] for j in left])
             for j, p in zip(left, second, strict=True):
                 found[(i, j)] = float(first[i] * p)
+        return found
+
+    return table
+
+
+def placed(m: Places) -> Any:
+    """The places of the first two."""
+    sign = -1 if m.least else 1
+
+    def table(scores: list[list[int]]) -> Table:
+        first = peeled(m.choose.top(2))([sign * each for each in scores[0]])
+        found = {}
+        for (i, j), p in first.items():
+            places = [0] * len(scores[0])
+            places[i], places[j] = 2 * sign, sign
+            found[(tuple(places),)] = p
         return found
 
     return table
@@ -192,6 +209,9 @@ THIRDS = Quantiles(epsilon=1, at=("1/3", "2/3"), last=3, fine=2, neighbours="rep
 GREATEST = Extreme(epsilon=1, side="greatest", rank=2, last=10)
 LEAST = Extreme(epsilon=2, side="least", rank=1, last=10, neighbours="replace")
 MODES = Modes(choose=MONOTONE[2])
+PLACES = Places(choose=MONOTONE[2], k=2, among=4)
+LOWEST = Places(choose=MONOTONE[0], k=2, among=4, least=True)
+EITHER_WAY = Places(choose=FLIP, k=2, among=3, least=True)
 CEILING = Ceiling(epsilon=1, last=5, records=2, slope="0.5")
 ROW = Caps(unit=None, rows=None, groups=None)
 ROWS = Sums(parts=("rows",))
@@ -230,6 +250,9 @@ CASES = [
     Case("Extreme", GREATEST, [1, 4, 4, 7], [1, 4, 4, 7, 9], beyond(GREATEST)),
     Case("Extreme, replaced", LEAST, [1, 4, 4, 7], [9, 4, 4, 7], beyond(LEAST)),
     Case("Modes", MODES, [[3], [0], [5], [4]], [[3], [1], [5], [5]], moded(MODES)),
+    Case("Places", PLACES, [[3, 0, 5, 4]], [[3, 1, 5, 5]], placed(PLACES)),
+    Case("Places, the lowest", LOWEST, [[3, 0, 5, 4]], [[3, 1, 5, 5]], placed(LOWEST)),
+    Case("Places, either way", EITHER_WAY, [[3, 0, 5]], [[2, 1, 5]], placed(EITHER_WAY)),
     Case("Ceiling", CEILING, [0, 2, 2, 1], [0, 2, 2, 1, 6, 4], ladder(CEILING)),
     Case("TopK", TOP, [3, 0, 5, 4], [4, 1, 4, 3], peeled(TOP)),
     Case(
