@@ -35,6 +35,7 @@ from discreet.core.exact import show
 from discreet.curator import Curator
 from discreet.engines.source import open_path
 from discreet.ledger.ledger import Ledger
+from discreet.mechanisms.edges import Edges
 from discreet.mechanisms.extreme import Extreme
 from discreet.mechanisms.modes import Modes
 from discreet.mechanisms.places import Places
@@ -43,6 +44,7 @@ from discreet.mechanisms.threshold import GaussianThreshold
 from discreet.plan import catalogue
 from discreet.plan.compile import Draft
 from discreet.plan.distinct import Distinct
+from discreet.plan.edges import Ends
 from discreet.plan.explain import Explanation
 from discreet.plan.expression import Apply, Field, Literal
 from discreet.plan.foremost import Foremost
@@ -280,6 +282,9 @@ def _noise(noise: Any) -> str:
     if isinstance(noise, Quantiles):
         ranks = ", ".join(show(each, 6) for each in noise.error.rank())
         return f"by halves, ε = {show(noise.epsilon)}, {noise.records} rows of a unit; ranks within {ranks}"
+    if isinstance(noise, Edges):
+        within = f"beyond by {noise.error.beyond()}, within {noise.error.within()}"
+        return f"shift {noise.shift}, ε = {show(noise.epsilon)}, {noise.records} rows of a unit; {within}"
     if isinstance(noise, Extreme):
         return f"rank {noise.rank}, ε = {show(noise.epsilon)}, {noise.records} rows of a unit"
     if isinstance(noise, (Modes, Places)):
@@ -296,7 +301,7 @@ def _measure(measure: Measure) -> str:
     said = ", ".join(measure.parts)
     if isinstance(measure, Mode):
         return f"mode of {words(measure.of)} in {', '.join(_constant(each) for each in measure.values)}"
-    if isinstance(measure, (Ranks, Extremes)):
+    if isinstance(measure, (Ranks, Extremes, Ends)):
         return f"{said} of {words(measure.of)}{_range(measure.low, measure.high, measure.step)}"
     if isinstance(measure, Distinct):
         return f"distinct {words(measure.of)}"

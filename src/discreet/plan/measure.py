@@ -116,6 +116,10 @@ class View(ABC):
         """What must be said beside the number, where a margin does not say it."""
         return None
 
+    def interval(self, law: Any, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats] | None:
+        """The interval of which it is one end, where that holds with this confidence; None where it is no end."""
+        return None
+
     def foretold(self, law: Any, rows: int, confidence: Fraction) -> float | None:
         """Where the margin depends on the data: about how large it would be for a group of so many rows."""
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from discreet.plan.distinct import Distinct
+from discreet.plan.edges import Ends
 from discreet.plan.foremost import Foremost
 from discreet.plan.measure import Measure
 from discreet.plan.moments import Moments
@@ -11,4 +12,4 @@ from discreet.plan.sums import Sums
 
 __all__ = ["KINDS"]
 
-KINDS: tuple[type[Measure], ...] = (Ceilings, Distinct, Extremes, Foremost, Mode, Moments, Ranks, Sums)
+KINDS: tuple[type[Measure], ...] = (Ceilings, Distinct, Ends, Extremes, Foremost, Mode, Moments, Ranks, Sums)

@@ -66,7 +66,8 @@ def reachable(draft: Draft, wanted: Want) -> Draft:
     if wanted.within is not None and without:
         raise NotAllowed(
             f"{without[0]} is a value that is chosen: how far its rank is off is known, how far its value is not.",
-            instead='epsilon="0.1"; explain says within how many ranks it will be',
+            instead='epsilon="0.1"; explain says within how many ranks it will be, and QUANTILE_LOW(x, 0.5) and'
+            " QUANTILE_HIGH(x, 0.5) are the ends of an interval",
             place=draft.view.place,
         )
     return draft if wanted.within is None else replace(draft, first=None)

@@ -32,7 +32,7 @@ from discreet.plan.expression import Tree, Value
 from discreet.plan.measure import Floats, Measure, Setting, View
 from discreet.plan.schema import Kind
 
-__all__ = ["Ceilings", "Extremes", "Histogram", "Mode", "Ranks", "Side"]
+__all__ = ["Ceilings", "Chosen", "Extremes", "Histogram", "Histogrammed", "Mode", "Placed", "Ranks", "Side"]
 
 TOP = 13  # the power of ten that a ladder of bounds ends before
 CHOICES = {"flip": PermuteAndFlip, "exponential": Exponential}
@@ -53,7 +53,7 @@ class Chosen(View):
 class Placed(Chosen):
     """A value on the grid of a measure: a row of what was released."""
 
-    of: Ranks | Extremes
+    of: Any  # a measure with a grid
     row: int
     kind: Kind
 
@@ -74,10 +74,10 @@ class Placed(Chosen):
         return "exponential mechanism"
 
     def remark(self, law: Any, setting: Setting, confidence: Fraction) -> str:
-        return self.of.remark(self.row, law, setting, confidence)
+        return str(self.of.remark(self.row, law, setting, confidence))
 
 
-class _Histogrammed(Measure):
+class Histogrammed(Measure):
     """A measure of the values of one expression in whole steps, of which it needs the counts."""
 
     of: Tree
@@ -112,7 +112,7 @@ class _Histogrammed(Measure):
 
 @recorded("ranks/1")
 @dataclass(frozen=True, kw_only=True)
-class Ranks(_Histogrammed):
+class Ranks(Histogrammed):
     """Quantiles of one expression, in whole steps between `low` and `high`. Its law is an ε."""
 
     of: Tree
@@ -159,7 +159,7 @@ class Ranks(_Histogrammed):
 
 @recorded("extremes/1")
 @dataclass(frozen=True, kw_only=True)
-class Extremes(_Histogrammed):
+class Extremes(Histogrammed):
     """The least or the greatest value of an expression, nearly. Its law is an ε and how many rows are beyond it."""
 
     of: Tree
