@@ -229,7 +229,8 @@ QUARTERS = Quantiles(epsilon=1, at=("1/4", "1/2", "3/4"), last=3, fine=2, record
 THIRDS = Quantiles(epsilon=1, at=("1/3", "2/3"), last=3, fine=2, neighbours="replace")
 GREATEST = Extreme(epsilon=1, side="greatest", rank=2, last=10)
 LEAST = Extreme(epsilon=2, side="least", rank=1, last=10, neighbours="replace")
-EDGES = Edges(epsilon=2, q="1/4", shift=2, last=4, records=2)
+EDGES = Edges(epsilon=2, q="1/2", shift=2, last=2)  # nearly as far as one record can move both ends
+TWO_ENDS = Edges(epsilon=2, q="1/4", shift=2, last=4, records=2)
 MOVED_EDGES = Edges(epsilon=2, q="1/2", shift=3, last=4, neighbours="replace")
 MODES = Modes(choose=MONOTONE[2])
 PLACES = Places(choose=MONOTONE[2], k=2, among=4)
@@ -272,7 +273,8 @@ CASES = [
     Case("Quantiles, replaced", THIRDS, [0, 2, 2, 1], [0, 2, 2, 3], lambda x: law(THIRDS, x)),
     Case("Extreme", GREATEST, [1, 4, 4, 7], [1, 4, 4, 7, 9], beyond(GREATEST)),
     Case("Extreme, replaced", LEAST, [1, 4, 4, 7], [9, 4, 4, 7], beyond(LEAST)),
-    Case("Edges", EDGES, [1, 3, 3], [1, 3, 3, 4, 4], edged(EDGES), draws=1500),
+    Case("Edges", EDGES, [1, 1, 1], [1, 1, 1, 1], edged(EDGES), draws=1500),
+    Case("Edges, two records", TWO_ENDS, [1, 3, 3], [1, 3, 3, 4, 4], edged(TWO_ENDS), draws=1500),
     Case("Edges, replaced", MOVED_EDGES, [1, 3, 3], [1, 3, 0], edged(MOVED_EDGES), draws=1500),
     Case("Modes", MODES, [[3], [0], [5], [4]], [[3], [1], [5], [5]], moded(MODES)),
     Case("Places", PLACES, [[3, 0, 5, 4]], [[3, 1, 5, 5]], placed(PLACES)),

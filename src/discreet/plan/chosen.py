@@ -7,12 +7,12 @@ from fractions import Fraction
 
 from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.plan.edges import Ends
-from discreet.plan.expression import Field, Typed
+from discreet.plan.expression import Apply, Field, Typed
 from discreet.plan.measure import Measure
 from discreet.plan.ranks import Extremes, Mode, Ranks, Side
 from discreet.sql import query as q
 
-__all__ = ["FINE", "chosen", "commonest", "family", "function_of"]
+__all__ = ["FINE", "chosen", "commonest", "family", "function_of", "numbered"]
 
 FINE = 6  # decimal digits between a range and its step, where no step is declared
 ENDS = {"min": "least", "max": "greatest"}
@@ -39,14 +39,26 @@ def function_of(aggregate: q.Aggregate, what: Typed, named: str) -> str | None:
             instead=f"if it holds numbers, declare it: {what.tree.name} = {{ min = 0, max = 100 }}",
             place=aggregate.place,
         )
-    if what.kind not in ("integer", "real", "boolean"):
-        raise NotUnderstood("quantiles are of numbers.", instead="COUNT(…) counts anything", place=aggregate.place)
+    if what.kind not in ("integer", "real", "boolean", "date"):
+        raise NotUnderstood(
+            "quantiles are of numbers and dates.",
+            instead="CAST(… AS DATE) has whole days" if what.dated else "COUNT(…) counts anything",
+            place=aggregate.place,
+        )
     if said in ENDS:
         return ENDS[said]
     share = aggregate.more[0] if aggregate.more else None
     value = share.value if isinstance(share, q.Constant) else None
     at = str(Fraction(value) if isinstance(value, (int, Fraction)) else HALF)
     return f"{said.removeprefix('quantile_')} {at}" if said in BOUNDS else at
+
+
+def numbered(what: Typed) -> Typed:
+    """A date by the number of its day, of which quantiles are chosen; anything else as it is."""
+    if what.kind != "date":
+        return what
+    tree = Apply(function="day number", arguments=(what.tree,), kind="integer")
+    return Typed(tree=tree, kind="integer", bounds=what.bounds)
 
 
 def family(function: str) -> str:

@@ -80,8 +80,8 @@ class End(Placed):
     def interval(
         self, law: tuple[Fraction, int], parts: Integers, confidence: Fraction
     ) -> tuple[Floats, Floats] | None:
-        """The interval that both ends are, where they hold with this confidence; None where more is asked of them."""
-        if confidence > SURE:
+        """The interval that both ends are, where they hold with this confidence; else, and of dates, None."""
+        if confidence > SURE or self.kind == "date":
             return None
         assert isinstance(self.of, Ends)
         low, high = (np.array(self.of.view(each).values(law, parts), np.float64) for each in self.of.parts)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -28,7 +29,7 @@ from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.modes import Modes
 from discreet.mechanisms.quantiles import MOST_POINTS, Quantiles
 from discreet.mechanisms.selection import Exponential, PermuteAndFlip
-from discreet.plan.expression import Tree, Value
+from discreet.plan.expression import Apply, Tree, Value
 from discreet.plan.measure import Floats, Measure, Setting, View
 from discreet.plan.schema import Kind
 
@@ -63,18 +64,25 @@ class Placed(Chosen):
 
     @property
     def clamped(self) -> str:  # type: ignore[override]
-        return f"{show(self.of.low * self.of.step)} to {show(self.of.high * self.of.step)}"
+        ends = [each * self.of.step for each in (self.of.low, self.of.high)]
+        return " to ".join(str(_day(each)) if self.kind == "date" else show(each) for each in ends)
 
     def values(self, law: Any, parts: Integers) -> list[Any]:
         step, low = self.of.step, self.of.low
         places = [(low + int(each)) * step for each in parts[self.row]]
-        return [int(each) if self.kind == "integer" else float(each) for each in places]
+        shown = {"date": _day, "integer": int}.get(self.kind, float)
+        return [shown(each) for each in places]
 
     def noise(self, law: Any) -> str:
         return "exponential mechanism"
 
     def remark(self, law: Any, setting: Setting, confidence: Fraction) -> str:
         return str(self.of.remark(self.row, law, setting, confidence))
+
+
+def _day(number: Fraction) -> date:
+    """A date by its number, within the calendar."""
+    return date.fromordinal(min(max(int(number), date.min.toordinal()), date.max.toordinal()))
 
 
 class Histogrammed(Measure):
@@ -96,6 +104,8 @@ class Histogrammed(Measure):
 
     @property
     def _kind(self) -> Kind:
+        if isinstance(self.of, Apply) and self.of.function == "day number":
+            return "date"
         return "integer" if self.step.denominator == 1 else "real"
 
     @property
