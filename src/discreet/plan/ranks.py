@@ -70,8 +70,9 @@ class Placed(Chosen):
     def values(self, law: Any, parts: Integers) -> list[Any]:
         step, low = self.of.step, self.of.low
         places = [(low + int(each)) * step for each in parts[self.row]]
-        shown = {"date": _day, "integer": int}.get(self.kind, float)
-        return [shown(each) for each in places]
+        if self.kind == "date":
+            return [_day(each) for each in places]
+        return [int(each) if self.kind == "integer" else float(each) for each in places]
 
     def noise(self, law: Any) -> str:
         return "exponential mechanism"
