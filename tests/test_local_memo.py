@@ -183,7 +183,7 @@ def test_a_charge_is_synced_before_its_report_is_told(tmp_path: Path, monkeypatc
         def execute(self, sql: str, *rest: object) -> sqlite3.Cursor:  # type: ignore[override]
             if sql == "COMMIT":
                 seen.append(("sync", *super().execute("PRAGMA synchronous").fetchone()))
-            seen.append(sql.split()[0])
+            seen.append(sql.split(maxsplit=1)[0])
             return super().execute(sql, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: real(*a, **k, factory=Watched))
@@ -271,6 +271,11 @@ def test_files_that_are_not_the_respondents(tmp_path: Path) -> None:
     with pytest.raises(Broken):
         Respondent(tmp_path / "no" / "such" / "folder", budget=Budget(epsilon=3))
     assert path.stat().st_mode & 0o077 == 0
+    gone = Respondent(tmp_path / "gone?#", budget=Budget(epsilon=3))
+    gone.path.unlink()
+    with pytest.raises(Broken):  # what was told is not forgotten in passing
+        gone.answer("a", True, BIT)
+    assert not gone.path.exists()
 
 
 def test_what_cannot_be_answered_is_refused(tmp_path: Path) -> None:
