@@ -29,6 +29,7 @@ from discreet.plan.moments import Moments
 from discreet.plan.plan import Exact, Key, Plan
 from discreet.plan.sums import Sums
 from randomizers import CASES as RANDOMIZERS
+from surveys import CASES as SURVEYS
 from test_quantiles import law
 
 
@@ -298,6 +299,7 @@ CASES = [
     Case("Plan, distinct", DIFFERENT, counted(41), counted(42), planned(LAPLACE.law)),
     Case("Plan, private keys", BY_WARD, keyed(3, 1), keyed(3, 2), planned(LAPLACE.law, THRESHOLD)),
     *RANDOMIZERS,
+    *SURVEYS,
     Case("Then", LAPLACE.then(double), 41, 42, lambda x: {2 * k: p for k, p in noisy(LAPLACE.law)(x).items()}),
 ]
 for index, case in enumerate(CASES):

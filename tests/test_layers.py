@@ -34,6 +34,7 @@ EXTRAS = {  # imported where they are needed
     "sql": {"sqlglot"},
     "plan": {"duckdb", "pyarrow", "pandas", "polars", "matplotlib"},
     "engines": {"duckdb", "pyarrow"},
+    "local": {"matplotlib"},
 }
 
 
