@@ -142,7 +142,9 @@ def test_the_heat_map_is_unbiased_with_an_honest_margin(method: str, sampling: b
     assert np.all(np.abs(z) < 6.5)
     assert np.abs(z).max() > 0.01
     assert found.value.sum() == pytest.approx(1)
-    assert found.margin.shape == (4, 4)
+    assert found.margin.shape == found.simplex().shape == (4, 4)
+    assert found.simplex().sum() == pytest.approx(1)
+    assert found.simplex().min() >= 0
 
 
 def test_variances_are_those_of_many_surveys() -> None:
@@ -193,6 +195,8 @@ def test_single_places_clamping_records_and_refusals() -> None:
     grid = GridLocation(size=8, epsilon=60, method="cells")
     assert grid.randomize((3, 4)).tolist() == [3, 4]
     assert grid.randomize([(-3, 99)]).tolist() == [[0, 7]]
+    assert grid.randomize([(True, False)]).tolist() == [[1, 0]]
+    assert grid.randomize(np.array([[3, 1 << 63]], np.uint64)).tolist() == [[3, 7]]
     for each in (grid, GridLocation(size=8, epsilon=1), GridLocation.best(size=3, epsilon=1)):
         assert read(write(each)) == each
     for wrong in (

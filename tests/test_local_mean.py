@@ -152,6 +152,14 @@ def test_bad_reports_are_set_aside_and_tallies_add_up() -> None:
     assert only_places.tally(np.array([0, 1, 2])).set_aside == 2
 
 
+def test_tiny_and_huge_epsilons_work() -> None:
+    for epsilon in ("1e-30", "1e-9", 20, 64):
+        m = BoundedMean(epsilon=epsilon, bounds=(0, 1))
+        assert 0 <= m.variance(1) < 1e70
+        assert m.estimate(m.randomize(np.full(10, 0.5))).n == 10
+    assert BoundedMean(epsilon=64, bounds=(0, 1)).estimate([66] * 5).value == pytest.approx(0.5, abs=1e-6)
+
+
 def test_records_and_refusals() -> None:
     for m in KINDS:
         assert read(write(m)) == m

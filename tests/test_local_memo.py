@@ -172,9 +172,23 @@ def test_nothing_is_told_unless_it_is_on_disk(tmp_path: Path, monkeypatch: pytes
     monkeypatch.undo()
     assert not told
     assert not me.answered
-    with real(me.path) as db:
-        db.execute("PRAGMA synchronous = EXTRA")
-        assert db.execute("PRAGMA synchronous").fetchone() == (3,)
+
+
+def test_a_charge_is_synced_before_its_report_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every commit SQLite syncs file, journal and folder (3 is EXTRA); a new report is told after one that wrote."""
+    me = Respondent(tmp_path / "me", budget=Budget(epsilon=3))
+    real, seen = sqlite3.connect, []
+
+    class Watched(sqlite3.Connection):
+        def execute(self, sql: str, *rest: object) -> sqlite3.Cursor:  # type: ignore[override]
+            if sql == "COMMIT":
+                seen.append(("sync", *super().execute("PRAGMA synchronous").fetchone()))
+            seen.append(sql.split(maxsplit=1)[0])
+            return super().execute(sql, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: real(*a, **k, factory=Watched))
+    me.answer("a", True, BIT)
+    assert seen[-3:] == ["INSERT", ("sync", 3), "COMMIT"]
 
 
 CHILD = """
@@ -257,6 +271,11 @@ def test_files_that_are_not_the_respondents(tmp_path: Path) -> None:
     with pytest.raises(Broken):
         Respondent(tmp_path / "no" / "such" / "folder", budget=Budget(epsilon=3))
     assert path.stat().st_mode & 0o077 == 0
+    gone = Respondent(tmp_path / "gone?#", budget=Budget(epsilon=3))
+    gone.path.unlink()
+    with pytest.raises(Broken):  # what was told is not forgotten in passing
+        gone.answer("a", True, BIT)
+    assert not gone.path.exists()
 
 
 def test_what_cannot_be_answered_is_refused(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ class Curator:
                 instead='ask it for a cost: epsilon="0.1"',
                 place=draft.view.place,
             )
-        reachable(draft, wanted)
+        draft = reachable(draft, wanted)
         if automatic.wanted_bounds(draft):
             return self._with_bounds(draft, lambda known: self._compiled(sql, params, known), wanted, analyst)
         if wanted.within is None or not _depends(draft, wanted):
@@ -141,7 +141,7 @@ class Curator:
         tenth = self.catalogue.budget.epsilon / 10
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=tenth)
         draft = self._draft(sql, params)
-        reachable(draft, wanted)
+        draft = reachable(draft, wanted)
         remarks: tuple[str, ...] = ()
         if automatic.wanted_bounds(draft):
             part, wanted = automatic.divided(draft, wanted)

@@ -77,7 +77,7 @@ class Shares(Estimate):
         """The shares that can be (none negative, one in all) nearest to the raw ones, which stay as they are."""
         if not np.ndim(self.value):
             return nearest_simplex(np.array([1 - self.value, self.value]))
-        return nearest_simplex(self.value)
+        return nearest_simplex(np.ravel(self.value)).reshape(np.shape(self.value))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -293,6 +293,15 @@ class HeavyHitters(Randomizer):
             low, high = (low, middle) if self.recall(n, middle) >= wanted else (middle, high)
         return high
 
+    def influence(self, hostile: int, n: int) -> float:
+        """The most that so many hostile ones among n respondents, all on one level, can move the share of a word.
+
+        Because  a report either supports a beginning or does not, and there are n/levels of them on a level. Enough
+                 of them can have a word found that nobody has, or one lost; nobody can tell a lie from noise.
+        """
+        each = Fraction(whole(n, "n"), self.levels)
+        return float(whole(hostile, "hostile") / (each * (self.hit - self.miss)))
+
     @property
     def error(self) -> HitterError:
         return HitterError(self)

@@ -119,7 +119,7 @@ class GridLocation(Collected):
         if array.ndim not in (1, 2) or array.shape[-1] != 2:
             raise NotUnderstood("a place is a pair: row and column.", instead="pass for example [(0, 3), (7, 7)]")
         flat, _ = several(array.reshape(-1))
-        return flat.reshape(-1, 2), array.ndim == 1
+        return flat.astype(np.int64).reshape(-1, 2), array.ndim == 1
 
     def table(self) -> Table:
         too_large(self.size**4)
@@ -140,7 +140,7 @@ class GridLocation(Collected):
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         """Those inside the grid which this method can give."""
         inside = np.all((reports >= 0) & (reports < self.size), axis=1)
-        row, column = np.clip(reports, 0, self.size - 1).T
+        row, column = np.clip(reports.astype(np.int64), 0, self.size - 1).T
         return np.asarray(inside & self.way.given[row, column])
 
     @property

@@ -225,7 +225,6 @@ class BoundedMean(Collected):
 
         Because  the sum of squares over a window is quadratic in where it begins; three points tell which.
         """
-
         first, slope = self._line
         more = self.odds - 1
 
@@ -300,7 +299,7 @@ def _best(steps: int, odds: Fraction, share: Fraction | None, window: int | None
     to 1/2 around the middle, is A + B·t²; that of a bit is C - t². A share 1/(1 + B) makes the sum flat, and is the
     best unless the bit alone is better (Wang et al. 2019, Section III.C).
     """
-    u = float(odds) - 1
+    u = float(odds - 1)
     bit = ((u + 2) / u) ** 2 / 4
     w = np.unique(np.rint(np.geomspace(1, 8 * steps, 400))) if window is None else np.array([float(window)])
     row = steps + w

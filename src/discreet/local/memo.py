@@ -55,7 +55,8 @@ class Memoised:
         object.__setattr__(self, "each", price(self.each, "each"))
         if self.each >= self.forever:
             raise NotUnderstood("one report must tell less than all of them.", instead="for example forever=2, each=1")
-        object.__setattr__(self, "k", KaryResponse(k=self.k, epsilon=self.forever).k)
+        object.__setattr__(self, "k", self.permanent.k)
+        _ = self.daily  # refused if one report tells all but everything
 
     @once
     def permanent(self) -> KaryResponse:

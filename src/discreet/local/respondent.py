@@ -78,6 +78,9 @@ class Respondent:
         self.path = Path(path)
         if budget is None and not self.path.exists():
             raise NotUnderstood("there is no such file yet.", instead="give it a budget: budget=Budget(epsilon=4)")
+        if budget is not None:
+            with _problems():
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # for its owner alone
         with self._transaction() as db:
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 _begin(db, budget)
@@ -161,21 +164,30 @@ class Respondent:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Alone with the file; on disk when this is over, or as if it had never been."""
-        try:
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # for its owner alone
-            with closing(sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)) as db:
-                db.execute("PRAGMA synchronous = EXTRA")
-                db.execute("BEGIN IMMEDIATE")
-                try:
-                    yield db
-                except BaseException:
-                    db.execute("ROLLBACK")
-                    raise
-                db.execute("COMMIT")
-        except (sqlite3.OperationalError, OSError) as problem:
-            raise Broken(f"the respondent's file could not be written: {problem}.") from problem
-        except sqlite3.DatabaseError as problem:
-            raise LedgerCorrupt(f"this is not a respondent's file, or it is damaged: {problem}.") from problem
+        place = f"{self.path.absolute().as_uri()}?mode=rw"  # a file that is gone is not made again
+        with (
+            _problems(),
+            closing(sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None)) as db,
+        ):
+            db.execute("PRAGMA synchronous = EXTRA")
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+
+
+@contextmanager
+def _problems() -> Iterator[None]:
+    """Whatever goes wrong with the file, in words."""
+    try:
+        yield
+    except (sqlite3.OperationalError, OSError) as problem:
+        raise Broken(f"the respondent's file could not be read or written: {problem}.") from problem
+    except sqlite3.DatabaseError as problem:
+        raise LedgerCorrupt(f"this is not a respondent's file, or it is damaged: {problem}.") from problem
 
 
 def _begin(db: sqlite3.Connection, budget: Budget | None) -> None:
