@@ -137,7 +137,8 @@ def compare(
 
     Given    nothing but numbers may differ. `additive` says that the run adds noise to exact numbers; draws=False
              allows that another number of coins is drawn.
-    Promise  no false alarm. Coins drawn, errors and forms are compared; and, where the noise is added, its scale.
+    Promise  coins drawn, errors and forms are compared; and, where the noise is added, its scale. No false alarm, but
+             where an exact sampler needs more bits on one secret only: once in some billion draws.
     Because  with the same coins and the same laws the noise is the same. So two tapes change an additive release by the
              same amount on both secrets, whatever the exact numbers are; if not, the noise depends on the secret.
     """
