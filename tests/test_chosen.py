@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,7 @@ LINEAGE = [
     "SELECT level, MEDIAN(cost), MIN(gain), MODE(sex) FROM data GROUP BY level",
     "SELECT ward, MEDIAN(gain), MODE(level) FROM data GROUP BY ward",
     "SELECT sex, level, MEDIAN(age), COUNT(*) FROM data GROUP BY sex, level",
+    "SELECT level, MEDIAN(day), MAX(day), QUANTILE_LOW(cost, 0.4) FROM data GROUP BY level",
 ]
 
 
@@ -191,6 +193,22 @@ def test_answers_are_near_and_on_the_step(tmp_path: Path) -> None:
     assert "MEDIAN(cost): its rank among the rows that count is within ±" in said
     assert "MAX(cost): the greatest value would be one person's" in said
     assert repr(asked.ask("SELECT MODE(sex) FROM visits", epsilon=1)).count("commonest") == 1
+
+
+def test_dates_are_chosen_by_their_days(tmp_path: Path) -> None:
+    first = date(2024, 1, 1)
+    days = [None, date(1999, 1, 1), *(first + timedelta(days=n % 100) for n in range(5000))]
+    said = {"columns": {"day": (first, date(2024, 12, 31))}, "budget": dp.Budget(epsilon=900)}
+    asked = clinic(tmp_path, pa.table({"day": pa.array(days, pa.date32())}), **said)
+    ends = "QUANTILE_LOW(day, 0.5) AS low, QUANTILE_HIGH(day, 0.5) AS high"
+    most = "MIN(day) AS least, MAX(day) AS most, DATE_DIFF('day', MIN(day), MAX(day)) AS long"
+    answer = asked.ask(f"SELECT MEDIAN(day) AS half, {most}, {ends} FROM visits", epsilon=300)
+    assert abs(answer["half"][0] - date(2024, 2, 19)) <= timedelta(days=1)
+    assert (answer["least"], answer["most"], answer["long"]) == ([first], [date(2024, 4, 9)], [99])
+    assert date(2024, 2, 17) <= answer["low"][0] <= date(2024, 2, 20) <= answer["high"][0] <= date(2024, 2, 22)
+    assert "2024-01-01 to 2024-12-31" in repr(asked.explain("SELECT MAX(day) FROM visits", epsilon=1))
+    with pytest.raises(dp.NotAllowed, match="chosen"):
+        asked.ask("SELECT MEDIAN(day) FROM visits", within=3)
 
 
 def test_empty_groups_get_any_value(tmp_path: Path) -> None:

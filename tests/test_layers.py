@@ -36,6 +36,7 @@ EXTRAS = {  # imported where they are needed
     "plan": {"duckdb", "pyarrow", "pandas", "polars", "matplotlib"},
     "engines": {"duckdb", "pyarrow"},
     "lab": {"scipy", "matplotlib", "duckdb", "pyarrow"},
+    "local": {"matplotlib"},
 }
 
 

@@ -116,7 +116,7 @@ class Curator:
                 instead='ask it for a cost: epsilon="0.1"',
                 place=draft.view.place,
             )
-        reachable(draft, wanted)
+        draft = reachable(draft, wanted)
         if automatic.wanted_bounds(draft):
             return self._with_bounds(draft, lambda known: self._compiled(sql, params, known), wanted, analyst)
         if wanted.within is None or not _depends(draft, wanted):
@@ -141,7 +141,7 @@ class Curator:
         tenth = self.catalogue.budget.epsilon / 10
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=tenth)
         draft = self._draft(sql, params)
-        reachable(draft, wanted)
+        draft = reachable(draft, wanted)
         remarks: tuple[str, ...] = ()
         if automatic.wanted_bounds(draft):
             part, wanted = automatic.divided(draft, wanted)
@@ -381,15 +381,16 @@ def open(
     name: str | None = None,
     ledger: str | os.PathLike[str] | None = None,
     marks: str | os.PathLike[str] | None = None,
+    coins: Coins = SYSTEM,
 ) -> Curator:
     """A curator for one table: a .parquet or .csv file, a .duckdb file with one table, a pandas, polars or Arrow frame.
 
     `unit` is the column that says whose row it is; without it every row is a person. `columns` declares what may be
     asked about: (0, 120) are bounds, ["F", "M"] all values, str anything. At most `rows_per_unit` rows in
     `groups_per_unit` groups count for one unit. The ledger is a file beside the source, or the one named; a frame
-    without a name has its ledger in memory only, and every answer says so.
+    without a name has its ledger in memory only, and every answer says so. `coins` are for whoever replays a run.
     """
     catalogue, reached = one_table(source, budget=budget, unit=unit, columns=columns, rows_per_unit=rows_per_unit,
                                    groups_per_unit=groups_per_unit, neighbours=neighbours, name=name,
                                    ledger=ledger)  # fmt: skip
-    return Curator(catalogue, reached, ledger_of(catalogue, marks=marks))
+    return Curator(catalogue, reached, ledger_of(catalogue, marks=marks), coins=coins)

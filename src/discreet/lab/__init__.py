@@ -1,7 +1,8 @@
 """The lab: outsiders who attack, measure and explain.
 
 It sees what an analyst sees: answers. `reconstruct` and `membership` break curators that add too little noise and fail
-against this one as far as the theory says they must; `game`, `bayes`, `shame` and `replicability` say what ε means.
+against this one as far as the theory says they must; `game`, `bayes`, `shame` and `replicability` say what ε means;
+`channel`, `audit`, `replay` and `pipeline` hold claims against what can be seen, and `museum` keeps what they caught.
 
     >>> from discreet.lab import game, reconstruct
     >>> round(game.error(epsilon=1), 4)                    # nobody guesses better who is in the data

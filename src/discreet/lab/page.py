@@ -39,6 +39,9 @@ caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
 th, td { text-align: left; padding: .25rem 1.1rem .25rem 0; border-bottom: 1px solid #e6e2d9; vertical-align: top; }
 th { font-weight: 600; color: #565d6b; }
 td.right, th.right { text-align: right; font-variant-numeric: tabular-nums; }
+h3 { font-size: .95rem; margin: 1rem 0 .2rem; color: #565d6b; }
+pre { font: 13px/1.45 ui-monospace, monospace; background: #f1eee7; padding: .7rem .9rem; white-space: pre-wrap;
+      border-radius: .4rem; margin: .2rem 0 .8rem; }
 figure { margin: 1.2rem 0; }
 td.short { white-space: nowrap; }
 figure svg { max-width: 100%; height: auto; }
@@ -62,6 +65,7 @@ def _finding(found: Finding) -> str:
     badge = f' <span class="verdict{mood}">{escape(found.verdict)}</span>' if found.verdict else ""
     parts = [f"<h2>{escape(found.title)}{badge}</h2>", *_paragraphs(found.text)]
     parts += [_table(each) for each in found.tables]
+    parts += [f"<h3>{escape(name)} code</h3>\n<pre>{escape(code)}</pre>" for name, code in found.codes]
     parts += [f"<figure>{svg(each)}</figure>" for each in found.pictures]
     return "<section>\n" + "\n".join(parts) + "\n</section>"
 

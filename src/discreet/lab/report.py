@@ -105,6 +105,7 @@ class Finding:
     good: bool | None = None
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    codes: tuple[tuple[str, str], ...] = ()  # named pieces of code; not for the terminal
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ Nothing here sees data. What is refused is refused for every database with the s
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from discreet.errors import NotAllowed, NotUnderstood
@@ -13,6 +14,7 @@ from discreet.plan import aggregates
 from discreet.plan.below import condition
 from discreet.plan.days import consecutive
 from discreet.plan.expression import Apply, Tree, Typed, both, fields
+from discreet.plan.foremost import Foremost, foremost
 from discreet.plan.kept import LARGEST
 from discreet.plan.kinds import typed
 from discreet.plan.measure import Caps, Measure, Setting
@@ -45,6 +47,7 @@ class Draft:
     readings: tuple[Reading, ...]  # of the aggregates a0, a1, …
     titles: tuple[str, ...]  # what the question calls each of them
     view: q.Select
+    first: Foremost | None = None  # what may be measured instead, where only the first keys are wanted
 
     @property
     def added(self) -> int:
@@ -94,6 +97,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
             place=question.keys[0].place,
         )
     caps = _caps(question, cells if all(key.declared for key in keys) else None)
+    known = bool(keys) and all(key.declared for key in keys) and not question.sets
     if question.sets:
         _adds(question, keys, measures, caps)
     trees = [where, *(each.tree for each in keys), *(tree for each in measures for tree in each.trees)]
@@ -109,8 +113,9 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         names=question.names,
         measures=measures,
         readings=readings,
-        titles=tuple(_title(each) for each in question.aggregates),
+        titles=tuple(_title(each, f"a{n}", question.view) for n, each in enumerate(question.aggregates)),
         view=question.view,
+        first=foremost(question.view, measures, cells) if known else None,
     )
 
 
@@ -135,9 +140,15 @@ def _innermost(view: q.Select) -> q.Origin:
     return _innermost(view.source) if isinstance(view.source, q.Select) else view.source
 
 
-def _title(aggregate: q.Aggregate) -> str:
-    text = aggregate.place.text[aggregate.place.start : aggregate.place.end]
-    return " ".join(text.split())
+def _title(aggregate: q.Aggregate, name: str, view: q.Select) -> str:
+    """An aggregate as it is written; what the answer calls it, where it is one of a list, or not written as a whole."""
+    text = " ".join(aggregate.place.text[aggregate.place.start : aggregate.place.end].split())
+    if re.match(r"\w+ ?\(", text) and text.count("(") == text.count(")") and "[" not in text:
+        return text
+    while isinstance(view.source, q.Select):
+        view = view.source
+    called = (item.name for item in view.items if isinstance(item.what, q.Name) and item.what.name == name)
+    return next(called, text)
 
 
 # ── keys and caps ────────────────────────────────────────────────────────────────────────────────────────────────

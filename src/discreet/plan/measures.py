@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from discreet.plan.distinct import Distinct
+from discreet.plan.edges import Ends
+from discreet.plan.foremost import Foremost
 from discreet.plan.measure import Measure
 from discreet.plan.moments import Moments
 from discreet.plan.ranks import Ceilings, Extremes, Mode, Ranks
@@ -10,4 +12,4 @@ from discreet.plan.sums import Sums
 
 __all__ = ["KINDS"]
 
-KINDS: tuple[type[Measure], ...] = (Ceilings, Distinct, Extremes, Mode, Moments, Ranks, Sums)
+KINDS: tuple[type[Measure], ...] = (Ceilings, Distinct, Ends, Extremes, Foremost, Mode, Moments, Ranks, Sums)

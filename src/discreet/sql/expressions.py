@@ -227,7 +227,7 @@ class Reader:
                 raise self.refuse(node, said, f"write {name.upper()}(y, x)", NotUnderstood)
             more = (self.expression(node.expression, depth),)
         if name in QUANTILES:
-            more = (self._share(node, node.args.get("expression") or node.args.get("quantile"), descending=False),)
+            more = (self.share(node, node.args.get("expression") or node.args.get("quantile"), descending=False),)
         return q.Aggregate(function=name, argument=self.expression(inner, depth), more=more, place=where)
 
     def _within_group(self, node: Any, depth: int) -> q.Aggregate:
@@ -241,10 +241,10 @@ class Reader:
         if not isinstance(order, exp.Order) or len(order.expressions) != 1 or (name == "mode" and inner.this):
             raise self.refuse(node, "this takes one order.", "write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)")
         (by,) = self._order(order)
-        more = (self._share(node, inner.this, descending=by.descending),) if name in QUANTILES else ()
+        more = (self.share(node, inner.this, descending=by.descending),) if name in QUANTILES else ()
         return q.Aggregate(function=name, argument=by.by, more=more, place=self.place(node))
 
-    def _share(self, node: Any, share: Any, *, descending: bool) -> q.Constant:
+    def share(self, node: Any, share: Any, *, descending: bool) -> q.Constant:
         """Which quantile is asked for: a number of the question."""
         if isinstance(share, exp.Array):
             raise self.refuse(

@@ -28,6 +28,7 @@ class Reader(Protocol):
     def place(self, node: Any) -> Place: ...
     def refuse(self, node: Any, reason: str, instead: str, kind: type[Refusal] = NotAllowed) -> Refusal: ...
     def only(self, node: exp.Expression, *parts: str) -> None: ...
+    def share(self, node: Any, share: Any, *, descending: bool) -> q.Constant: ...
 
 
 Special = Callable[[Reader, Any, int], q.Expression]
@@ -240,6 +241,22 @@ def _unknown(reader: Reader, node: Any) -> q.Expression:
     raise reader.refuse(node, said, INSTEAD.get(name.lower(), "the README lists those that are"))
 
 
+def _bound(function: str) -> Special:
+    """QUANTILE_LOW(x, 0.5): one end of an interval around a quantile."""
+
+    def read(reader: Reader, node: Any, depth: int) -> q.Expression:
+        if len(node.expressions) != 2:
+            said = f"write {function.upper()}(x, 0.5)"
+            raise reader.refuse(node, f"{function.upper()} is of a column, and of a quantile.", said, NotUnderstood)
+        of, at = node.expressions
+        share = reader.share(node, at, descending=False)
+        return q.Aggregate(
+            function=function, argument=reader.expression(of, depth), more=(share,), place=reader.place(node)
+        )
+
+    return read
+
+
 def _date_part(reader: Reader, node: Any, depth: int) -> q.Expression:
     """DATE_PART('year', x)."""
     if len(node.expressions) != 2:
@@ -258,6 +275,8 @@ def _one(name: str) -> Special:
 
 
 CALLED: dict[str, Special] = {
+    "QUANTILE_LOW": _bound("quantile_low"),
+    "QUANTILE_HIGH": _bound("quantile_high"),
     "DATE_PART": _date_part,
     "DATEPART": _date_part,
     "WEEKDAY": _one("dayofweek"),
