@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 STEPS = 1 << 20  # along the longest side
-MOST_FEATURES = 1 << 12  # so that products of two points, and sums over a row, are below 2^53
+MOST_FEATURES = 1000  # so that scalar products of two positions, projected too, are below 2^53
 EACH = "one pair of bounds for all features, bounds=(-1, 1), or one for each: bounds=[(0, 120), (0, 1000)]"
 
 
@@ -68,7 +68,8 @@ class Box:
         """The nearest position on the grid of each point: whole numbers, as doubles.
 
         A point outside the box is moved to its border, infinities too. A row with a NaN is left out.
-        Because  every operation is on one number and correctly rounded, what becomes of a row depends on that row alone.
+        Promise  what becomes of a row depends on that row alone.
+        Because  every operation is on one number, and correctly rounded.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             at = points - self.middle

@@ -55,9 +55,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     estimator and its clones spend together in this process, or a `dp.Ledger`, as `analyst`.
 
     A fitted estimator holds nothing but what was released: `cluster_centers_`, `cluster_sizes_` (about how many people
-    are nearest to each) and `center_noise_` (the standard deviation of the noise in each coordinate of a centre;
-    infinite where a cluster was too small for its centre to be refined). There is no `labels_` and no `inertia_`: they
-    would be about people. `predict`, `transform` and `score` are computed from the points they are given, on the spot,
+    are nearest to each), `center_noise_` (the standard deviation of the noise in each coordinate of a centre; infinite
+    where a cluster was too small for its centre to be refined) and `cost_` (a `Loss`). There is no `labels_` and no
+    `inertia_`: they would be about people. `predict`, `transform` and `score` are computed from the points they are given, on the spot,
     and are as private as those.
 
     Rows with a NaN do not count; nothing is refused for what it holds, nor for how many rows there are.
@@ -128,7 +128,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         method, box = self._method(), Box.of(self.bounds, points.shape[1])
         mechanism = paid(method.mechanism, self._payer(), self.analyst)
         assert isinstance(mechanism, Composition)
-        return self._keep(method.run(box, points, mechanism.parts, SYSTEM), method)
+        return self._keep(method.run(box, points, mechanism.parts, SYSTEM), box, mechanism.loss, method)
 
     def fit_table(self, curator: Any, table: str, columns: Sequence[str]) -> KMeans:
         """The same for columns of a table that a curator holds, whose units, caps and bounds are respected.
@@ -140,18 +140,19 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         method = self._method()
         if not isinstance(method, Summary):
             raise NotUnderstood("tables are summarised.", instead='leave method="lloyd" out')
-        found = find_in_table(method, curator, table, columns, analyst=self.analyst)
+        found, box, cost = find_in_table(method, curator, table, columns, analyst=self.analyst)
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array(columns, dtype=object)
-        return self._keep(found, method)
+        return self._keep(found, box, cost, method)
 
     def fit_predict(self, X: Any, y: Any = None) -> Labels:  # noqa: N803
         """Fit, then say of each row which centre it is nearest to: one label per person, which is not private."""
         return self.fit(X).predict(X)
 
-    def _keep(self, found: Found, method: Method) -> KMeans:
+    def _keep(self, found: Found, box: Box, cost: Loss, method: Method) -> KMeans:
         self.cluster_centers_, self.cluster_sizes_, self.center_noise_ = found.centres, found.sizes, found.noise
-        self.n_iter_ = method.rounds
+        self.bounds_ = np.array([[float(end) for end in side] for side in box.sides])
+        self.cost_, self.n_iter_ = cost, method.rounds
         return self
 
     def _payer(self) -> Any:
@@ -174,7 +175,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def predict(self, X: Any) -> Labels:  # noqa: N803
         """Which centre each row is nearest to."""
-        return np.argmin(self.transform(X), axis=1)
+        labels: Labels = np.argmin(self.transform(X), axis=1)
+        return labels
 
     def transform(self, X: Any) -> Floats:  # noqa: N803
         """How far each row is from each centre. NaN is read as the mean of the centres in that feature."""

@@ -18,7 +18,7 @@ import numpy as np
 from discreet.core.coins import Coins
 from discreet.core.exact import price, whole
 from discreet.core.laplace import DiscreteLaplace
-from discreet.core.mechanism import Composition, Mechanism, compose
+from discreet.core.mechanism import Composition, Mechanism
 from discreet.core.once import once
 from discreet.core.reach import Neighbours, Reach
 from discreet.errors import NotUnderstood

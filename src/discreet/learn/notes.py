@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -53,8 +54,7 @@ class Lloyd(Method):
         middle, centres, history = np.zeros_like(anywhere[0]), anywhere[0], []
         sizes, fresh = np.zeros(self.clusters), np.zeros(self.clusters, int)
         for turn in range(self.rounds):
-            now = centres
-            exact = tally(box, points, lambda at, now=now: nearest(at, now), middle, radius)  # type: ignore[misc]
+            exact = tally(box, points, partial(nearest, centres=centres), middle, radius)
             counts, sums = (parts[2 * turn + i].release(exact[i], coins) for i in (0, 1))
             sizes, alive = counts.astype(np.float64), counts >= 1
             means = sums.astype(np.float64) * (radius / UNIT) / np.maximum(sizes, 1)[:, None]

@@ -43,11 +43,14 @@ class Outline:
 
     def sizes(self, centres: Floats) -> Floats:
         """About how many people are nearest to each centre, given along the directions."""
-        shares = np.bincount(nearest(self.middles, centres), self.weights, len(centres))
-        return shares * (self.people / self.weights.sum())
+        shares = np.bincount(nearest(self.middles, centres), self.weights, len(centres)).astype(np.float64)
+        shares *= self.people / self.weights.sum()
+        return shares
 
 
-def outline(partition: Partition, counts: Floats, scale: float, people: float, clusters: int, coins: Coins) -> Outline:
+def outline(
+    partition: Partition, counts: Floats, *, scale: float, people: float, clusters: int, coins: Coins
+) -> Outline:
     """Read a noisy histogram: drop what is noise, and cluster the rest."""
     middles, weights = _standing_out(partition, counts, scale)
     if len(weights) < clusters:  # then the greatest cells are as good as any

@@ -26,9 +26,10 @@ CROWD = 10  # noise scales that an average cell should hold
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A grid of `sides` cells over so many directions. `turn` has a column for each, of ones and minus ones, or is None.
+    """A grid of `sides` cells over so many directions. Everything here is public.
 
-    Everything here is public. Positions along a direction beyond `halves` count as on its border.
+    `turn` has a column of ones and minus ones for each direction, or is None where they are the features themselves.
+    Positions along a direction beyond `halves` count as on its border.
     """
 
     turn: Floats | None
@@ -48,7 +49,8 @@ class Partition:
         """The cell of each position."""
         along = self.project(at)
         along = np.floor((along + self.halves) * (np.array(self.sides) / (2 * self.halves)))
-        return (np.minimum(along, np.array(self.sides) - 1) @ self._strides).astype(np.intp)
+        cells: Labels = (np.minimum(along, np.array(self.sides) - 1) @ self._strides).astype(np.intp)
+        return cells
 
     def label(self, at: Floats, centres: Floats) -> Labels:
         """Which centre, given along the directions, each position is nearest to."""
@@ -57,12 +59,14 @@ class Partition:
     def middles(self, cells: Labels) -> Floats:
         """The middle of each cell, along each direction."""
         index = cells[:, None] // self._strides % np.array(self.sides)
-        return (index + 0.5) * self.widths - self.halves
+        middles: Floats = (index + 0.5) * self.widths - self.halves
+        return middles
 
     @property
     def widths(self) -> Floats:
         """Of a cell, along each direction."""
-        return 2 * self.halves / np.array(self.sides)
+        widths: Floats = 2 * self.halves / np.array(self.sides)
+        return widths
 
     @once
     def _strides(self) -> Labels:
@@ -80,10 +84,11 @@ def divide(box: Box, people: float, scale: float, clusters: int, coins: Coins) -
     m = len(box) if len(box) <= MOST_DIMENSIONS else DIRECTIONS
     while FEWEST < m < len(box) and crowd ** (2 / (2 + m)) < ENOUGH:
         m -= 1
-    turn, halves = None, np.maximum(box.halves, 0.5)
+    turn: Floats | None = None
+    halves = np.maximum(box.halves, 0.5)
     if m < len(box):
         signs = np.unpackbits(coins.flip(-(-len(box) * m // 8)))[: len(box) * m]
-        turn = 2.0 * signs.reshape(len(box), m) - 1
+        turn = 2 * signs.reshape(len(box), m).astype(np.float64) - 1
         halves = np.full(m, np.ceil(math.sqrt(float((box.halves**2).sum()))))
     wanted = min(max(crowd ** (2 * m / (2 + m)), 4.0 * clusters), MOST_CELLS)
     return Partition(turn, halves, _sides(halves, wanted, clusters))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import NotUnderstood
-from discreet.learn.box import Box, Floats
+from discreet.learn.box import Floats
 from discreet.learn.tally import nearest
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def draw(model: Any, points: Floats | None) -> Figure:
     except ImportError:
         raise NotUnderstood("pictures need matplotlib.", instead='pip install "discreet[report]"') from None
     centres, sizes, noise = model.cluster_centers_, model.cluster_sizes_, model.center_noise_
-    low, high = _frame(model, centres)
+    low, high = model.bounds_.T
     figure = Figure(figsize=(6.4, 6.0), layout="constrained")
     panel = figure.subplots()
     across, up = (np.linspace(low[i], high[i], FINE) for i in (0, 1))
@@ -59,15 +59,5 @@ def draw(model: Any, points: Floats | None) -> Figure:
     panel.set_ylabel(str(names[1]))
     said = "+ centre, ○ two standard deviations of its noise"
     said += ", × not refined: too few people" if not np.isfinite(noise).all() else ""
-    figure.suptitle(f"{said}. {model.loss}.", fontsize="small", color=GREY)
+    figure.suptitle(f"{said}. {model.cost_}.", fontsize="small", color=GREY)
     return figure
-
-
-def _frame(model: Any, centres: Floats) -> tuple[Floats, Floats]:
-    """The corners of the public box; without one, room around the centres."""
-    if model.bounds is not None:
-        box = Box.of(model.bounds, 2)
-        return tuple(np.array([float(side[end]) for side in box.sides]) for end in (0, 1))  # type: ignore[return-value]
-    low, high = centres.min(axis=0), centres.max(axis=0)
-    room = np.maximum((high - low) / 2, 1e-9)
-    return low - room, high + room

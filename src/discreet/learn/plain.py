@@ -63,7 +63,8 @@ def best(points: Floats, weights: Floats, k: int, coins: Coins) -> Floats:
 
 
 def _spread(points: Floats, weights: Floats, k: int, coins: Coins) -> Floats:
-    chosen, far = [], np.full(len(points), 1.0)
+    chosen: list[int] = []
+    far = np.full(len(points), 1.0)
     for u in uniforms(k, coins):
         odds = np.cumsum(weights * far) if (weights * far).any() else np.cumsum(weights)
         index = min(int(np.searchsorted(odds, u * odds[-1], side="right")), len(points) - 1)
@@ -75,4 +76,4 @@ def _spread(points: Floats, weights: Floats, k: int, coins: Coins) -> Floats:
 
 def uniforms(count: int, coins: Coins) -> Floats:
     """Numbers in [0, 1), for choices that concern nobody."""
-    return (coins.words(count).view(np.uint64) >> np.uint64(11)) * 2.0**-53
+    return (coins.words(count).view(np.uint64) >> np.uint64(11)).astype(np.float64) * 2.0**-53

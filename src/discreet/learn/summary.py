@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -57,22 +58,20 @@ class Summary(Method):
         scale = scale_of(cells)
         partition = divide(box, people, scale, self.clusters, coins)
         counts = cells.release(cells_of(box, points, partition.cell, partition.cells), coins).astype(np.float64)
-        known = outline(partition, counts, scale, people, self.clusters, coins)
+        known = outline(partition, counts, scale=scale, people=people, clusters=self.clusters, coins=coins)
         return self._refine(box, points, known, left, coins)
 
     def _refine(self, box: Box, points: Floats, known: Outline, left: list[Mechanism], coins: Coins) -> Found:
         partition, radius = known.partition, known.radius
-        along, sizes = known.centres, known.sizes(known.centres)
+        along, sizes = np.rint(known.centres), known.sizes(known.centres)
         projected = partition.turn is not None
-        centres = np.zeros((self.clusters, len(box))) if projected else np.rint(along)
+        centres = np.zeros((self.clusters, len(box))) if projected else along
         noise = np.full(self.clusters, np.inf)
         for turn in range(self.rounds):
             wide = projected and turn == 0  # the clusters are known along some directions only, their centres nowhere
             reach = float(box.halves.sum()) if wide else radius
-            now, named = centres, along
-            exact = tally(
-                box, points, lambda at: partition.label(at, named) if wide else nearest(at, now), now, reach
-            )  # fmt: skip
+            label = partial(partition.label, centres=along) if wide else partial(nearest, centres=centres)
+            exact = tally(box, points, label, centres, reach)
             if turn == self.rounds - 1:
                 sizes = left.pop(0).release(exact[0], coins).astype(np.float64)
             part = left.pop(0)

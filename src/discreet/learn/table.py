@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.coins import SYSTEM
 from discreet.core.exact import show
+from discreet.core.loss import Loss
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 from discreet.learn.box import Box, Floats
 from discreet.learn.methods import Found, inside
-from discreet.learn.partition import MOST_DIMENSIONS, Partition, divide
 from discreet.learn.outline import Outline, outline
+from discreet.learn.partition import MOST_DIMENSIONS, Partition, divide
 from discreet.learn.summary import Summary
 from discreet.plan.schema import Column, Table
 
@@ -29,8 +31,10 @@ DIGITS = 12  # of a number in a question
 CLIP = 2  # root-mean-square radii
 
 
-def find_in_table(method: Summary, curator: Any, table: str, columns: Sequence[str], *, analyst: str) -> Found:
-    """The centres of some columns of a table, for ε in all.
+def find_in_table(
+    method: Summary, curator: Any, table: str, columns: Sequence[str], *, analyst: str
+) -> tuple[Found, Box, Loss]:
+    """The centres of some columns of a table, for ε in all; the box they are in; and what was paid.
 
     Given    a curator, whose questions are charged before it looks.
     Promise  what the curator promises: the loss of all questions together, for each unit, is at most ε, or the ρ that
@@ -42,8 +46,8 @@ def find_in_table(method: Summary, curator: Any, table: str, columns: Sequence[s
     scale = asked.scale(cells)
     partition = divide(asked.box, people, scale, method.clusters, asked.coins)
     counts = asked.cells(partition, cells)
-    known = outline(partition, counts, scale, people, method.clusters, asked.coins)
-    return _refine(method, asked, known)
+    known = outline(partition, counts, scale=scale, people=people, clusters=method.clusters, coins=asked.coins)
+    return _refine(method, asked, known), asked.box, asked.cost
 
 
 def _refine(method: Summary, asked: _Asking, known: Outline) -> Found:
@@ -68,7 +72,7 @@ class _Asking:
 
     def __init__(self, method: Summary, curator: Any, table: str, columns: Sequence[str], analyst: str) -> None:
         self.curator, self.analyst, self.clusters = curator, analyst, method.clusters
-        self.coins = curator._coins
+        self.coins, self.cost = SYSTEM, Loss.ZERO
         declared = _table(curator, table)
         self.columns = [_column(declared, name) for name in columns]
         if not 1 <= len(self.columns) <= MOST_DIMENSIONS or len({each.name for each in self.columns}) < len(columns):
@@ -91,7 +95,9 @@ class _Asking:
             )
 
     def _ask(self, sql: str, epsilon: Fraction) -> Any:
-        return self.curator.ask(sql, epsilon=epsilon, analyst=self.analyst)
+        answer = self.curator.ask(sql, epsilon=epsilon, analyst=self.analyst)
+        self.cost = self.cost + answer.cost
+        return answer
 
     def rows(self, epsilon: Fraction) -> float:
         """About how many there are."""

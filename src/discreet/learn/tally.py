@@ -29,7 +29,8 @@ def nearest(at: Floats, centres: Floats) -> Labels:
 
     Because  |x - c|² is least where 2x·c - |c|² is greatest, a whole number below 2^53 for positions in a box.
     """
-    return np.argmax(at @ (2 * centres.T) - (centres**2).sum(axis=1), axis=1)
+    labels: Labels = np.argmax(at @ (2 * centres.T) - (centres**2).sum(axis=1), axis=1)
+    return labels
 
 
 def moves(offsets: Floats, radius: float) -> Floats:
@@ -42,7 +43,8 @@ def moves(offsets: Floats, radius: float) -> Floats:
     """
     sizes = np.abs(offsets).sum(axis=1)
     factors = (UNIT + 0.5) / np.maximum(sizes, radius)
-    return np.trunc(offsets * factors[:, None])
+    offsets = offsets * factors[:, None]
+    return np.trunc(offsets, out=offsets)
 
 
 def tally(
