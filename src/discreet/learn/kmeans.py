@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KMeans", "NotPoints"]
 
+FAR = 1e150  # beyond it, squares would not be numbers
+
 
 class NotPoints(NotUnderstood, ValueError):
     """What was given is not an array of points. Users of scikit-learn expect a ValueError."""
@@ -57,8 +59,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     A fitted estimator holds nothing but what was released: `cluster_centers_`, `cluster_sizes_` (about how many people
     are nearest to each), `center_noise_` (the standard deviation of the noise in each coordinate of a centre; infinite
     where a cluster was too small for its centre to be refined) and `cost_` (a `Loss`). There is no `labels_` and no
-    `inertia_`: they would be about people. `predict`, `transform` and `score` are computed from the points they are given, on the spot,
-    and are as private as those.
+    `inertia_`: they would be about people. `predict`, `transform` and `score` are computed from the points they are
+    given, on the spot, and are as private as those.
 
     Rows with a NaN do not count; nothing is refused for what it holds, nor for how many rows there are.
     """
@@ -183,7 +185,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         check_is_fitted(self)
         centres = self.cluster_centers_
         points = self._points(X, reset=False)
-        points = np.where(np.isnan(points), centres.mean(axis=0), points)
+        points = np.clip(np.where(np.isnan(points), centres.mean(axis=0), points), -FAR, FAR)
         return np.stack([np.linalg.norm(points - each, axis=1) for each in centres], axis=1)
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: N803

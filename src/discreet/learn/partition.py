@@ -91,7 +91,7 @@ def divide(box: Box, people: float, scale: float, clusters: int, coins: Coins) -
         turn = 2 * signs.reshape(len(box), m).astype(np.float64) - 1
         halves = np.full(m, np.ceil(math.sqrt(float((box.halves**2).sum()))))
     wanted = min(max(crowd ** (2 * m / (2 + m)), 4.0 * clusters), MOST_CELLS)
-    return Partition(turn, halves, _sides(halves, wanted, clusters))
+    return Partition(turn, halves, _sides(halves, wanted, max(clusters, 2)))
 
 
 def _sides(halves: Floats, wanted: float, least: int) -> tuple[int, ...]:
