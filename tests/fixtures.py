@@ -48,7 +48,7 @@ from discreet.plan.measure import Measure
 from discreet.plan.moments import Moments
 from discreet.plan.plan import Key, Plan
 from discreet.plan.ranks import Extremes, Mode, Ranks
-from discreet.plan.relation import Derived, Folded, From, United
+from discreet.plan.relation import Derived, Few, Folded, From, United
 from discreet.plan.sums import Sums
 from discreet.sql import query as q
 from discreet.sql.times import Interval
@@ -232,6 +232,8 @@ def relation_words(relation: Any) -> str:
         return relation
     if isinstance(relation, From):
         return "(" + " ".join(_part(each) for each in relation.parts) + ")"
+    if isinstance(relation, Few):
+        return f"({relation.most} rows of each {relation.unit} in {relation_words(relation.source)})"
     if isinstance(relation, United):
         return "(" + " and ".join(relation_words(each) for each in relation.parts) + ")"
     where = "" if relation.where is None else f" where {words(relation.where)}"

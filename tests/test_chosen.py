@@ -14,11 +14,13 @@ import pytest
 import discreet as dp
 import hostile as h
 from clinic import clinic
+from discreet.engines import own
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.modes import Modes
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.plan.plan import Exact, Plan
 from kit import Script, tape
+from lineage import exact
 from test_neighbours import LEVELS, WORST, compare, seam, somebody
 from test_quantiles import STEPS
 
@@ -218,3 +220,28 @@ def test_a_row_of_nulls_is_left_out(tmp_path: Path) -> None:
     answer = asked.ask("SELECT MEDIAN(x) AS a, MAX(i) AS b, MIN(i) AS c FROM visits", epsilon=Fraction(90))
     assert answer["a"] == [pytest.approx(3, abs=1e-4)]
     assert (answer["b"], answer["c"]) == ([7], [7])
+
+
+@pytest.mark.parametrize("unit", [None, "person"])
+def test_listing_finds_what_counting_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: str | None) -> None:
+    """Many groups of finely divided values are listed, few are counted; a group may be empty, a value missing."""
+    dice = np.random.default_rng(1)
+    table = pa.table(
+        {
+            "person": dice.integers(0, 300, 2_000),
+            "place": dice.integers(0, 7, 2_000),
+            "x": pa.array(dice.normal(5, 4, 2_000).round(1), mask=dice.random(2_000) < 0.1),
+        }
+    )
+    caps = {"unit": unit, "rows_per_unit": 3, "groups_per_unit": 2} if unit else {}
+    asked = clinic(tmp_path, table, columns={"place": list(range(9)), "x": (0, 10)}, **caps)
+    plan = h.plan_of(asked, "SELECT place, MEDIAN(x), MIN(x), MAX(x) FROM visits GROUP BY place")
+    found = []
+    for most in (0, 1 << 60):
+        monkeypatch.setattr(own, "COUNTED", most)
+        assert ("count(*)" in asked.engine.sql(plan)) == bool(most)
+        found.append(exact(asked, plan, salt=7).sums)
+    for one, other in zip(*found, strict=True):
+        assert one.count.sum() > 500
+        for name in ("group", "value", "count"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

@@ -26,6 +26,7 @@ from discreet.plan.measure import Caps, Setting
 from discreet.plan.moments import Moments
 from discreet.plan.plan import Exact, Key, Plan
 from discreet.plan.sums import Sums
+from randomizers import CASES as RANDOMIZERS
 from test_quantiles import law
 
 
@@ -246,6 +247,7 @@ CASES = [
     Case("Plan, moments", SPREAD, parted(7, 3), parted(7, 4), two(SPREAD.laws[0])),
     Case("Plan, distinct", DIFFERENT, counted(41), counted(42), planned(LAPLACE.law)),
     Case("Plan, private keys", BY_WARD, keyed(3, 1), keyed(3, 2), planned(LAPLACE.law, THRESHOLD)),
+    *RANDOMIZERS,
     Case("Then", LAPLACE.then(double), 41, 42, lambda x: {2 * k: p for k, p in noisy(LAPLACE.law)(x).items()}),
 ]
 for index, case in enumerate(CASES):

@@ -10,7 +10,7 @@ plan.release(exact)                             adds noise, cannot refuse
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -154,13 +154,12 @@ class Curator:
         else:
             plans = self._plans(draft, wanted)
         left = self.ledger.left_to(analyst)
-        plan = next((each for each in plans if _fits(each.loss, left)), plans[0])
+        plan = next((each for each in plans if each.loss in left), plans[0])
+        self.engine.check(plan)
         remarks += self.engine.remarks(plan)
         if plan.loss.pure is None:
             remarks += ("It buys Gaussian noise: from then on ρ counts, and what is left of ε does not.",)
-        return Explanation(
-            draft, plan, wanted.confidence, str(left), self.engine.sql(plan), _fits(plan.loss, left), remarks
-        )
+        return Explanation(draft, plan, wanted.confidence, str(left), self.engine.sql(plan), plan.loss in left, remarks)
 
     def _draft(self, sql: str, params: Params = None) -> Draft:
         """What a text asks, with these parameters; the last few are remembered."""
@@ -243,15 +242,27 @@ class Curator:
         """Find upper bounds first, each for its part of the cost, then ask with them for the rest."""
         columns, catalogue, spent, said = automatic.wanted_bounds(draft), self._assumed, Loss.ZERO, list[str]()
         part, rest = automatic.divided(draft, wanted)
-        for column in columns:
-            plan, receipt, released = self._released((automatic.plan_of(draft, column, part),), analyst)
-            high = automatic.bound_of(plan, released)
-            catalogue = automatic.bounded(catalogue, str(draft.relation), column.name, high)
+        bounds = [automatic.plan_of(draft, column, part) for column in columns]
+        self._affordable(bounds, self._plans(draft, rest), analyst)
+        for column, bound in zip(columns, bounds, strict=True):
+            plan, receipt, released = self._released((bound,), analyst)
+            draft, catalogue, high = automatic.lowered(plan, released, catalogue, column, again)
             spent, said = spent + receipt.cost, [*said, automatic.found_said(column, high, part)]
-        draft = again(catalogue)
         answer = self._answer(draft, self._plans(draft, rest), rest, analyst)
         heard = replace(answer.heard, cost=spent + answer.cost, remarks=(*said, *answer.heard.remarks))
         return replace(answer, heard=heard)
+
+    def _affordable(self, bounds: Sequence[Plan], plans: tuple[Plan, ...], analyst: str) -> None:
+        """Refuse before a bound is bought when there is no room for the question that it is for."""
+        self.engine.check(plans[0])
+        paid = {plan.key for plan in self._earlier(self.engine.version())}
+        missing = [bound.loss for bound in bounds if bound.key not in paid]
+        left = self.ledger.left_to(analyst)
+        if missing and not any(sum(missing, plan.loss) in left for plan in plans):
+            raise BudgetExceeded(
+                f"there is no room for the bounds and the question: {left} is left.",
+                instead="ask for less, or declare the bounds",
+            )
 
     def _spend(self, plans: tuple[Plan, ...], version: str, analyst: str) -> tuple[Plan, Receipt]:
         refused: BudgetExceeded | None = None
@@ -356,12 +367,6 @@ class Curator:
 def _depends(draft: Draft, wanted: Want) -> bool:
     """Whether the cost of a margin depends on the data."""
     return wanted.relative or not all(each.view(draft.measures).steady for each in draft.readings)
-
-
-def _fits(loss: Loss, left: Left) -> bool:
-    """Whether a loss is within what is left."""
-    pure = loss.pure is not None and left.pure is not None and loss.pure <= left.pure
-    return Budget.admits(pure=pure, rho=loss.rho <= left.rho, events=loss.event <= left.events)
 
 
 def open(
