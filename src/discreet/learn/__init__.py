@@ -2,7 +2,7 @@
 
     >>> import numpy as np
     >>> from discreet.learn import KMeans
-    >>> points = np.random.default_rng(1).normal([[-0.5, 0.5]] * 5000 + [[0.5, 0]] * 5000, 0.1)
+    >>> points = np.array([[-0.5, 0.5], [0.5, 0.0]] * 5000)
     >>> found = KMeans(n_clusters=2, epsilon=1, bounds=(-1, 1)).fit(points)
     >>> sorted(found.cluster_centers_.round(1).tolist())
     [[-0.5, 0.5], [0.5, 0.0]]
