@@ -27,6 +27,7 @@ class Outline:
     weights: Floats
     centres: Floats  # along the directions of the partition
     people: float
+    scale: float  # of the noise on a cell
 
     @property
     def radius(self) -> float:
@@ -47,6 +48,18 @@ class Outline:
         shares *= self.people / self.weights.sum()
         return shares
 
+    def counted(self, counts: Floats, scale: float, centres: Floats) -> Floats:
+        """The same, once they were counted with noise of this scale: each weighed by what it is worth.
+
+        Because  the error of a count has variance 2·scale². That of a sum of cells is as many times theirs; and rows
+                 that are in no cell that stands out may be anybody's, as those in cells at a border may: say half of
+                 the former and a tenth of the sum.
+        """
+        sizes, cells = self.sizes(centres), np.bincount(nearest(self.middles, centres), minlength=len(centres))
+        lost = max(0.0, self.people - float(self.weights.sum()))
+        doubt = 2 * self.scale**2 * np.maximum(cells, 1) + (lost / 2) ** 2 + (sizes / 10) ** 2
+        return (counts * doubt + sizes * 2 * scale**2) / (doubt + 2 * scale**2)
+
 
 def outline(
     partition: Partition, counts: Floats, *, scale: float, people: float, clusters: int, coins: Coins
@@ -56,23 +69,25 @@ def outline(
     if len(weights) < clusters:  # then the greatest cells are as good as any
         most = np.argsort(-counts, kind="stable")[:clusters]
         middles, weights = partition.middles(most), np.maximum(counts[most], 1.0)
-    return Outline(partition, middles, weights, best(middles, weights, clusters, coins), max(people, 1.0))
+    centres = best(middles, weights, clusters, coins)
+    return Outline(partition, middles, weights, centres, max(people, 1.0), scale)
 
 
 def _standing_out(partition: Partition, counts: Floats, scale: float) -> tuple[Floats, Floats]:
     """The cells that stand out of the noise; of the rest blocks of cells that do, each twice as wide as before.
 
-    A few people in each of many cells are lost in the noise of each, and not in that of their sum. Of B blocks of m
-    cells of noise about e² are above scale·max(L, 2√(mL)) with L = ln B - 2: sums of m Laplace variables have Gaussian
-    tails near their middle (variance 2m) and exponential ones beyond. In more than three dimensions a block is so wide
-    that its middle says little of where its people are; there cells are all.
+    A few people in each of many cells are lost in the noise of each, and not in that of their sum. Of M cells of noise
+    about four are above scale·(ln M - 2). A sum of m of them has Gaussian tails near its middle (variance 2m·scale²)
+    and exponential ones beyond, so of B blocks hardly one is above scale·max(L, 2√(mL)) with L = ln B + 1. In more than
+    three dimensions a block is so wide that its middle says little of where its people are; there cells are all.
     """
     left = counts.reshape(partition.sides[::-1]).copy()  # the first direction is the fastest
     held, width = np.ones(left.shape), 1
     middles, weights = [], []
     while True:
-        level = max(math.log(left.size) - 2, 1.0)
-        floor = scale * np.where(held > 1, np.maximum(level, 2 * np.sqrt(held * level)), level)
+        level = math.log(left.size)
+        lone, many = max(level - 2, 1.0), level + 1
+        floor = scale * np.where(held > 1, np.maximum(many, 2 * np.sqrt(held * many)), lone)
         seen = np.argwhere((left >= floor) & (held > 0))
         index = seen[:, ::-1]
         ends = np.minimum((index + 1) * width, partition.sides)

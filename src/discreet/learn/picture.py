@@ -59,5 +59,5 @@ def draw(model: Any, points: Floats | None) -> Figure:
     panel.set_ylabel(str(names[1]))
     said = "+ centre, ○ two standard deviations of its noise"
     said += ", × not refined: too few people" if not np.isfinite(noise).all() else ""
-    figure.suptitle(f"{said}. {model.cost_}.", fontsize="small", color=GREY)
+    figure.suptitle(f"{said}\n{model.cost_}", fontsize="small", color=GREY)
     return figure

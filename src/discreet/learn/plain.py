@@ -11,6 +11,8 @@ the sum of squared distances smaller. Where it ends depends on where it starts, 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from discreet.core.coins import Coins
@@ -55,7 +57,7 @@ def best(points: Floats, weights: Floats, k: int, coins: Coins) -> Floats:
     Starts are drawn by k-means++ (Arthur and Vassilvitskii 2007): each next centre is a point, with a probability
     proportional to its weight and its squared distance from the centres so far.
     """
-    starts = max(FINALISTS, min(STARTS, WORK // (len(points) * (k + points.shape[1]) * 8)))
+    starts = max(FINALISTS, min(STARTS, WORK // (len(points) * k * points.shape[1] * 8)))
     tried = [lloyd(points, _spread(points, weights, k, coins), 4, weights) for _ in range(starts)]
     tried.sort(key=lambda centres: loss(points, centres, weights))
     ends = [lloyd(points, centres, 60, weights) for centres in tried[:FINALISTS]]
@@ -63,14 +65,18 @@ def best(points: Floats, weights: Floats, k: int, coins: Coins) -> Floats:
 
 
 def _spread(points: Floats, weights: Floats, k: int, coins: Coins) -> Floats:
+    """One start. Of a few candidates for each next centre the one that helps most is taken."""
     chosen: list[int] = []
-    far = np.full(len(points), 1.0)
-    for u in uniforms(k, coins):
+    tries = 2 + int(math.log(k))
+    far = np.ones(len(points))
+    for u in uniforms(k * tries, coins).reshape(k, tries):
         odds = np.cumsum(weights * far) if (weights * far).any() else np.cumsum(weights)
-        index = min(int(np.searchsorted(odds, u * odds[-1], side="right")), len(points) - 1)
-        away = ((points - points[index]) ** 2).sum(axis=1)
-        far = np.minimum(far, away) if chosen else away
-        chosen.append(index)
+        places = np.minimum(np.searchsorted(odds, u * odds[-1], side="right"), len(points) - 1)
+        away = [((points - points[each]) ** 2).sum(axis=1) for each in places]
+        away = [np.minimum(far, each) for each in away] if chosen else away
+        index = int(np.argmin([each @ weights for each in away]))
+        far = away[index]
+        chosen.append(int(places[index]))
     return points[chosen]
 
 

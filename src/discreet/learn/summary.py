@@ -73,7 +73,9 @@ class Summary(Method):
             label = partial(partition.label, centres=along) if wide else partial(nearest, centres=centres)
             exact = tally(box, points, label, centres, reach)
             if turn == self.rounds - 1:
-                sizes = left.pop(0).release(exact[0], coins).astype(np.float64)
+                part = left.pop(0)
+                counts = part.release(exact[0], coins).astype(np.float64)
+                sizes = known.counted(counts, scale_of(part), along)
             part = left.pop(0)
             sums = part.release(exact[1], coins).astype(np.float64)
             # A centre moves where the noise is smaller than half of the radius that the sums are clipped to.
