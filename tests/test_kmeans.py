@@ -84,7 +84,7 @@ def test_no_row_moves_the_exact_numbers_further_than_is_paid_for_and_some_row_so
             sizes = int(np.abs(change).sum()), int((change**2).sum())
             most[name] = tuple(map(max, most.get(name, (0, 0)), sizes))
     for name, found in most.items():
-        reach = method._moves if name in ("sums", "wide") else method._row
+        reach = method.on_sums if name in ("sums", "wide") else method.on_counts
         assert found[0] == reach.l1, name
         assert found[1] == reach.l2_squared or (name == "wide" and found[1] < reach.l2_squared), name
 

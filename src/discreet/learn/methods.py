@@ -64,7 +64,7 @@ class Method(ABC):
                     f"there are at most {most:,} {name}: noise would be all that is left.",
                     instead=f"fewer {name}, for example {name}=8",
                 )
-        self._row  # noqa: B018  # refuses other neighbours than there are
+        self.on_counts  # noqa: B018  # refuses other neighbours than there are
 
     @property
     @abstractmethod
@@ -76,7 +76,7 @@ class Method(ABC):
         """Look at the points, and release every part of the mechanism once."""
 
     @once
-    def _row(self) -> Reach:
+    def on_counts(self) -> Reach:
         """The reach of one person on counts: one more in one of them, or one moved from one to another.
 
         Because  `tally` and `cells_of` add one row to one count; two changes of one have ℓ1 norm 2 and ℓ2 norm √2.
@@ -85,7 +85,7 @@ class Method(ABC):
         return Reach(l1=changes, l2_squared=changes, neighbours=self.neighbours, unit=self.unit)
 
     @once
-    def _moves(self) -> Reach:
+    def on_sums(self) -> Reach:
         """The reach of one person on sums of moves.
 
         Because  one row adds a vector of ℓ1 norm at most UNIT (see `moves`), whose ℓ2 norm is no larger; replacing a
@@ -96,10 +96,10 @@ class Method(ABC):
         return Reach(l1=most, l2_squared=most**2, neighbours=self.neighbours, unit=self.unit)
 
     def _counts(self, part: Fraction) -> Noise:
-        return Laplace(epsilon=self.epsilon * part, sensitivity=self._row)
+        return Laplace(epsilon=self.epsilon * part, sensitivity=self.on_counts)
 
     def _sums(self, part: Fraction) -> Noise:
-        return Laplace(epsilon=self.epsilon * part, sensitivity=self._moves)
+        return Laplace(epsilon=self.epsilon * part, sensitivity=self.on_sums)
 
 
 def inside(box: Box, centres: Floats) -> Floats:

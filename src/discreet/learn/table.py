@@ -105,10 +105,10 @@ class _Asking:
 
     def scale(self, epsilon: Fraction) -> float:
         """Of the noise on each cell of a grid, before there is one: where one row is one person, or a unit has caps."""
-        margin = self.curator.explain(
+        law = self.curator.explain(
             f"SELECT {self._bucket(0, 2)} AS c, COUNT(*) AS n {self.source} GROUP BY 1", epsilon=epsilon
         ).plan.laws[0]
-        return math.sqrt(margin.variance / 2)
+        return math.sqrt(law.variance / 2)
 
     def cells(self, partition: Partition, epsilon: Fraction) -> Floats:
         """Rows in each cell, with noise."""
