@@ -2,10 +2,10 @@
 
     >>> import numpy as np
     >>> from discreet.learn import KMeans
-    >>> points = np.array([[-0.5, 0.5], [0.5, 0.0]] * 5000)
+    >>> points = np.array([[-0.5, 0.5], [0.5, 0.2]] * 5000)
     >>> found = KMeans(n_clusters=2, epsilon=1, bounds=(-1, 1)).fit(points)
     >>> sorted(found.cluster_centers_.round(1).tolist())
-    [[-0.5, 0.5], [0.5, 0.0]]
+    [[-0.5, 0.5], [0.5, 0.2]]
 
 `lloyd` is the algorithm as everybody knows it, which is not private, to compare with.
 """

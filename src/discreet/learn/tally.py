@@ -29,7 +29,9 @@ def nearest(at: Floats, centres: Floats) -> Labels:
 
     Because  |x - c|² is least where 2x·c - |c|² is greatest, a whole number below 2^53 for positions in a box.
     """
-    labels: Labels = np.argmax(at @ (2 * centres.T) - (centres**2).sum(axis=1), axis=1)
+    closeness = at @ (2 * centres.T)
+    closeness -= (centres**2).sum(axis=1)
+    labels: Labels = np.argmax(closeness, axis=1)
     return labels
 
 
