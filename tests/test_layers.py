@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "ledger": {"errors", "core", "layout", "accounting", "ledger"},
     "sql": {"errors", "sql"},
     "plan": {"errors", "layout", "core", "mechanisms", "accounting", "sql", "plan"},
+    "learn": {"errors", "core", "mechanisms", "accounting", "plan", "learn"},
     "engines": {"errors", "core", "plan", "engines"},
     "opening": {"errors", "core", "ledger", "plan", "engines"},
     "curator": {"errors", "core", "ledger", "sql", "plan", "engines", "opening"},
@@ -34,6 +35,7 @@ EXTRAS = {  # imported where they are needed
     "accounting": {"dp_accounting"},
     "sql": {"sqlglot"},
     "plan": {"duckdb", "pyarrow", "pandas", "polars", "matplotlib"},
+    "learn": {"sklearn", "matplotlib"},
     "engines": {"duckdb", "pyarrow"},
     "lab": {"scipy", "matplotlib", "duckdb", "pyarrow"},
     "local": {"matplotlib"},
@@ -78,6 +80,7 @@ def test_importing_is_light() -> None:
     """Nothing heavy comes along; how long it takes is in the benchmark."""
     code = "import sys, discreet; print(' '.join(sorted({name.partition('.')[0] for name in sys.modules})))"
     heavy = {"scipy", "pandas", "polars", "pyarrow", "duckdb", "sqlglot", "matplotlib", "mpmath", "asyncio", "unittest"}
+    heavy |= {"sklearn"}
     assert not heavy & set(said_by(sys.executable, "-c", code).split())
 
 

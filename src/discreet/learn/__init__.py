@@ -1,0 +1,36 @@
+"""Learning from people without learning about any of them: k-means.
+
+    >>> import numpy as np
+    >>> from discreet.learn import KMeans
+    >>> points = np.array([[-0.5, 0.5], [0.5, 0.2]] * 5000)
+    >>> found = KMeans(n_clusters=2, epsilon=1, bounds=(-1, 1)).fit(points)
+    >>> sorted(found.cluster_centers_.round(1).tolist())
+    [[-0.5, 0.5], [0.5, 0.2]]
+
+`lloyd` is the algorithm as everybody knows it, which is not private, to compare with.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import NotUnderstood
+from discreet.learn.plain import lloyd
+
+if TYPE_CHECKING:
+    from discreet.learn.kmeans import KMeans
+
+__all__ = ["KMeans", "lloyd"]
+
+
+def __getattr__(name: str) -> Any:
+    """The estimator is scikit-learn's kind, which is loaded when it is first needed."""
+    if name != "KMeans":
+        raise AttributeError(f"module 'discreet.learn' has no attribute {name!r}")
+    try:
+        from discreet.learn.kmeans import KMeans  # noqa: PLC0415
+    except ModuleNotFoundError as problem:
+        if (problem.name or "").partition(".")[0] != "sklearn":
+            raise
+        raise NotUnderstood("KMeans is a scikit-learn estimator.", instead='pip install "discreet[learn]"') from None
+    return KMeans

@@ -1,0 +1,233 @@
+"""Private k-means as a scikit-learn estimator.
+
+    >>> import numpy as np
+    >>> from discreet.learn import KMeans
+    >>> model = KMeans(n_clusters=2, epsilon="0.5", bounds=[(0, 120), (0, 1000)])
+    >>> model.loss.pure                                   # known before anything is fitted
+    Fraction(1, 2)
+    >>> model.fit(np.zeros((0, 2))).cluster_centers_.shape    # nobody at all is no special case
+    (2, 2)
+
+It is chosen to be scikit-learn's kind because that is what pipelines, searches and people who cluster expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from discreet.core.coins import SYSTEM
+from discreet.core.exact import Number
+from discreet.core.loss import Budget, Loss
+from discreet.core.mechanism import Composition
+from discreet.core.reach import Neighbours
+from discreet.errors import NotUnderstood
+from discreet.learn import picture
+from discreet.learn.box import Box, Floats, Labels
+from discreet.learn.methods import Found, Method
+from discreet.learn.notes import Lloyd
+from discreet.learn.spending import Purse, paid
+from discreet.learn.summary import Summary
+from discreet.learn.table import find_in_table
+from discreet.mechanisms.secret import read, to_float
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["KMeans", "NotPoints"]
+
+FAR = 1e150  # beyond it, squares would not be numbers
+
+
+class NotPoints(NotUnderstood, ValueError):
+    """What was given is not an array of points. Users of scikit-learn expect a ValueError."""
+
+
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """k centres of people's points, found so that they depend on no one person. One row is one person.
+
+    `bounds` are public: (low, high) for all features or a pair for each. They are never read off the data; a point
+    outside is moved to the border. `method` is "summary", or "lloyd" for the notes' algorithm; `rounds` how often the
+    centres are moved (2, or 5), and `last` over how many of the notes' rounds they are averaged (2). `neighbours` and
+    `unit` say what the loss is about. `budget` is who pays, before the data are looked at: a `dp.Budget`, which this
+    estimator and its clones spend together in this process, or a `dp.Ledger`, as `analyst`.
+
+    A fitted estimator holds nothing but what was released: `cluster_centers_`, `cluster_sizes_` (about how many people
+    are nearest to each), `center_noise_` (the standard deviation of the noise in each coordinate of a centre; infinite
+    where a cluster was too small for its centre to be refined) and `cost_` (a `Loss`). There is no `labels_` and no
+    `inertia_`: they would be about people. `predict`, `transform` and `score` are computed from the points they are
+    given, on the spot, and are as private as those.
+
+    Rows with a NaN do not count; nothing is refused for what it holds, nor for how many rows there are.
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        epsilon: Number = 1,
+        bounds: Any = None,
+        method: str = "summary",
+        rounds: int | None = None,
+        last: int | None = None,
+        neighbours: Neighbours = "add-remove",
+        unit: str = "person",
+        budget: Any = None,
+        analyst: str = "",
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.method = method
+        self.rounds = rounds
+        self.last = last
+        self.neighbours = neighbours
+        self.unit = unit
+        self.budget = budget
+        self.analyst = analyst
+
+    # ── before any data ──────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def mechanism(self) -> Composition:
+        """All that a fit releases, as one mechanism."""
+        return self._method().mechanism
+
+    @property
+    def loss(self) -> Loss:
+        """What a fit can reveal about one person."""
+        return self.mechanism.loss
+
+    @property
+    def error(self) -> Any:
+        """How wrong each release can be, one by one."""
+        return self.mechanism.error
+
+    def _method(self) -> Method:
+        if self.method == "lloyd":
+            rounds = 5 if self.rounds is None else self.rounds
+            last = min(2, rounds) if self.last is None and isinstance(rounds, int) else self.last
+            return Lloyd(**self._terms(rounds), last=2 if last is None else last)
+        if self.method != "summary":
+            raise NotUnderstood("there is no such method.", instead='method="summary" or method="lloyd"')
+        if self.last is not None:
+            raise NotUnderstood("a summary averages no rounds.", instead='leave last= out, or method="lloyd"')
+        return Summary(**self._terms(2 if self.rounds is None else self.rounds))
+
+    def _terms(self, rounds: int) -> dict[str, Any]:
+        return {"clusters": self.n_clusters, "epsilon": self.epsilon, "rounds": rounds,
+                "neighbours": self.neighbours, "unit": self.unit}  # fmt: skip
+
+    # ── fitting ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def fit(self, X: Any, y: Any = None) -> KMeans:  # noqa: N803
+        """Pay, look, and keep what was released. Whether it is refused depends on types, shapes and parameters."""
+        points = self._points(X, reset=True)
+        method, box = self._method(), Box.of(self.bounds, points.shape[1])
+        mechanism = paid(method.mechanism, self._payer(), self.analyst)
+        assert isinstance(mechanism, Composition)
+        return self._keep(method.run(box, points, mechanism.parts, SYSTEM), box, mechanism.loss, method)
+
+    def fit_table(self, curator: Any, table: str, columns: Sequence[str]) -> KMeans:
+        """The same for columns of a table that a curator holds, whose units, caps and bounds are respected.
+
+        Every step is a question to the curator, who charges its own ledger for it, ε in all; `bounds` are those that
+        the owner declared, and `neighbours` and `unit` are the data's, whatever they are here. Rows where one of the
+        columns is NULL do not count.
+        """
+        method = self._method()
+        if not isinstance(method, Summary):
+            raise NotUnderstood("tables are summarised.", instead='leave method="lloyd" out')
+        found, box, cost = find_in_table(method, curator, table, columns, analyst=self.analyst)
+        self.n_features_in_ = len(columns)
+        self.feature_names_in_ = np.array(columns, dtype=object)
+        return self._keep(found, box, cost, method)
+
+    def fit_predict(self, X: Any, y: Any = None) -> Labels:  # noqa: N803
+        """Fit, then say of each row which centre it is nearest to: one label per person, which is not private."""
+        return self.fit(X).predict(X)
+
+    def _keep(self, found: Found, box: Box, cost: Loss, method: Method) -> KMeans:
+        self.cluster_centers_, self.cluster_sizes_, self.center_noise_ = found.centres, found.sizes, found.noise
+        self.bounds_ = np.array([[float(end) for end in side] for side in box.sides])
+        self.cost_, self.n_iter_ = cost, method.rounds
+        return self
+
+    def _payer(self) -> Any:
+        """Who pays: for a budget a purse, which clones share and which nothing empties or refills."""
+        if not isinstance(self.budget, Budget):
+            return self.budget
+        purse: Purse | None = self.__dict__.get("_purse")
+        if purse is None or purse.budget != self.budget:
+            purse = self._purse = Purse(self.budget, Loss.ZERO if purse is None else purse.spent)
+        return purse
+
+    def __sklearn_clone__(self) -> KMeans:
+        """An unfitted copy that spends from the same budget or ledger."""
+        twin = type(self)(**self.get_params(deep=False))
+        if isinstance(self.budget, Budget):
+            twin._purse = self._payer()
+        return twin
+
+    # ── with points that are given ───────────────────────────────────────────────────────────────────────────
+
+    def predict(self, X: Any) -> Labels:  # noqa: N803
+        """Which centre each row is nearest to."""
+        labels: Labels = np.argmin(self.transform(X), axis=1)
+        return labels
+
+    def transform(self, X: Any) -> Floats:  # noqa: N803
+        """How far each row is from each centre. NaN is read as the mean of the centres in that feature."""
+        check_is_fitted(self)
+        centres = self.cluster_centers_
+        points = self._points(X, reset=False)
+        points = np.clip(np.where(np.isnan(points), centres.mean(axis=0), points), -FAR, FAR)
+        return np.stack([np.linalg.norm(points - each, axis=1) for each in centres], axis=1)
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
+        """Minus the sum of squared distances to the nearest centres."""
+        return -float((self.transform(X).min(axis=1) ** 2).sum())
+
+    def plot(self, X: Any = None) -> Figure:  # noqa: N803
+        """A picture of two features: regions, centres, sizes and noise. With points that may be shown, those too."""
+        check_is_fitted(self)
+        if self.n_features_in_ != 2:
+            raise NotUnderstood("a picture has two features.", instead="choose two columns, and fit those")
+        points = None if X is None else self._points(X, reset=False)
+        return picture.draw(self, points)
+
+    # ── scikit-learn ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _points(self, given: Any, *, reset: bool) -> Floats:
+        """Rows of numbers, by their types and their shape; their values are not looked at."""
+        if type(given).__module__.partition(".")[0] == "scipy":
+            raise NotPoints("a sparse matrix is not read.", instead="pass X.toarray()")
+        array = np.asarray(given) if hasattr(given, "__array__") else read(given, missing=True)
+        if array.dtype.kind == "c":
+            raise NotPoints("Complex data not supported.", instead="pass real numbers")
+        if array.ndim != 2 or array.shape[1] < 1:
+            raise NotPoints(
+                "Expected 2D array, with a row for each point and one column or more. Reshape your data.",
+                instead="pass X.reshape(-1, 1) for one feature",
+            )
+        validate_data(self, given if hasattr(given, "columns") else array, reset=reset, skip_check_array=True)
+        if array.dtype.kind not in "iuf":
+            array = read(array, missing=True)
+        if array.dtype.kind == "O":
+            array = np.array([to_float(each) for each in array.flat]).reshape(array.shape)
+        return array.astype(np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.non_deterministic = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)

@@ -1,0 +1,187 @@
+"""k-means on a table that a curator holds, by questions alone.
+
+How many rows, how many in each cell of a grid, then for each cluster the count and the sums of clipped offsets: all are
+questions that anybody may ask. So the unit, its caps, the ledger and the noise are the curator's, and nothing here sees
+a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.core.coins import SYSTEM
+from discreet.core.exact import show
+from discreet.core.loss import Loss
+from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
+from discreet.learn.box import Box, Floats
+from discreet.learn.methods import Found, inside
+from discreet.learn.outline import Outline, outline
+from discreet.learn.partition import MOST_DIMENSIONS, Partition, divide
+from discreet.learn.summary import Summary
+from discreet.plan.schema import Column, Table
+
+__all__ = ["find_in_table"]
+
+DIGITS = 12  # of a number in a question
+CLIP = 2  # root-mean-square radii
+
+
+def find_in_table(
+    method: Summary, curator: Any, table: str, columns: Sequence[str], *, analyst: str
+) -> tuple[Found, Box, Loss]:
+    """The centres of some columns of a table, for ε in all; the box they are in; and what was paid.
+
+    Given    a curator, whose questions are charged before it looks.
+    Promise  what the curator promises: the loss of all questions together, for each unit, is at most ε, or the ρ that
+             they buy.
+    """
+    asked = _Asking(method, curator, table, columns, analyst)
+    cells = Fraction(24, 50) * method.epsilon
+    people = float(asked.rows(Fraction(1, 50) * method.epsilon))
+    scale = asked.scale(cells)
+    partition = divide(asked.box, people, scale, method.clusters, asked.coins)
+    counts = asked.cells(partition, cells)
+    known = outline(partition, counts, scale=scale, people=people, clusters=method.clusters, coins=asked.coins)
+    return _refine(method, asked, known), asked.box, asked.cost
+
+
+def _refine(method: Summary, asked: _Asking, known: Outline) -> Found:
+    """Rounds of Lloyd's algorithm: each coordinate of an offset is clipped, because each sum is a number of its own."""
+    box, d, centres = asked.box, len(asked.box), np.rint(known.centres)
+    clip = CLIP * known.radius / d
+    sizes, noise = known.sizes(centres), np.full(method.clusters, np.inf)
+    early, last = method.shares
+    for turn in range(method.rounds):
+        part = last if turn == method.rounds - 1 else early
+        sizes, sums, margins = asked.moves(centres, clip, method.epsilon * part)
+        off = margins / 2 / np.maximum(sizes, 1)  # of each coordinate, about one standard deviation
+        sure = (sizes > 1) & (off * math.sqrt(d) < clip / 2)
+        moved = inside(box, centres + sums / np.maximum(sizes, 1)[:, None])
+        centres = np.where(sure[:, None], moved, centres)
+        noise = np.where(sure, off * float(box.step), np.inf)
+    return Found(box.values(centres), sizes, noise)
+
+
+class _Asking:
+    """Questions about some columns of one table."""
+
+    def __init__(self, method: Summary, curator: Any, table: str, columns: Sequence[str], analyst: str) -> None:
+        self.curator, self.analyst, self.clusters = curator, analyst, method.clusters
+        self.coins, self.cost = SYSTEM, Loss.ZERO
+        declared = _table(curator, table)
+        self.columns = [_column(declared, name) for name in columns]
+        if not 1 <= len(self.columns) <= MOST_DIMENSIONS or len({each.name for each in self.columns}) < len(columns):
+            raise NotUnderstood(f"name 1 to {MOST_DIMENSIONS} columns, each once.", instead='columns=["age", "cost"]')
+        self.box = Box.of([each.bounds for each in self.columns], len(self.columns))
+        self.names = [_quoted(each.name) for each in self.columns]
+        there = " AND ".join(f"{each} IS NOT NULL" for each in self.names)
+        self.source = f"FROM {_quoted(declared.name)} WHERE {there}"
+        self._refuse_early(method.epsilon)
+
+    def _refuse_early(self, epsilon: Fraction) -> None:
+        """Whatever a later question would be refused for, before the first is paid for."""
+        places = np.linspace(-1, 1, self.clusters)[:, None] * self.box.halves
+        sql = self._moves_sql(self.box.values(places), float(self.box.halves.max() * self.box.step) / 4)
+        self.curator.explain(sql, epsilon=epsilon, analyst=self.analyst)
+        left = self.curator.ledger.left_to(self.analyst)
+        if left.pure is not None and left.pure < epsilon and not left.rho:
+            raise BudgetExceeded(
+                f"the budget has no room for it: this costs ε = {show(epsilon)}.", instead=f"{left} is left"
+            )
+
+    def _ask(self, sql: str, epsilon: Fraction) -> Any:
+        answer = self.curator.ask(sql, epsilon=epsilon, analyst=self.analyst)
+        self.cost = self.cost + answer.cost
+        return answer
+
+    def rows(self, epsilon: Fraction) -> float:
+        """About how many there are."""
+        return float(self._ask(f"SELECT COUNT(*) AS n {self.source}", epsilon).value)
+
+    def scale(self, epsilon: Fraction) -> float:
+        """Of the noise on each cell of a grid, before there is one: where one row is one person, or a unit has caps."""
+        law = self.curator.explain(
+            f"SELECT {self._bucket(0, 2)} AS c, COUNT(*) AS n {self.source} GROUP BY 1", epsilon=epsilon
+        ).plan.laws[0]
+        return math.sqrt(law.variance / 2)
+
+    def cells(self, partition: Partition, epsilon: Fraction) -> Floats:
+        """Rows in each cell, with noise."""
+        keys = [f"{self._bucket(i, side)} AS c{i}" for i, side in enumerate(partition.sides)]
+        places = ", ".join(str(i + 1) for i in range(len(keys)))
+        answer = self._ask(f"SELECT {', '.join(keys)}, COUNT(*) AS n {self.source} GROUP BY {places}", epsilon)
+        index = [np.array(answer[f"c{i}"], np.intp) - 1 for i in range(len(keys))]
+        counts = np.zeros(partition.cells)
+        counts[np.ravel_multi_index(index[::-1], partition.sides[::-1])] = np.array(answer["n"], np.float64)
+        return counts
+
+    def _bucket(self, index: int, side: int) -> str:
+        low, high = (_written(float(end)) for end in self.box.sides[index])
+        return f"LEAST({side}, GREATEST(1, WIDTH_BUCKET({self.names[index]}, {low}, {high}, {side})))"
+
+    def moves(self, centres: Floats, clip: float, epsilon: Fraction) -> tuple[Floats, Floats, Floats]:
+        """Of each cluster the count, the sums of clipped offsets, in steps, and how far those may be off."""
+        answer = self._ask(self._moves_sql(self.box.values(centres), clip * float(self.box.step)), epsilon)
+        order, margin = np.argsort(answer["j"]), answer.margin()
+        names = [f"s{i}" for i in range(len(self.names))]
+        step = float(self.box.step)
+        found = np.array([answer[each] for each in names], np.float64)[:, order].T / step
+        off = np.array([margin[each] for each in names], np.float64)[:, order].max(axis=0) / step
+        return np.array(answer["n"], np.float64)[order], found, off
+
+    def _moves_sql(self, at: Floats, width: float) -> str:
+        most, sums = _written(width), []
+        for i, name in enumerate(self.names):
+            offset = self._nearest(at, [f"{name} - {_written(each)}" for each in at[:, i]])
+            sums.append(f"SUM(LEAST({most}, GREATEST(-{most}, {offset}))) AS s{i}")
+        label = self._nearest(at, [str(j) for j in range(len(at))])
+        return f"SELECT {label} AS j, COUNT(*) AS n, {', '.join(sums)} {self.source} GROUP BY 1"
+
+    def _nearest(self, at: Floats, results: Sequence[str]) -> str:
+        """One of several expressions: that of the nearest centre.
+
+        Because  x is nearer to a than to b where 2x·(a - b) >= |a|² - |b|². The first centre that is nearer than all
+                 later ones is the nearest: each one before it was beaten by one that comes later.
+        """
+        tests = []
+        for j, a in enumerate(at[:-1]):
+            closer = []
+            for b in at[j + 1 :]:
+                terms = [f"{_written(2 * c)} * {name}" for c, name in zip(a - b, self.names, strict=True)]
+                closer.append(f"{' + '.join(terms)} >= {_written(float(a @ a - b @ b))}")
+            tests.append(f"WHEN {' AND '.join(closer)} THEN {results[j]}")
+        otherwise = tests or [f"WHEN TRUE THEN {results[-1]}"]
+        return f"CASE {' '.join(otherwise)} ELSE {results[-1]} END"
+
+
+def _table(curator: Any, name: str) -> Table:
+    found: Table | None = next((each for each in curator.catalogue.tables if each.name == name), None)
+    if found is None or found.public:
+        known = ", ".join(each.name for each in curator.catalogue.tables if not each.public)
+        raise NotUnderstood("there is no such table of people.", instead=f"one of {known}")
+    return found
+
+
+def _column(table: Table, name: str) -> Column:
+    found = table.column(name) if isinstance(name, str) else None
+    if found is None or found.bounds is None or found.kind not in ("integer", "real"):
+        raise NotAllowed(
+            "k-means takes declared columns of numbers with bounds.",
+            instead=f"declare them: {name} = {{ min = 0, max = 1000 }}",
+        )
+    return found
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _written(value: float) -> str:
+    """A number as SQL has it, without an exponent."""
+    text = np.format_float_positional(value, precision=DIGITS, fractional=False, trim="-")
+    return f"({text})" if text.startswith("-") else text
