@@ -27,7 +27,23 @@ from discreet.mechanisms.grid import WHOLE
 from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.strategy import Strategy
 
-__all__ = ["Combined"]
+__all__ = ["Combined", "reach"]
+
+
+def reach(strategy: Strategy, *, rows: int, neighbours: Neighbours, unit: str = "person") -> Reach:
+    """How far one unit can push the combinations of a strategy A.
+
+    Given    a unit adds to the counts a vector d of whole numbers, none negative, of at most `rows` = m in all.
+    Promise  |Ad| <= m times the largest norm of a column of A, in ℓ1 and in ℓ2; when a unit is replaced, at most m times
+             the largest difference of two columns, or of one from zero.
+    Because  d/m is in the hull of zero and the unit vectors, so Ad/m is in that of zero and the columns of A, and a norm
+             is largest at a corner; the difference of two such points, at a difference of two corners. This is the
+             matrix mechanism (Li, Hay, Rastogi, Miklau, McGregor 2010), with column norms in exact integers.
+    """
+    l1, squared = Fraction(rows * strategy.l1), Fraction(rows**2 * strategy.l2_squared)
+    if neighbours == "replace":
+        l1, squared = 2 * l1, Fraction(rows**2 * strategy.apart)
+    return Reach(l1=l1, l2_squared=min(squared, l1**2), neighbours=neighbours, unit=unit)
 
 
 @dataclass(frozen=True)
@@ -75,20 +91,8 @@ class Combined(Mechanism):
         return self.strategies[0].cells
 
     def reach(self, strategy: Strategy) -> Reach:
-        """How far one unit can push the combinations of a strategy A.
-
-        Given    a unit adds to the counts a vector d of whole numbers, none negative, of at most m in all.
-        Promise  |Ad| <= m times the largest norm of a column of A, in ℓ1 and in ℓ2; when a unit is replaced, at most m
-                 times the largest difference of two columns, or of one from zero.
-        Because  d/m is in the hull of zero and the unit vectors, so Ad/m is in that of zero and the columns of A, and a
-                 norm is largest at a corner; the difference of two such points, at a difference of two corners. This is
-                 the matrix mechanism (Li, Hay, Rastogi, Miklau, McGregor 2010), with exact column norms.
-        """
-        m = self.rows
-        l1, squared = Fraction(m * strategy.l1), Fraction(m**2 * strategy.l2_squared)
-        if self.neighbours == "replace":
-            l1, squared = 2 * l1, Fraction(m**2 * strategy.apart)
-        return Reach(l1=l1, l2_squared=min(squared, l1**2), neighbours=self.neighbours, unit=self.unit)
+        """How far one unit can push the combinations of one of its strategies."""
+        return reach(strategy, rows=self.rows, neighbours=self.neighbours, unit=self.unit)
 
     @once
     def parts(self) -> tuple[Noise, ...]:

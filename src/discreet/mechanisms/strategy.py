@@ -58,7 +58,7 @@ class Factor(ABC):
         """The matrix itself, where it is small."""
 
 
-@recorded("each/1")
+@recorded("strategy each/1")
 @dataclass(frozen=True)
 class Each(Factor):
     """Every cell on its own: the identity."""
@@ -84,7 +84,7 @@ class Each(Factor):
         return np.eye(self.cells, dtype=np.int64)
 
 
-@recorded("total/1")
+@recorded("strategy total/1")
 @dataclass(frozen=True)
 class Total(Factor):
     """All cells together."""
@@ -110,7 +110,7 @@ class Total(Factor):
         return np.ones((1, self.cells), np.int64)
 
 
-@recorded("detail/1")
+@recorded("strategy detail/1")
 @dataclass(frozen=True)
 class Detail(Factor):
     """How far n times each cell is from the total: nI - J, so that its square is n times itself."""
@@ -170,7 +170,7 @@ class _Written(Factor):
         return np.asarray(self._matrix.astype(x.dtype) @ x)
 
 
-@recorded("matrix/1")
+@recorded("strategy matrix/1")
 @dataclass(frozen=True)
 class Matrix(_Written):
     """Any matrix of whole numbers, row by row."""
@@ -194,7 +194,7 @@ class Matrix(_Written):
         return np.array(self.entries, np.int64).reshape(-1, self.cells)
 
 
-@recorded("spiked/1")
+@recorded("strategy spiked/1")
 @dataclass(frozen=True)
 class Spiked(_Written):
     """p-Identity: every cell with a weight of its own, and some combinations of them besides."""
@@ -217,7 +217,7 @@ class Spiked(_Written):
         return np.vstack([np.diag(np.array(self.diagonal, np.int64)), extra])
 
 
-@recorded("merged/1")
+@recorded("strategy merged/1")
 @dataclass(frozen=True)
 class Merged(Factor):
     """A matrix over groups of cells: cell c counts in group places[c], or nowhere where that is -1."""
