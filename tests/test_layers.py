@@ -21,9 +21,11 @@ MAY_IMPORT = {
     "ledger": {"errors", "core", "layout", "accounting", "ledger"},
     "sql": {"errors", "sql"},
     "plan": {"errors", "layout", "core", "mechanisms", "accounting", "sql", "plan"},
+    "workload": {"errors", "layout", "core", "mechanisms", "accounting", "plan", "workload"},
     "engines": {"errors", "core", "plan", "engines"},
+    "batching": {"errors", "core", "mechanisms", "plan", "workload"},
     "opening": {"errors", "core", "ledger", "plan", "engines"},
-    "curator": {"errors", "core", "ledger", "sql", "plan", "engines", "opening"},
+    "curator": {"errors", "core", "ledger", "sql", "plan", "engines", "batching", "opening"},
     "cli": {"errors", "core", "layout", "ledger", "sql", "plan", "engines", "curator", "cli"},
 }
 OUTSIDE = {"numpy", "cryptography", "flint"}

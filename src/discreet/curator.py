@@ -10,13 +10,14 @@ plan.release(exact)                             adds noise, cannot refuse
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from discreet import batching
 from discreet.core import record
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
@@ -42,7 +43,7 @@ from discreet.plan.indexed import indexed
 from discreet.plan.kept import kept, read
 from discreet.plan.margin import enough, next_cost
 from discreet.plan.plan import Plan, Released
-from discreet.plan.price import Want, least_cost, plans_for, reachable, want
+from discreet.plan.price import Want, depends, least_cost, plans_for, reachable, want
 from discreet.plan.schema import Catalogue
 from discreet.sql.parameters import Parameters, Params
 from discreet.sql.parse import parse
@@ -119,9 +120,28 @@ class Curator:
         reachable(draft, wanted)
         if automatic.wanted_bounds(draft):
             return self._with_bounds(draft, lambda known: self._compiled(sql, params, known), wanted, analyst)
-        if wanted.within is None or not _depends(draft, wanted):
+        if wanted.within is None or not depends(draft, wanted):
             return self._answer(draft, self._plans(draft, wanted), wanted, analyst)
         return self._closer(draft, wanted, analyst)
+
+    def ask_many(
+        self, questions: Sequence[str], *, epsilon: Number, confidence: Number = "0.95", analyst: str = ""
+    ) -> list[Answer]:
+        """Answer several questions for one cost; the same questions again are free.
+
+        Counts of one table are planned as one: all are read from one release, by the strategy of least expected error,
+        and agree with each other. Other questions are asked one by one, and share the cost evenly.
+        """
+        wanted = want(epsilon=epsilon, within=None, confidence=confidence, delta=None, default=None)
+        texts = batching.several(questions)
+        drafts = [self._draft(each) for each in texts]
+        if not (plans := batching.joint(drafts, wanted)):
+            part = batching.shared(drafts, wanted, self.ledger.left_to(analyst).fits)
+            return [self.ask(each, epsilon=part, confidence=confidence, analyst=analyst) for each in texts]
+        plan, receipt, released = self._released(plans, analyst)
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), batching.said(drafts)))
+        pairs = batching.readings(drafts, plan)
+        return [Answer.of(each, plan, released, heard, confidence=wanted.confidence) for each in pairs]
 
     def explain(
         self,
@@ -146,7 +166,7 @@ class Curator:
         if automatic.wanted_bounds(draft):
             part, wanted = automatic.divided(draft, wanted)
             remarks = automatic.foretold(draft, part)
-        if wanted.within is not None and _depends(draft, wanted):
+        if wanted.within is not None and depends(draft, wanted):
             remarks = (
                 "The margin depends on the data: asking starts with this cost, and spends more until it is reached.",
             )
@@ -154,12 +174,12 @@ class Curator:
         else:
             plans = self._plans(draft, wanted)
         left = self.ledger.left_to(analyst)
-        plan = next((each for each in plans if _fits(each.loss, left)), plans[0])
+        plan = next((each for each in plans if left.fits(each.loss)), plans[0])
         remarks += self.engine.remarks(plan)
         if plan.loss.pure is None:
             remarks += ("It buys Gaussian noise: from then on ρ counts, and what is left of ε does not.",)
         return Explanation(
-            draft, plan, wanted.confidence, str(left), self.engine.sql(plan), _fits(plan.loss, left), remarks
+            draft, plan, wanted.confidence, str(left), self.engine.sql(plan), left.fits(plan.loss), remarks
         )
 
     def _draft(self, sql: str, params: Params = None) -> Draft:
@@ -351,17 +371,6 @@ class Curator:
         tables = ", ".join(each.name for each in self.catalogue.tables)
         kept_in = self.ledger.where if self.ledger.durable else "memory only: it is gone with this process"
         return f"<{self.catalogue.name}: {tables}; budget {self.budget}; left {self.left}; ledger in {kept_in}>"
-
-
-def _depends(draft: Draft, wanted: Want) -> bool:
-    """Whether the cost of a margin depends on the data."""
-    return wanted.relative or not all(each.view(draft.measures).steady for each in draft.readings)
-
-
-def _fits(loss: Loss, left: Left) -> bool:
-    """Whether a loss is within what is left."""
-    pure = loss.pure is not None and left.pure is not None and loss.pure <= left.pure
-    return Budget.admits(pure=pure, rho=loss.rho <= left.rho, events=loss.event <= left.events)
 
 
 def open(

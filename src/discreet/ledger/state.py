@@ -106,6 +106,11 @@ class Left:
         rho, events = max(Fraction(0), budget.rho - spent.rho), max(Fraction(0), (budget.events or 0) - spent.event)
         return cls(pure=pure, rho=rho, events=events)
 
+    def fits(self, loss: Loss) -> bool:
+        """Whether there is room for a loss."""
+        pure = loss.pure is not None and self.pure is not None and loss.pure <= self.pure
+        return Budget.admits(pure=pure, rho=loss.rho <= self.rho, events=loss.event <= self.events)
+
     def __and__(self, other: Left) -> Left:
         """What remains where both must hold."""
         pure = None if self.pure is None or other.pure is None else min(self.pure, other.pure)

@@ -3,7 +3,8 @@
     >>> from discreet.core.laplace import DiscreteLaplace
     >>> from discreet.mechanisms.combined import Combined
     >>> from discreet.mechanisms.strategy import Each, Strategy, Total
-    >>> halves = Combined(strategies=(Strategy((Each(4),)), Strategy((Total(4),))), laws=(DiscreteLaplace(2),) * 2)
+    >>> parts = Strategy((Each(4),)), Strategy((Total(4),))
+    >>> halves = Combined(cells=4, strategies=parts, laws=(DiscreteLaplace(2),) * 2)
     >>> print(halves.loss)
     ε = 1, ρ = 0.25
 """
@@ -14,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.law import Integers, Law, plus
@@ -67,9 +70,11 @@ class CombinedError:
 class Combined(Mechanism):
     """Combinations of counts, with noise: for each strategy all its rows times the counts, each with a draw of its law.
 
-    `rows` is how much one unit adds to the counts, at most, over all cells.
+    It takes so many `cells`; where a strategy has more, the others are empty. `rows` is how much one unit adds to the
+    counts, at most, over all cells.
     """
 
+    cells: int
     strategies: tuple[Strategy, ...]
     laws: tuple[Law, ...]
     rows: int = 1
@@ -82,13 +87,9 @@ class Combined(Mechanism):
         fits = all(isinstance(each, Strategy) for each in self.strategies) and self.strategies
         if not fits or not whole or not all(isinstance(each, Law) for each in self.laws):
             raise NotUnderstood("this takes strategies and as many laws.", instead="build plans with discreet.workload")
-        if len(self.laws) != len(self.strategies) or len({each.cells for each in self.strategies}) > 1:
-            raise NotUnderstood("every strategy has a law, and the same cells.", instead="build plans with workloads")
-
-    @property
-    def cells(self) -> int:
-        """How many counts it takes."""
-        return self.strategies[0].cells
+        few = type(self.cells) is not int or self.cells < 1 or any(each.cells < self.cells for each in self.strategies)
+        if len(self.laws) != len(self.strategies) or few:
+            raise NotUnderstood("every strategy has a law, and all cells.", instead="build plans with discreet.workload")
 
     def reach(self, strategy: Strategy) -> Reach:
         """How far one unit can push the combinations of one of its strategies."""
@@ -113,7 +114,8 @@ class Combined(Mechanism):
             )
         found = []
         for strategy, law in zip(self.strategies, self.laws, strict=True):
-            combined = strategy.measure(counts.ravel())
+            empty = np.zeros(strategy.cells - self.cells, counts.dtype)
+            combined = strategy.measure(np.concatenate([counts.ravel(), empty]))
             noise: Integers = law.draw(combined.size, coins).reshape(combined.shape)
             found.append(plus(combined, noise))
         return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from discreet.plan.batch import Batch
 from discreet.plan.distinct import Distinct
 from discreet.plan.measure import Measure
 from discreet.plan.moments import Moments
@@ -10,4 +11,4 @@ from discreet.plan.sums import Sums
 
 __all__ = ["KINDS"]
 
-KINDS: tuple[type[Measure], ...] = (Ceilings, Distinct, Extremes, Mode, Moments, Ranks, Sums)
+KINDS: tuple[type[Measure], ...] = (Batch, Ceilings, Distinct, Extremes, Mode, Moments, Ranks, Sums)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, probability, show
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
@@ -19,10 +18,8 @@ from discreet.core.law import Law
 from discreet.core.mechanism import Then
 from discreet.core.once import once
 from discreet.core.reach import Neighbours
-from discreet.errors import NotUnderstood
 from discreet.layout import table
 from discreet.mechanisms.combined import Combined, reach
-from discreet.mechanisms.secret import read
 from discreet.plan.spread import normal, radii
 from discreet.workload.designs import Design, Estimate
 from discreet.workload.factorised import Certificate
@@ -126,28 +123,13 @@ class Reading:
 class Planned(Then):
     """Many linear queries, answered together from one release of some other combinations of the counts.
 
-    `mechanism` is what a ledger charges for; `release(counts)` returns all answers.
+    `mechanism` is what a ledger charges for. `release(counts)` takes the exact counts of all cells, in any shape, and
+    returns all answers.
     """
 
     mechanism: Combined
     function: Reading
     compared: tuple[tuple[str, float], ...]  # the designs that were considered, with their expected errors
-
-    def release(self, exact: Any, coins: Coins = SYSTEM) -> Answers:
-        """All answers, from the exact counts of all cells, in any shape; they agree with each other."""
-        counts = read(exact)
-        cells = self._given
-        if counts.size != cells:
-            raise NotUnderstood(f"this takes {cells:,} counts, and there are {counts.size:,}.",
-                                instead="pass one for each cell")  # fmt: skip
-        padded = np.concatenate([counts.ravel(), np.zeros(self.mechanism.cells - cells, counts.dtype)])
-        return self.function(self.mechanism.release(padded, coins))
-
-    @property
-    def _given(self) -> int:
-        """Cells that a caller knows of: without those that a hierarchy adds, and with those that no query reads."""
-        padded = getattr(self.function.error.design, "padded", None)
-        return self.mechanism.cells if padded is None else self.function.error.design.queries.cells
 
     @property
     def error(self) -> WorkloadError:
@@ -184,8 +166,8 @@ class Planned(Then):
 
 
 def planned(
-    found: Sequence[Design], *, epsilon: Fraction | None, rho: Fraction | None, rows: int, neighbours: Neighbours,
-    unit: str = "person",
+    found: Sequence[Design], *, cells: int, epsilon: Fraction | None, rho: Fraction | None, rows: int,
+    neighbours: Neighbours, unit: str = "person",
 ) -> Planned:  # fmt: skip
     """The design of least expected error at this cost, as a mechanism."""
     errors = []
@@ -201,7 +183,7 @@ def planned(
     errors.sort(key=lambda each: each.mean)
     best = errors[0]
     mechanism = Combined(
-        strategies=best.design.strategies, laws=best.laws, rows=rows, neighbours=neighbours, unit=unit
+        cells=cells, strategies=best.design.strategies, laws=best.laws, rows=rows, neighbours=neighbours, unit=unit
     )
     compared = tuple((each.design.name, each.mean) for each in errors)
     return Planned(mechanism=mechanism, function=Reading(best), compared=compared)
