@@ -1,8 +1,8 @@
 """Questions that are handed over together: planned as one, where one release answers them all with less noise.
 
-Counts of one table, each with conditions of its own, are counts of the regions that all conditions together make; these are
-counted once, and what is released are the combinations from which all counts follow with the least expected error. Other
-questions share the cost evenly.
+Counts of one table, each with conditions of its own, are counts of the regions that all conditions together make; these
+are counted once, and what is released are the combinations from which all counts follow with the least expected error.
+Other questions share the cost evenly.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from discreet.workload.designs import Solved
 from discreet.workload.planner import designs
 from discreet.workload.queries import Dense
 
-__all__ = ["MOST_QUESTIONS", "joint", "readings", "said", "several", "shared"]
+__all__ = ["MOST_QUESTIONS", "joint", "readings", "several", "shared", "together"]
 
 MOST_QUESTIONS = 1000
 ROWS = (Sums(parts=("rows",)),)
@@ -38,13 +38,15 @@ ROWS = (Sums(parts=("rows",)),)
 def several(questions: Sequence[str]) -> list[str]:
     """A list of questions, or a refusal."""
     if isinstance(questions, str) or not isinstance(questions, Sequence) or not questions:
-        raise NotUnderstood("questions are a list of SQL texts.", instead='ask_many(["SELECT …", "SELECT …"], epsilon=1)')
+        raise NotUnderstood(
+            "questions are a list of SQL texts.", instead='ask_many(["SELECT …", "SELECT …"], epsilon=1)'
+        )
     if len(questions) > MOST_QUESTIONS:
         raise NotUnderstood(f"these are {len(questions):,} questions.", instead=f"at most {MOST_QUESTIONS:,} at once")
     return list(questions)
 
 
-def said(drafts: Sequence[Draft]) -> str:
+def together(drafts: Sequence[Draft]) -> str:
     """What there is to say beside the answers."""
     return f"{len(drafts)} questions were answered together, from one release; the cost is that of all."
 

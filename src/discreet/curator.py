@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from discreet import batching
+from discreet.batching import joint, readings, several, shared, together
 from discreet.core import record
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
@@ -133,14 +133,14 @@ class Curator:
         and agree with each other. Other questions are asked one by one, and share the cost evenly.
         """
         wanted = want(epsilon=epsilon, within=None, confidence=confidence, delta=None, default=None)
-        texts = batching.several(questions)
+        texts = several(questions)
         drafts = [self._draft(each) for each in texts]
-        if not (plans := batching.joint(drafts, wanted)):
-            part = batching.shared(drafts, wanted, self.ledger.left_to(analyst).fits)
+        if not (plans := joint(drafts, wanted)):
+            part = shared(drafts, wanted, self.ledger.left_to(analyst).fits)
             return [self.ask(each, epsilon=part, confidence=confidence, analyst=analyst) for each in texts]
         plan, receipt, released = self._released(plans, analyst)
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), batching.said(drafts)))
-        pairs = batching.readings(drafts, plan)
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), together(drafts)))
+        pairs = readings(drafts, plan)
         return [Answer.of(each, plan, released, heard, confidence=wanted.confidence) for each in pairs]
 
     def explain(

@@ -1,12 +1,12 @@
 """The matrix mechanism: noise on combinations of counts, from which many other numbers follow.
 
-    >>> from discreet.core.laplace import DiscreteLaplace
-    >>> from discreet.mechanisms.combined import Combined
-    >>> from discreet.mechanisms.strategy import Each, Strategy, Total
-    >>> parts = Strategy((Each(4),)), Strategy((Total(4),))
-    >>> halves = Combined(cells=4, strategies=parts, laws=(DiscreteLaplace(2),) * 2)
-    >>> print(halves.loss)
-    ε = 1, ρ = 0.25
+>>> from discreet.core.laplace import DiscreteLaplace
+>>> from discreet.mechanisms.combined import Combined
+>>> from discreet.mechanisms.strategy import Each, Strategy, Total
+>>> parts = Strategy((Each(4),)), Strategy((Total(4),))
+>>> halves = Combined(cells=4, strategies=parts, laws=(DiscreteLaplace(2),) * 2)
+>>> print(halves.loss)
+ε = 1, ρ = 0.25
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def reach(strategy: Strategy, *, rows: int, neighbours: Neighbours, unit: str = 
     """How far one unit can push the combinations of a strategy A.
 
     Given    a unit adds to the counts a vector d of whole numbers, none negative, of at most `rows` = m in all.
-    Promise  |Ad| <= m times the largest norm of a column of A, in ℓ1 and in ℓ2; when a unit is replaced, at most m times
-             the largest difference of two columns, or of one from zero.
-    Because  d/m is in the hull of zero and the unit vectors, so Ad/m is in that of zero and the columns of A, and a norm
-             is largest at a corner; the difference of two such points, at a difference of two corners. This is the
+    Promise  |Ad| <= m times the largest norm of a column of A, in ℓ1 and in ℓ2; when a unit is replaced, at most m
+             times the largest difference of two columns, or of one from zero.
+    Because  d/m is in the hull of zero and the unit vectors, so Ad/m is in that of zero and the columns of A, and a
+             norm is largest at a corner; the difference of two such points, at a difference of two corners. This is the
              matrix mechanism (Li, Hay, Rastogi, Miklau, McGregor 2010), with column norms in exact integers.
     """
     l1, squared = Fraction(rows * strategy.l1), Fraction(rows**2 * strategy.l2_squared)
@@ -89,7 +89,9 @@ class Combined(Mechanism):
             raise NotUnderstood("this takes strategies and as many laws.", instead="build plans with discreet.workload")
         few = type(self.cells) is not int or self.cells < 1 or any(each.cells < self.cells for each in self.strategies)
         if len(self.laws) != len(self.strategies) or few:
-            raise NotUnderstood("every strategy has a law, and all cells.", instead="build plans with discreet.workload")
+            raise NotUnderstood(
+                "every strategy has a law, and all cells.", instead="build plans with discreet.workload"
+            )
 
     def reach(self, strategy: Strategy) -> Reach:
         """How far one unit can push the combinations of one of its strategies."""

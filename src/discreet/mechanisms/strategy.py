@@ -1,8 +1,9 @@
 """Strategies: which combinations of counts are asked, as whole numbers, so that their sensitivity is exact.
 
-A strategy is a matrix with a row for each combination and a column for each cell. One person in a cell moves the answers
-by the column of that cell, so the sensitivity is the largest norm of a column: an integer here, computed in integers.
-A large matrix is a Kronecker product of small ones, and is never written out: norms of its columns are products.
+A strategy is a matrix with a row for each combination and a column for each cell. One person in a cell moves the
+answers by the column of that cell, so the sensitivity is the largest norm of a column: an integer here, computed in
+integers. A large matrix is a Kronecker product of small ones, and is never written out: norms of its columns are
+products.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class Detail(Factor):
         return 2 * (self.cells - 1)
 
     def times(self, x: NDArray[Any]) -> NDArray[Any]:
-        return self.cells * x - x.sum(axis=0, keepdims=True)
+        return np.asarray(self.cells * x - x.sum(axis=0, keepdims=True))
 
     def dense(self) -> NDArray[np.int64]:
         return self.cells * np.eye(self.cells, dtype=np.int64) - 1

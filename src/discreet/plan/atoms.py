@@ -1,8 +1,8 @@
 """Conditions on declared columns divide all possible rows into regions: those that fulfil the same conditions.
 
-A region is named by a text with a letter for each condition, 1 where it is true and 0 where it is not. Which regions there
-can be follows from the conditions alone: comparisons of a column with constants only change at these constants, so a few
-values of each column stand for all that it can have, NULL among them.
+A region is named by a text with a letter for each condition, 1 where it is true and 0 where it is not. Which regions
+there can be follows from the conditions alone: comparisons of a column with constants only change at these constants,
+so a few values of each column stand for all that it can have, NULL among them.
 """
 
 from __future__ import annotations
@@ -91,8 +91,7 @@ def _stored(column: Any) -> str:
         return "timestamp" if isinstance(first, datetime) or column.kind == "timestamp" else "date"
     if isinstance(first, str) or (column.bounds is None and first is None):
         return "text"
-    fine = [each for each in (*(column.bounds or ()), column.step) if each is not None and each.denominator != 1]
-    return "real" if fine or column.step is None and column.values is None and fine else "integer"
+    return "integer" if first is not None or column.step == 1 else "real"
 
 
 def regions(trees: Sequence[Tree | None]) -> Regions | None:
@@ -102,7 +101,9 @@ def regions(trees: Sequence[Tree | None]) -> Regions | None:
         rows = math.prod(len(each) for each in values.values())
         if rows > MOST_ROWS:
             return None
-        grid = dict(zip(values, np.indices([len(each) for each in values.values()]).reshape(len(values), -1), strict=True))
+        grid = dict(
+            zip(values, np.indices([len(each) for each in values.values()]).reshape(len(values), -1), strict=True)
+        )
         true = [np.ones(rows, bool) if each is None else _truth(each, values, grid, rows)[0] for each in trees]
     except _Other:
         return None
@@ -156,7 +157,13 @@ def _pair(tree: Apply) -> tuple[Field, list[Any]] | None:
     if len(fields) != 1 or len(values) + 1 != len(tree.arguments):
         raise _Other
     field = fields[0]
-    kinds: dict[str, Any] = {"integer": (int, Fraction), "real": (int, Fraction), "text": str, "boolean": bool, "date": date}
+    kinds: dict[str, Any] = {
+        "integer": (int, Fraction),
+        "real": (int, Fraction),
+        "text": str,
+        "boolean": bool,
+        "date": date,
+    }
     wanted = kinds.get(field.kind)
     for each in values:
         plain = each is None or (wanted is not None and isinstance(each, wanted) and not isinstance(each, datetime))
@@ -179,7 +186,11 @@ def _between(field: Field, constants: list[Any]) -> list[Any]:
         return [Fraction(0)]
     middles = [(a + b) / Fraction(2) for a, b in pairwise(constants)]
     if field.kind == "integer":
-        near = {n for each in constants for n in (math.floor(each) - 1, math.floor(each), math.ceil(each), math.ceil(each) + 1)}
+        near = {
+            n
+            for each in constants
+            for n in (math.floor(each) - 1, math.floor(each), math.ceil(each), math.ceil(each) + 1)
+        }
         return sorted(near)
     return [constants[0] - 1, *constants, *middles, constants[-1] + 1]
 

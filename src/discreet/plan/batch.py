@@ -1,7 +1,7 @@
 """Counts of many conditions, read from one release: combinations of the regions that the conditions make.
 
-Which combinations is the planner's choice (`discreet.workload`): a strategy of whole numbers. Here is what follows from it:
-the exact data that an engine delivers, the reach of one unit, and how each count is read by least squares.
+Which combinations is the planner's choice (`discreet.workload`): a strategy of whole numbers. Here is what follows from
+it: the exact data that an engine delivers, the reach of one unit, and how each count is read by least squares.
 """
 
 from __future__ import annotations
@@ -43,9 +43,16 @@ class Batch(Measure):
     kind: ClassVar[str] = "text"
 
     def __post_init__(self) -> None:
-        same = self.values and len({len(each) for each in self.values}) == 1 and len(set(self.values)) == len(self.values)
+        same = (
+            self.values and len({len(each) for each in self.values}) == 1 and len(set(self.values)) == len(self.values)
+        )
         letters = all(isinstance(each, str) and set(each) <= {"0", "1"} for each in self.values)
-        if not same or not letters or not isinstance(self.strategy, Strategy) or self.strategy.cells != len(self.values):
+        if (
+            not same
+            or not letters
+            or not isinstance(self.strategy, Strategy)
+            or self.strategy.cells != len(self.values)
+        ):
             raise NotUnderstood("this is not a batch of conditions.", instead="ask in SQL")
 
     @property

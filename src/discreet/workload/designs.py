@@ -1,8 +1,8 @@
 """Designs: what is measured with noise, and how all answers follow from that by least squares.
 
 A design has strategies, each with its share of the cost, and knows from the variance of the noise on each strategy the
-variance of every answer. Answers are linear in what was released, so they are without bias, and as they all come from one
-estimate of the counts, they agree with each other.
+variance of every answer. Answers are linear in what was released, so they are without bias, and as they all come from
+one estimate of the counts, they agree with each other.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from discreet.core.once import once
 from discreet.mechanisms.strategy import Each, Factor, Merged, Strategy, Total, along
 from discreet.workload.factorised import Certificate
-from discreet.workload.queries import Crossed, Floats, Queries
+from discreet.workload.queries import Crossed, Floats, Queries, kron
 
 __all__ = ["Axis", "Design", "Estimate", "Solved", "Split"]
 
@@ -87,7 +87,7 @@ class Axis:
             return np.full((self.matrix.cells, 1), 1 / self.matrix.cells)
         dense = self.matrix.dense().astype(np.float64)
         if len(dense) < dense.shape[1]:
-            return np.linalg.pinv(dense)
+            return np.asarray(np.linalg.pinv(dense), np.float64)
         return np.asarray(np.linalg.solve(dense.T @ dense, dense.T))
 
     @once
@@ -149,7 +149,7 @@ class Solved(Design):
 
     def variances(self, noise: Sequence[float]) -> Floats:
         self.queries.listed()
-        return noise[0] * reduce(lambda a, b: np.kron(a, b), [each.spread for each in self.axes])
+        return noise[0] * kron([each.spread for each in self.axes])
 
     def estimate(self, released: Sequence[NDArray[Any]], noise: Sequence[float]) -> Estimate:
         x = released[0].astype(np.float64).reshape([each.matrix.rows for each in self.axes])
@@ -191,7 +191,7 @@ class Split(Design):
 
     def _own(self, each: Sequence[Any]) -> list[Sequence[Any]]:
         ends = np.cumsum([0] + [len(part.strategies) for part in self.parts]).tolist()
-        return [each[first:last] for first, last in zip(ends[:-1], ends[1:], strict=True)]
+        return [each[first:last] for first, last in pairwise(ends)]
 
     def mean(self, noise: Sequence[float]) -> float:
         pairs = zip(self.parts, self._own(noise), strict=True)

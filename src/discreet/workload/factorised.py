@@ -5,9 +5,10 @@ function of X = AᵀA. For any positive weights λ
 
     tr(G X⁻¹) >= (tr (Λ^½ G Λ^½)^½)² / Σλ        whenever X has no diagonal entry above one,
 
-because the sum of λ·X on the diagonal is at most Σλ, and tr(G X⁻¹)·tr(Λ X) >= (tr (Λ^½ G Λ^½)^½)² by Cauchy and Schwarz.
-So weights are a certificate, which anybody can check with one decomposition. The weights of the best bound make X =
-Λ^(-½) (Λ^½ G Λ^½)^½ Λ^(-½) the best strategy; they are found by multiplying each with what its diagonal entry lacks.
+because the sum of λ·X on the diagonal is at most Σλ, and tr(G X⁻¹)·tr(Λ X) >= (tr (Λ^½ G Λ^½)^½)² by Cauchy and
+Schwarz. So weights are a certificate, which anybody can check with one decomposition. The weights of the best bound
+make X = Λ^(-½) (Λ^½ G Λ^½)^½ Λ^(-½) the best strategy; they are found by multiplying each with what its diagonal entry
+lacks.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Designs for marginals and for hierarchies, whose matrices commute: closed forms, for domains of any size.
 
-For sets of attributes write P_T for the projection onto what the attributes of T tell together and no fewer of them do. A
-table by the attributes S is M_S, and M_SᵀM_S is the number of other combinations times the sum of P_T over T within S. So
-every sum of such matrices is a sum of x_T·P_T, and its inverse one of P_T/x_T. A tree of blocks of cells is the same: a
-level is a table, and P_l is what a level adds to the one above.
+For sets of attributes write P_T for the projection onto what the attributes of T tell together and no fewer of them do.
+A table by the attributes S is M_S, and M_SᵀM_S is the number of other combinations times the sum of P_T over T within
+S. So every sum of such matrices is a sum of x_T·P_T, and its inverse one of P_T/x_T. A tree of blocks of cells is the
+same: a level is a table, and P_l is what a level adds to the one above.
 
-Gaussian noise. Cells are alike (permuting the values of an attribute changes nothing), so the optimum has the same weight
-in every cell, and is x_T proportional to the root of what WᵀW has there (the bound of `factorised`, attained). It is
-measured exactly: nI - J over the attributes of T, which is n·P_T.
+Gaussian noise. Cells are alike (permuting the values of an attribute changes nothing), so the optimum has the same
+weight in every cell, and is x_T proportional to the root of what WᵀW has there (the bound of `factorised`, attained).
+It is measured exactly: nI - J over the attributes of T, which is n·P_T.
 
 Laplace noise. The tables themselves are measured, each for a share of ε that is found by descent.
 """
@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from discreet.core.once import once
 from discreet.mechanisms.strategy import Detail, Each, Factor, Matrix, Strategy, Total
-from discreet.workload.designs import Design, Estimate
 from discreet.workload.descent import descend
+from discreet.workload.designs import Design, Estimate
 from discreet.workload.factorised import Certificate
 from discreet.workload.queries import Floats, Intervals, Marginals
 
@@ -73,7 +73,9 @@ class Tables(Design):
 
     @once
     def strategies(self) -> tuple[Strategy, ...]:
-        return tuple(Strategy(tuple(self._factor(n, each) for n in range(len(self.queries.sizes)))) for each in self.sets)
+        return tuple(
+            Strategy(tuple(self._factor(n, each) for n in range(len(self.queries.sizes)))) for each in self.sets
+        )
 
     def _factor(self, n: int, kept: Set) -> Factor:
         size = self.queries.sizes[n]
@@ -127,8 +129,8 @@ class Tables(Design):
         answers = []
         for kept in q.kept:
             shape = [q.sizes[n] if n in kept else 1 for n in axes]
-            table = sum(np.broadcast_to(told[below], shape) for below in q.below if set(below) <= set(kept))
-            answers.append(np.asarray(table).ravel() * q.others(kept))
+            added = sum(np.broadcast_to(told[below], shape) for below in q.below if set(below) <= set(kept))
+            answers.append(np.asarray(added).ravel() * q.others(kept))
         return Estimate(np.concatenate(answers), None)
 
 
@@ -208,9 +210,9 @@ class Levels(Design):
         return x
 
     def _weights(self, noise: Sequence[float]) -> Floats:
-        """Of the blocks of each level in the covariance of the counts: Σ (A_l - A_{l-1})/x_l, A_l the block averages."""
+        """Of the blocks of each level in the covariance of the counts: Σ (A_l - A_{l-1})/x_l, A_l averages blocks."""
         inverse = np.append(1 / self._precisions(noise), 0.0)
-        return (inverse[:-1] - inverse[1:]) / np.array([self.block(each) for each in range(self.depth + 1)])
+        return np.asarray((inverse[:-1] - inverse[1:]) / [self.block(each) for each in range(self.depth + 1)])
 
     def mean(self, noise: Sequence[float]) -> float:
         weights = self._weights(noise)
@@ -222,6 +224,7 @@ class Levels(Design):
         return np.array([self.queries.overlap(self.block(each)) for each in range(self.depth + 1)])
 
     def variances(self, noise: Sequence[float]) -> Floats:
+        self.queries.listed()
         total = np.zeros(self.queries.size)
         for level, weight in enumerate(self._weights(noise)):
             total += weight * self.queries.overlaps(self.block(level))

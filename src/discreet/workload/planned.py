@@ -70,7 +70,7 @@ class WorkloadError:
     @property
     def noise(self) -> tuple[float, ...]:
         """The variance of the noise on each strategy."""
-        return tuple(each.variance for each in self.laws)
+        return tuple(max(each.variance, 1e-200) for each in self.laws)  # so small that it is none
 
     @once
     def mean(self) -> float:
@@ -86,8 +86,8 @@ class WorkloadError:
         """Each answer is off by at most so much, with this confidence.
 
         Because  an answer is a weighted sum of draws from one law; see `radii`. Where the weights are too many to write
-                 out, or there are several laws: a sum of Laplace draws has a lighter tail than one draw of its variance,
-                 or a normal one where that is heavier, and one step of the lattice is added.
+                 out, or there are several laws: a sum of Laplace draws has a lighter tail than one draw of its
+                 variance, or a normal one where that is heavier, and one step of the lattice is added.
         """
         sure = probability(confidence, "confidence")
         weights = self.design.weights if len(self.laws) == 1 else None

@@ -54,8 +54,8 @@ def _single(queries: Queries, gaussian: bool) -> list[Design]:
     candidates: list[tuple[str, Factor]] = [("identity", Each(few.cells))]
     certificate = None
     if gaussian:
-        factor, certificate = factorised(gram)
-        candidates.append(("factorised", factor))
+        best, certificate = factorised(gram)
+        candidates.append(("factorised", best))
     elif few.cells > 1:
         candidates.append(("p-identity", best_spiked(gram)))
     if (asked := _asked(few)) is not None:
@@ -71,12 +71,16 @@ def _merged(queries: Queries) -> tuple[Queries, tuple[int, ...] | None]:
     """The queries over groups of cells that none of them tells apart, without those that none reads."""
     if not isinstance(queries, Dense):
         return queries, None
-    columns, places = np.unique(queries.matrix, axis=1, return_inverse=True)
-    read = columns.any(axis=0)
-    if read.all() and columns.shape[1] == queries.cells:
+    columns, first, places = np.ascontiguousarray(queries.matrix.T) + 0.0, list[int](), list[int]()
+    known: dict[bytes, int] = {bytes(columns[0].nbytes): -1}  # cells that no query reads
+    for n, column in enumerate(columns):
+        place = known.setdefault(column.tobytes(), len(first))
+        places.append(place)
+        if place == len(first):
+            first.append(n)
+    if len(first) == queries.cells:
         return queries, None
-    turn = np.where(read, np.cumsum(read) - 1, -1)
-    return Dense.of(columns[:, read]), tuple(turn[places.ravel()].tolist())
+    return Dense.of(columns[first].T), tuple(places)
 
 
 def _asked(queries: Queries) -> Factor | None:
@@ -135,5 +139,3 @@ def _unit(design: Design, gaussian: bool) -> list[float]:
     if gaussian:
         return [strategy.l2_squared / float(share) / 2 for strategy, share in pairs]
     return [2 * (strategy.l1 / float(share)) ** 2 for strategy, share in pairs]
-
-

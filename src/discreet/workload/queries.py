@@ -1,7 +1,7 @@
 """Families of linear queries over the cells of a histogram: each query a weighted sum of counts.
 
-A family knows its Gram matrix WᵀW, from which the best strategy follows; how to answer from counts; and how an uncertainty
-about the counts becomes one about each answer. Families with structure never write their matrix out.
+A family knows its Gram matrix WᵀW, from which the best strategy follows; how to answer from counts; and how an
+uncertainty about the counts becomes one about each answer. Families with structure never write their matrix out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.core.once import once
 from discreet.errors import NotAllowed
 
-__all__ = ["MOST_LISTED", "Crossed", "Dense", "Floats", "Intervals", "Kind", "Marginals", "Queries", "Stacked"]
+__all__ = ["MOST_LISTED", "Crossed", "Dense", "Floats", "Intervals", "Kind", "Marginals", "Queries", "Stacked", "kron"]
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -139,9 +139,11 @@ class Intervals(Queries):
 
         Because  a range is the difference of two prefixes, and Σ_{i<j} |q_j - q_i|² = (n + 1)·Σ|q_j|² - |Σ q_j|².
         """
+        each = np.arange(self.cells + 1)
+        if self.kind == "prefix":
+            return float(_inner(each, each, block).sum() / self.size)
         if self.kind != "ranges":
             return float(self.overlaps(block).mean())
-        each = np.arange(self.cells + 1)
         sums = np.add.reduceat(np.arange(self.cells, 0, -1, dtype=np.float64), np.arange(0, self.cells, block))
         total = (self.cells + 1) * _inner(each, each, block).sum() - (sums**2).sum()
         return float(total / self.size)
@@ -164,7 +166,7 @@ class Dense(Queries):
     @classmethod
     def of(cls, matrix: Floats) -> Dense:
         """From an array."""
-        return cls(*matrix.shape, matrix.astype(np.float64).tobytes())
+        return cls(matrix.shape[0], matrix.shape[1], matrix.astype(np.float64).tobytes())
 
     @once
     def matrix(self) -> Floats:
@@ -233,7 +235,7 @@ class Crossed(Queries):
         return math.prod(each.size for each in self.parts)
 
     def gram(self) -> Floats:
-        return reduce(np.kron, [each.gram() for each in self.parts])
+        return kron([each.gram() for each in self.parts])
 
     def times(self, x: Floats) -> Floats:
         self.listed()
@@ -246,7 +248,7 @@ class Crossed(Queries):
 
     def squares(self) -> Floats:
         self.listed()
-        return reduce(lambda a, b: np.kron(a, b), [each.squares() for each in self.parts])
+        return kron([each.squares() for each in self.parts])
 
     @property
     def energy(self) -> float:
@@ -295,6 +297,14 @@ class Marginals(Queries):
 
     def squares(self) -> Floats:
         return np.concatenate([np.full(self.count(each), float(self.others(each))) for each in self.kept])
+
+
+def kron(parts: list[Floats]) -> Floats:
+    """The Kronecker product of several arrays."""
+    found = parts[0]
+    for each in parts[1:]:
+        found = np.asarray(np.kron(found, each), np.float64)
+    return found
 
 
 def _subsets(attributes: tuple[int, ...]) -> list[tuple[int, ...]]:

@@ -5,8 +5,8 @@ adds up to one. The expected squared error of a workload W answered from strateg
 
     2/ε² · tr(WᵀW (AᵀA)⁻¹)
 
-and is made least over the p combinations by descent (McKenna, Miklau, Hay, Machanavajjhala 2018: OPT_0). It is a function
-of the workload alone.
+and is made least over the p combinations by descent (McKenna, Miklau, Hay, Machanavajjhala 2018: OPT_0). It is a
+function of the workload alone.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ __all__ = ["best_spiked"]
 
 Floats = NDArray[np.float64]
 FINE = 1 << 16  # weights are whole multiples of one over this
+LARGEST = 1e4  # a combination of more than this weighs a cell as if it were not measured on its own
 
 
 def best_spiked(gram: Floats) -> Spiked:
@@ -67,6 +68,8 @@ def _objective(t: Floats, gram: Floats) -> tuple[float, Floats]:
 
     Because  (AᵀA)⁻¹ = S(I + TᵀT)⁻¹S with S = D⁻¹, and (I + TᵀT)⁻¹ = I - Tᵀ(I + TTᵀ)⁻¹T takes a p × p inverse only.
     """
+    if not t.max() < LARGEST:
+        return math.inf, np.zeros_like(t)
     s = 1 + t.sum(axis=0)
     inner = np.linalg.solve(np.eye(len(t)) + t @ t.T, t)  # (I + TTᵀ)⁻¹T
     crossed = ((inner * s) @ gram) * s

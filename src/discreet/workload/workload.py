@@ -1,19 +1,20 @@
 """Workloads: many linear counting queries, asked together at the least error.
 
-    >>> from discreet.workload import Workload
-    >>> ages = Workload.ranges(64)                       # every range of 64 ages: 2,080 counts
-    >>> plan = ages.plan(epsilon=1)
-    >>> plan.strategy, round(plan.expected_error, 1)     # mean squared error per query; each age on its own has 44
-    ('p-identity', 30.8)
-    >>> plan.loss.pure
-    Fraction(1, 1)
-    >>> answers = plan.release([10] * 64)                # one release answers all of them
-    >>> len(answers), bool(abs(answers[63] - answers.cells.sum()) < 1e-6)    # they agree: all ages are the sum of each
-    (2080, True)
+>>> from discreet.workload import Workload
+>>> ages = Workload.ranges(64)                       # every range of 64 ages: 2,080 counts
+>>> plan = ages.plan(epsilon=1)
+>>> plan.strategy, round(plan.expected_error, 1)     # mean squared error per query; each age on its own has 44
+('p-identity', 30.8)
+>>> plan.loss.pure
+Fraction(1, 1)
+>>> answers = plan.release([10] * 64)                # one release answers all of them
+>>> len(answers), bool(abs(answers[63] - answers.cells.sum()) < 1e-6)    # they agree: all ages are the sum of each
+(2080, True)
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -87,7 +88,7 @@ class Workload:
     def marginals(
         cls, sizes: Sequence[int], *, ways: int | None = None, kept: Sequence[Sequence[int]] | None = None
     ) -> Workload:
-        """Tables of counts by some attributes with so many values each: by all sets of `ways` of them, or by those `kept`."""
+        """Tables of counts by attributes with so many values each: by all sets of `ways` of them, or by those kept."""
         if isinstance(sizes, (str, bytes)) or not isinstance(sizes, Sequence) or not sizes:
             raise NotUnderstood("sizes are the numbers of values of the attributes.", instead="sizes=(10, 10, 2)")
         known = tuple(whole(each, "size") for each in sizes)
@@ -97,6 +98,8 @@ class Workload:
             many = 0 if type(ways) is int and ways == 0 else whole(ways, "ways")
             if many > len(known):
                 raise NotUnderstood("there are not so many attributes.", instead=f"at most ways={len(known)}")
+            if math.comb(len(known), many) > MOST_TABLES:
+                raise NotAllowed("these are too many tables.", instead="ask by fewer attributes at once")
             sets = tuple(combinations(range(len(known)), many))
         else:
             sets = tuple(_attributes(each, len(known)) for each in kept or ())
@@ -199,7 +202,7 @@ def _matrix(given: Any) -> Dense:
         raise NotUnderstood("weights are finite numbers, of at most a billion.", instead=MATRIX)
     if not matrix.any(axis=1).all():
         raise NotUnderstood("a query of zeros asks for nothing.", instead="leave it out, or give a cell a weight")
-    if matrix.shape[1] > MOST_DENSE and len(np.unique(matrix, axis=1).T) > MOST_DENSE:
+    if matrix.shape[1] > MOST_DENSE and len({column.tobytes() for column in matrix.T.copy()}) > MOST_DENSE:
         raise NotAllowed(
             f"a matrix tells at most {MOST_DENSE:,} cells apart.",
             instead="for more use a family: Workload.ranges(n), Workload.marginals(sizes, ways=2), Workload.product(…)",
