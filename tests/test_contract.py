@@ -181,7 +181,7 @@ def combined(m: Combined) -> Any:
 
     def table(secret: list[int]) -> Table:
         starts = [int(each.dense()[0] @ np.array(secret)) for each in m.strategies]
-        laws = [{start + k: law.pmf(k) for k in range(-80, 81)} for start, law in zip(starts, m.laws, strict=True)]
+        laws = [{start + k: law.pmf(k) for k in range(-50, 51)} for start, law in zip(starts, m.laws, strict=True)]
         found = {}
         for chosen_ in itertools.product(*(each.items() for each in laws)):
             found[tuple((value,) for value, _ in chosen_)] = float(np.prod([p for _, p in chosen_]))
@@ -236,7 +236,7 @@ DIFFERENT = Plan(
     table="t", caps=ROW, where=None, keys=(), measures=(Distinct(of=WARD.tree),), laws=(LAPLACE.law,), naming=None
 )
 HALVES = Strategy((Total(2),)), Strategy((Matrix(2, (1, -2)),))
-COMBINED = Combined(cells=2, strategies=HALVES, laws=(DiscreteLaplace(Fraction(2)), DiscreteLaplace(Fraction(3))))
+COMBINED = Combined(cells=2, strategies=HALVES, laws=(DiscreteLaplace(Fraction(1)), DiscreteLaplace(Fraction(3, 2))))
 TURNED = Combined(
     cells=2, strategies=HALVES[1:], laws=(DiscreteGaussian(Fraction(20)),), neighbours="replace",
 )  # fmt: skip

@@ -336,7 +336,7 @@ def test_cells_that_nobody_asks_about_do_not_count() -> None:
         lambda: Workload.marginals((3, 3), kept=[(0, 2)]),
         lambda: Workload.marginals((3, 3), kept=[(0,), (0,)]),
         lambda: Workload.marginals([2] * 24, ways=12),
-        lambda: Workload.product(),
+        Workload.product,
         lambda: Workload.union(Workload.prefix(3), Workload.prefix(4)),
         lambda: Workload.union(Workload.prefix(3), 4),
         lambda: Workload.predicates([], columns={"age": (0, 120)}),
