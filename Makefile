@@ -30,6 +30,7 @@ bench: $(VENV)/.bench
 	@$(BIN)/python bench/ledger.py 100000
 	@$(BIN)/python bench/curator.py
 	@$(BIN)/python bench/tpch.py --data $(VENV)/tpch
+	@$(BIN)/python bench/workload.py
 
 # Beside other libraries, each in an environment of its own; those that cannot be installed are named in the table.
 bench-peers: $(VENV)/.bench

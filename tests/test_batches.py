@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
+from discreet import batching
 from discreet.plan.atoms import conditions
 from discreet.plan.batch import Batch
 from discreet.workload import Workload
@@ -190,3 +191,25 @@ def test_predicates_are_a_workload() -> None:
     work = Workload.predicates(["age < 30", "age < 40", "age < 50"], columns=COLUMNS)
     assert (work.cells, len(work)) == (3, 3)
     assert work.plan(epsilon=1).expected_error < 9 * 2
+
+
+def test_filters_of_one_question_are_a_batch() -> None:
+    several = "SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE age < 30) AS young, COUNT(*) FILTER (WHERE age < 60) AS b"
+    with clinic() as curator:
+        (answer,) = curator.ask_many([f"{several} FROM data WHERE cost > 10"], epsilon=10**6)
+        right = [exact("cost > 10"), exact("cost > 10 AND age < 30"), exact("cost > 10 AND age < 60")]
+        assert list(next(iter(answer))) == right
+        assert isinstance(answer.plan.measures[0], Batch)
+
+
+def test_a_batch_is_the_same_question_whoever_finds_the_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another machine may round a strategy otherwise: what was paid for is asked as it was, and costs nothing."""
+    texts = counted(["age < 30", "age < 60", "age < 90"])
+    with clinic() as curator:
+        before = curator.ask_many(texts, epsilon=1)
+        monkeypatch.setattr(batching, "designs", None)  # planning anew would fail
+        again = curator.ask_many(texts, epsilon=1)
+        assert [each.value for each in again] == [each.value for each in before]
+        assert again[0].cost == dp.Loss.ZERO
+        with pytest.raises(TypeError):
+            curator.ask_many(texts, epsilon=2)

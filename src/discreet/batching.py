@@ -7,7 +7,7 @@ Other questions share the cost evenly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -21,6 +21,7 @@ from discreet.mechanisms.strategy import Strategy
 from discreet.plan.atoms import Regions, regions
 from discreet.plan.batch import Batch
 from discreet.plan.compile import Draft
+from discreet.plan.expression import Apply, Literal, Tree, both
 from discreet.plan.plan import Plan
 from discreet.plan.price import Want, bought_rho, plans_for
 from discreet.plan.reading import Reading
@@ -32,7 +33,6 @@ from discreet.workload.queries import Dense
 __all__ = ["MOST_QUESTIONS", "joint", "readings", "several", "shared", "together"]
 
 MOST_QUESTIONS = 1000
-ROWS = (Sums(parts=("rows",)),)
 
 
 def several(questions: Sequence[str]) -> list[str]:
@@ -61,45 +61,82 @@ def shared(drafts: Sequence[Draft], wanted: Want, fits: Callable[[Loss], bool]) 
     return part
 
 
-def joint(drafts: Sequence[Draft], wanted: Want) -> tuple[Plan, ...]:
-    """The plans that answer all of these from one release, the one of least expected error first; or none."""
+def joint(drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan]) -> tuple[Plan, ...]:
+    """The plans that answer all of these from one release, the one of least expected error first; or none.
+
+    A batch that was paid for before is asked again as it was: it is the same question, whatever machine found the
+    strategy.
+    """
     first, epsilon = drafts[0], wanted.epsilon
     assert epsilon is not None
-    if len(drafts) < 2 or not all(_counts(each) and _alike(each, first) for each in drafts):
+    asked = [_conditions(each) for each in drafts]
+    known = [condition for each in asked for condition in each]
+    if len(known) < 2 or not all(asked) or not all(_alike(each, first) for each in drafts):
         return ()
-    found = regions([each.where for each in drafts])
+    found = regions(known)
     if found is None or not found.codes:
         return ()
-    plans = [plan for gaussian in (False, True) for plan in _bought(first, found, epsilon, gaussian=gaussian)]
+    rho = bought_rho(first.catalogue.budget, epsilon)
+    again = (
+        each for each in earlier if _same(each, first, found) and (each.loss.pure or each.loss.rho) in (epsilon, rho)
+    )
+    if (before := next(again, None)) is not None:
+        return (before,)
+    plans = [plan for cost in (epsilon, rho) if cost for plan in _bought(first, found, cost, gaussian=cost is rho)]
     return tuple(sorted(plans, key=lambda each: each.measures[0].predicted(each.laws[0], each.setting)))
 
 
 def readings(drafts: Sequence[Draft], plan: Plan) -> list[Draft]:
     """Each question, as what it reads of the one release."""
-    return [
-        replace(each, measures=plan.measures, readings=(Reading(function=str(n), measure=0),))
-        for n, each in enumerate(drafts)
-    ]
+    found, place = [], 0
+    for draft in drafts:
+        own = tuple(Reading(function=str(place + n), measure=0) for n in range(len(draft.readings)))
+        found.append(replace(draft, measures=plan.measures, readings=own))
+        place += len(own)
+    return found
 
 
-def _counts(draft: Draft) -> bool:
-    """Whether a question is a count of rows of one table."""
-    return isinstance(draft.relation, str) and not draft.keys and draft.measures == ROWS and len(draft.readings) == 1
+def _conditions(draft: Draft) -> list[Tree | None]:
+    """Of a question that only counts rows of one table, which rows each number counts; nothing for any other."""
+    if not isinstance(draft.relation, str) or draft.keys:
+        return []
+    found: list[Tree | None] = []
+    for reading in draft.readings:
+        measure = draft.measures[reading.measure]
+        if reading.function == "rows":
+            found.append(draft.where)
+        elif reading.function == "present" and isinstance(measure, Sums) and (only := _filter(measure.of)) is not None:
+            found.append(both(draft.where, only))
+        else:
+            return []
+    return found
+
+
+def _filter(tree: Tree | None) -> Tree | None:
+    """The condition of COUNT(*) FILTER (WHERE …): a CASE with one branch, which is there."""
+    if isinstance(tree, Apply) and tree.function == "case" and len(tree.arguments) == 2:
+        condition, value = tree.arguments
+        return condition if isinstance(value, Literal) and value.value is not None else None
+    return None
+
+
+def _same(plan: Plan, draft: Draft, found: Regions) -> bool:
+    """Whether a plan is of these regions of the same rows."""
+    measure = plan.measures[0] if len(plan.measures) == 1 else None
+    same = isinstance(measure, Batch) and (measure.of, measure.values) == (found.code, found.codes)
+    return same and (plan.table, plan.caps, plan.where) == (draft.relation, draft.caps, None)
 
 
 def _alike(draft: Draft, first: Draft) -> bool:
     return draft.relation == first.relation and draft.caps == first.caps
 
 
-def _bought(draft: Draft, found: Regions, epsilon: Fraction, *, gaussian: bool) -> list[Plan]:
+def _bought(draft: Draft, found: Regions, cost: Fraction, *, gaussian: bool) -> list[Plan]:
     """The best plans for Laplace or for Gaussian noise; a strategy that is too large for the record is left out."""
-    rho = bought_rho(draft.catalogue.budget, epsilon) if gaussian else Fraction(0)
-    if gaussian and not rho:
-        return []
     plans = []
     for design in designs(Dense.of(found.matrix), gaussian=gaussian):
         if isinstance(design, Solved):
-            plan = _plan(draft, found, design.strategies[0], rho if gaussian else epsilon, gaussian)
+            plan = _plan(draft, found, design.strategies[0], cost, gaussian)
             try:
                 record.write(plan)
             except Refusal:

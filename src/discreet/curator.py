@@ -135,7 +135,7 @@ class Curator:
         wanted = want(epsilon=epsilon, within=None, confidence=confidence, delta=None, default=None)
         texts = several(questions)
         drafts = [self._draft(each) for each in texts]
-        if not (plans := joint(drafts, wanted)):
+        if not (plans := joint(drafts, wanted, self._earlier(self.engine.version()))):
             part = shared(drafts, wanted, self.ledger.left_to(analyst).fits)
             return [self.ask(each, epsilon=part, confidence=confidence, analyst=analyst) for each in texts]
         plan, receipt, released = self._released(plans, analyst)
