@@ -1,4 +1,4 @@
-"""Planning workloads beside one singular value decomposition of the same size, in one run: ratios, because machines differ.
+"""Planning workloads beside one singular value decomposition of the same size, in one run, as ratios.
 
     python bench/workload.py [cells, 1024 if left out]
 

@@ -138,13 +138,16 @@ class Detail(Factor):
 
 
 def _norms(matrix: NDArray[np.int64]) -> tuple[int, int, int]:
-    most = int(np.abs(matrix).max())
-    exact = most**2 * len(matrix) < EXACT
-    wide: NDArray[Any] = matrix.astype(np.float64 if exact else object)
-    gram = wide.T @ wide
-    l1 = max(int(each) for each in np.abs(matrix.astype(object) if not exact else wide).sum(axis=0))
-    squared = max(int(each) for each in np.diag(gram))
-    return l1, squared, int(gram.min())
+    """Exactly: as floats where that cannot round, and as Python's integers elsewhere.
+
+    Because  every partial sum of an inner product of two columns is at most the product of their norms (Cauchy and
+             Schwarz), so none of them reaches 2^53 where no squared norm does.
+    """
+    small = int(np.abs(matrix).max()) ** 2 * len(matrix) < MOST
+    whole: NDArray[Any] = matrix if small else matrix.astype(object)
+    l1, squared = int(np.abs(whole).sum(axis=0).max()), int((whole * whole).sum(axis=0).max())
+    wide: NDArray[Any] = matrix.astype(np.float64 if squared < EXACT else object)
+    return l1, squared, int((wide.T @ wide).min())
 
 
 class _Written(Factor):
@@ -160,7 +163,6 @@ class _Written(Factor):
 
     @once
     def norms(self) -> tuple[int, int, int]:
-        """Exactly: in floats where no sum of products can reach 2^53, and in Python's integers elsewhere."""
         return _norms(self._matrix)
 
     @once

@@ -23,7 +23,7 @@ from discreet.mechanisms.strategy import Matrix
 __all__ = ["Certificate", "factorised", "lower_bound"]
 
 Floats = NDArray[np.float64]
-FINE = 1 << 18  # entries are whole multiples of one over this
+FINE = 1 << 24  # entries are whole multiples of one over this
 CLOSE, MOST, PATIENCE = 2e-4, 60, 3  # the gap that is close enough; how often it is tried, and in vain
 RIDGE = 1e-11  # of the mean diagonal, so that nothing is asked with no weight at all
 
@@ -44,7 +44,11 @@ def lower_bound(gram: Floats, weights: Floats) -> float:
 
 
 def factorised(gram: Floats) -> tuple[Matrix, Certificate]:
-    """The best strategy on a grid, and a certificate for it."""
+    """The best strategy on a grid, and a certificate for it.
+
+    X is scaled to a diagonal of at most one in two ways, column by column or as a whole, and the better one is kept: the
+    first is better for workloads that read every cell alike, the second where they span fewer dimensions than cells.
+    """
     n = len(gram)
     raised = gram + RIDGE * np.trace(gram) / n * np.eye(n)
     weights, least, best, idle = np.ones(n), np.inf, (np.ones(n), np.eye(n)), 0
@@ -53,15 +57,15 @@ def factorised(gram: Floats) -> tuple[Matrix, Certificate]:
         values, vectors = np.linalg.eigh(raised * root[:, None] * root)
         values = np.sqrt(np.maximum(values, 1e-300))
         diagonal = (vectors**2) @ values / weights
-        scaled = vectors / np.sqrt(values) * (root * np.sqrt(diagonal))[:, None]
-        found = float(np.sum(scaled * (raised @ scaled)))  # tr(G X⁻¹), with X scaled to a diagonal of ones
-        idle = 0 if found < least * (1 - CLOSE / 20) else idle + 1
-        if found < least:
-            least, best = found, (weights, (vectors * values) @ vectors.T / np.outer(root, root))
+        bent = vectors / np.sqrt(values) * (root * np.sqrt(diagonal))[:, None]
+        each, whole = float(np.sum(bent * (raised @ bent))), float(values.sum() * diagonal.max())  # tr(G X⁻¹)
+        idle = 0 if min(each, whole) < least * (1 - CLOSE / 20) else idle + 1
+        if min(each, whole) < least:
+            scale = np.sqrt(diagonal) if each < whole else np.full(n, np.sqrt(diagonal.max()))
+            least, best = min(each, whole), (weights, (vectors * np.sqrt(values)).T / (root * scale))
         if least <= (1 + CLOSE) * float(values.sum() ** 2 / weights.sum()) or idle == PATIENCE:
             break
-        weights = weights * diagonal**2
-    weights, x = best
-    length = np.sqrt(np.diag(x))
-    factor = np.linalg.cholesky(x / np.outer(length, length)).T
+        weights = np.maximum(weights * diagonal**2, 1e-12 * weights.max())
+    weights, strategy = best
+    factor = np.linalg.qr(strategy, mode="r")  # the same columns, as far as lengths and angles go, and half of it zeros
     return Matrix.of(np.rint(factor * FINE)), Certificate(tuple(weights.tolist()), lower_bound(gram, weights))
