@@ -32,7 +32,7 @@ from discreet.workload.queries import Dense
 
 __all__ = ["MOST_QUESTIONS", "joint", "readings", "several", "shared", "together"]
 
-MOST_QUESTIONS = 1000
+MOST_QUESTIONS, MOST_PLANNED = 1000, 512  # questions; regions that are planned as one, so that it takes seconds
 
 
 def several(questions: Sequence[str]) -> list[str]:
@@ -74,7 +74,7 @@ def joint(drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan]) -> tup
     if len(known) < 2 or not all(asked) or not all(_alike(each, first) for each in drafts):
         return ()
     found = regions(known)
-    if found is None or not found.codes:
+    if found is None or not 0 < len(found.codes) <= MOST_PLANNED:
         return ()
     rho = bought_rho(first.catalogue.budget, epsilon)
     again = (

@@ -46,8 +46,8 @@ def lower_bound(gram: Floats, weights: Floats) -> float:
 def factorised(gram: Floats) -> tuple[Matrix, Certificate]:
     """The best strategy on a grid, and a certificate for it.
 
-    X is scaled to a diagonal of at most one in two ways, column by column or as a whole, and the better one is kept: the
-    first is better for workloads that read every cell alike, the second where they span fewer dimensions than cells.
+    X is scaled to a diagonal of at most one in two ways, column by column or as a whole, and the better one is kept:
+    the first is better for workloads that read every cell alike, the second where they span few dimensions.
     """
     n = len(gram)
     raised = gram + RIDGE * np.trace(gram) / n * np.eye(n)

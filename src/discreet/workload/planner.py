@@ -23,7 +23,7 @@ MOST_DENSE = 2048  # cells of a matrix that is written out
 BRANCHES = (2, 4, 8, 16)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def designs(queries: Queries, *, gaussian: bool) -> tuple[Design, ...]:
     """All designs worth comparing, for Laplace or for Gaussian noise."""
     found: list[Design] = []
