@@ -27,8 +27,10 @@ mutants: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	@$(BIN)/python bench/noise.py
+	@$(BIN)/python bench/local.py
 	@$(BIN)/python bench/ledger.py 100000
 	@$(BIN)/python bench/curator.py
+	@$(BIN)/python bench/quantiles.py
 	@$(BIN)/python bench/tpch.py --data $(VENV)/tpch
 	@$(BIN)/python bench/workload.py
 

@@ -156,7 +156,10 @@ def main() -> None:
     said = reader.parse_args()
     with tempfile.TemporaryDirectory() as name:
         bench, envs = Bench(Path(name), said.rows), (said.envs or Path(name) / "envs").resolve()
-        lines = [line for each in said.only for line in bench.lines(each, envs)]
+        lines = []
+        for found in (each for peer in said.only for each in bench.lines(peer, envs)):
+            print("  " + ", ".join(filter(None, found)), file=sys.stderr)
+            lines.append(found)
         heads = ["peer", "work", "rows", "its seconds", "discreet", "ratio", "its memory", "discreet's", ""]
         print(table(heads, lines))
 

@@ -35,20 +35,24 @@ from discreet.core.exact import show
 from discreet.curator import Curator
 from discreet.engines.source import open_path
 from discreet.ledger.ledger import Ledger
+from discreet.mechanisms.edges import Edges
 from discreet.mechanisms.extreme import Extreme
 from discreet.mechanisms.modes import Modes
+from discreet.mechanisms.places import Places
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.threshold import GaussianThreshold
 from discreet.plan import catalogue
 from discreet.plan.compile import Draft
 from discreet.plan.distinct import Distinct
+from discreet.plan.edges import Ends
 from discreet.plan.explain import Explanation
 from discreet.plan.expression import Apply, Field, Literal
+from discreet.plan.foremost import Foremost
 from discreet.plan.measure import Measure
 from discreet.plan.moments import Moments
 from discreet.plan.plan import Key, Plan
 from discreet.plan.ranks import Extremes, Mode, Ranks
-from discreet.plan.relation import Derived, Folded, From, United
+from discreet.plan.relation import Derived, Few, Folded, From, United
 from discreet.plan.sums import Sums
 from discreet.sql import query as q
 from discreet.sql.times import Interval
@@ -232,6 +236,8 @@ def relation_words(relation: Any) -> str:
         return relation
     if isinstance(relation, From):
         return "(" + " ".join(_part(each) for each in relation.parts) + ")"
+    if isinstance(relation, Few):
+        return f"({relation.most} rows of each {relation.unit} in {relation_words(relation.source)})"
     if isinstance(relation, United):
         return "(" + " and ".join(relation_words(each) for each in relation.parts) + ")"
     where = "" if relation.where is None else f" where {words(relation.where)}"
@@ -278,20 +284,26 @@ def _noise(noise: Any) -> str:
     if isinstance(noise, Quantiles):
         ranks = ", ".join(show(each, 6) for each in noise.error.rank())
         return f"by halves, ε = {show(noise.epsilon)}, {noise.records} rows of a unit; ranks within {ranks}"
+    if isinstance(noise, Edges):
+        within = f"beyond by {noise.error.beyond()}, within {noise.error.within()}"
+        return f"shift {noise.shift}, ε = {show(noise.epsilon)}, {noise.records} rows of a unit; {within}"
     if isinstance(noise, Extreme):
         return f"rank {noise.rank}, ε = {show(noise.epsilon)}, {noise.records} rows of a unit"
-    if isinstance(noise, Modes):
+    if isinstance(noise, (Modes, Places)):
         kind = type(noise.choose).__name__ + (", monotone" if noise.choose.monotone else "")
-        return f"{kind}, ε = {show(noise.choose.epsilon)}, sensitivity {show(noise.choose.sensitivity)}"
+        said = f"{kind}, ε = {show(noise.choose.epsilon)}, sensitivity {show(noise.choose.sensitivity)}"
+        return said + (f"; gap {show(noise.error.gap(), 6)}" if isinstance(noise, Places) else "")
     reach = f"l1 {show(noise.reach.l1, 12)}, l2² {show(noise.reach.l2_squared, 12)}"
     return f"reach {reach}; {noise.law}"
 
 
 def _measure(measure: Measure) -> str:
+    if isinstance(measure, Foremost):
+        return f"the {'last' if measure.least else 'first'} {measure.k} of {measure.among} by {_measure(measure.score)}"
     said = ", ".join(measure.parts)
     if isinstance(measure, Mode):
         return f"mode of {words(measure.of)} in {', '.join(_constant(each) for each in measure.values)}"
-    if isinstance(measure, (Ranks, Extremes)):
+    if isinstance(measure, (Ranks, Extremes, Ends)):
         return f"{said} of {words(measure.of)}{_range(measure.low, measure.high, measure.step)}"
     if isinstance(measure, Distinct):
         return f"distinct {words(measure.of)}"

@@ -325,6 +325,11 @@ CHOSEN = [  # quantiles, extremes and commonest values
     Asked("SELECT sex, level, QUANTILE(cost, 0.75) AS q, AVG(cost) FROM data GROUP BY sex, level", 2),
     Asked("SELECT MODE(level), MODE(age) FROM data"),
     Asked("SELECT sex, MODE(level), COUNT(DISTINCT cost) FROM data GROUP BY sex", 1),
+    Asked("SELECT MEDIAN(day), MIN(day), QUANTILE_HIGH(day, 0.9) FROM data"),
+    Asked(
+        "SELECT level, QUANTILE_LOW(gain, 0.3), QUANTILE(gain, 0.3), QUANTILE_HIGH(gain, 0.3) FROM data GROUP BY level",
+        1,
+    ),
 ]
 BY_KEY = [
     Asked("SELECT ward, MEDIAN(cost), MIN(gain), MODE(level) FROM data GROUP BY ward", 1, private=True),

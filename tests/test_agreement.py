@@ -48,6 +48,15 @@ OWNED = dict.fromkeys(("visits", "labs", "people", "bills"), " WHERE who IS NOT 
     "lines": " JOIN (SELECT bill, who FROM held.bills WHERE who IS NOT NULL) USING (bill)"
 }  # rows without an owner are nobody's, and those of another table's have it
 QUESTIONS = [
+    # aggregates, of some of the rows
+    *(f"SELECT {each} FILTER (WHERE flag AND level > 3) FROM visits" for each in (
+        "COUNT(*)", "COUNT(cost)", "SUM(cost)", "AVG(cost)", "COUNT(DISTINCT ward)", "COUNT(DISTINCT who)",
+        "QUANTILE_DISC(level, 0.3)", "PERCENTILE_DISC(0.8) WITHIN GROUP (ORDER BY level)",
+    )),
+    *(f"SELECT ROUND({each} FILTER (WHERE flag), 2) FROM visits" for each in (
+        "VAR_POP(level)", "STDDEV_SAMP(level)", "COVAR_POP(cost, level)", "CORR(cost, level)",
+        "REGR_SLOPE(cost, level)", "REGR_COUNT(cost, level)",
+    )),
     # joins on the unit
     "SELECT COUNT(*) FROM people JOIN visits ON people.who = visits.who",
     "SELECT COUNT(*) FROM visits JOIN people USING (who)",

@@ -81,6 +81,30 @@ def test_what_needs_a_known_bound_is_refused(tmp_path: Path) -> None:
         clinic(tmp_path, table, columns={"x": (0, "automatic")}, ledger=tmp_path / "other")
 
 
+def test_nothing_is_bought_without_room_for_the_rest(tmp_path: Path) -> None:
+    asked = clinic(tmp_path, pa.table({"x": ANCHOR}), columns=AUTO, budget=dp.Budget(epsilon="0.5"))
+    with pytest.raises(dp.BudgetExceeded, match="bounds and the question"):
+        asked.ask("SELECT AVG(x) FROM visits", epsilon="0.51")
+    assert asked.left.pure == Fraction(1, 2)
+    asked.ask("SELECT AVG(x) FROM visits", epsilon="0.5")
+    assert asked.left.pure == 0
+    assert asked.ask("SELECT AVG(x) FROM visits", epsilon="0.5").cost == dp.Loss.ZERO
+
+
+def test_a_bound_too_high_for_the_question_is_lowered(tmp_path: Path) -> None:
+    huge = pa.table({"x": np.full(10_000, 1e15)})
+    asked = clinic(
+        tmp_path, huge, columns={"x": {"min": 0, "max": "auto", "step": "1e-6"}}, budget=dp.Budget(epsilon=9)
+    )
+    with pytest.raises(dp.NotAllowed):  # what such a bound would do if it were declared
+        clinic(tmp_path, huge, columns={"x": {"min": 0, "max": 10**15, "step": "1e-6"}}, ledger=tmp_path / "other").ask(
+            "SELECT SUM(x) FROM visits", epsilon=9
+        )
+    answer = asked.ask("SELECT SUM(x) AS s FROM visits", epsilon=9)
+    assert answer.cost.pure == 9
+    assert any("x is clamped to 0 to" in each for each in answer.heard.remarks)
+
+
 def test_a_catalogue_may_say_so(tmp_path: Path) -> None:
     saved(tmp_path, pa.table({"x": ANCHOR}))
     text = """

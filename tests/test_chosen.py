@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ import pytest
 import discreet as dp
 import hostile as h
 from clinic import clinic
+from discreet.engines import own
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.modes import Modes
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.plan.plan import Exact, Plan
 from kit import Script, tape
+from lineage import exact
 from test_neighbours import LEVELS, WORST, compare, seam, somebody
 from test_quantiles import STEPS
 
@@ -86,6 +89,7 @@ LINEAGE = [
     "SELECT level, MEDIAN(cost), MIN(gain), MODE(sex) FROM data GROUP BY level",
     "SELECT ward, MEDIAN(gain), MODE(level) FROM data GROUP BY ward",
     "SELECT sex, level, MEDIAN(age), COUNT(*) FROM data GROUP BY sex, level",
+    "SELECT level, MEDIAN(day), MAX(day), QUANTILE_LOW(cost, 0.4) FROM data GROUP BY level",
 ]
 
 
@@ -191,6 +195,22 @@ def test_answers_are_near_and_on_the_step(tmp_path: Path) -> None:
     assert repr(asked.ask("SELECT MODE(sex) FROM visits", epsilon=1)).count("commonest") == 1
 
 
+def test_dates_are_chosen_by_their_days(tmp_path: Path) -> None:
+    first = date(2024, 1, 1)
+    days = [None, date(1999, 1, 1), *(first + timedelta(days=n % 100) for n in range(5000))]
+    said = {"columns": {"day": (first, date(2024, 12, 31))}, "budget": dp.Budget(epsilon=900)}
+    asked = clinic(tmp_path, pa.table({"day": pa.array(days, pa.date32())}), **said)
+    ends = "QUANTILE_LOW(day, 0.5) AS low, QUANTILE_HIGH(day, 0.5) AS high"
+    most = "MIN(day) AS least, MAX(day) AS most, DATE_DIFF('day', MIN(day), MAX(day)) AS long"
+    answer = asked.ask(f"SELECT MEDIAN(day) AS half, {most}, {ends} FROM visits", epsilon=300)
+    assert abs(answer["half"][0] - date(2024, 2, 19)) <= timedelta(days=1)
+    assert (answer["least"], answer["most"], answer["long"]) == ([first], [date(2024, 4, 9)], [99])
+    assert date(2024, 2, 17) <= answer["low"][0] <= date(2024, 2, 20) <= answer["high"][0] <= date(2024, 2, 22)
+    assert "2024-01-01 to 2024-12-31" in repr(asked.explain("SELECT MAX(day) FROM visits", epsilon=1))
+    with pytest.raises(dp.NotAllowed, match="chosen"):
+        asked.ask("SELECT MEDIAN(day) FROM visits", within=3)
+
+
 def test_empty_groups_get_any_value(tmp_path: Path) -> None:
     """Uniform over the grid, as the law has it: never NULL, and not always the same."""
     table = pa.table({"x": [5], "g": ["a"]})
@@ -218,3 +238,28 @@ def test_a_row_of_nulls_is_left_out(tmp_path: Path) -> None:
     answer = asked.ask("SELECT MEDIAN(x) AS a, MAX(i) AS b, MIN(i) AS c FROM visits", epsilon=Fraction(90))
     assert answer["a"] == [pytest.approx(3, abs=1e-4)]
     assert (answer["b"], answer["c"]) == ([7], [7])
+
+
+@pytest.mark.parametrize("unit", [None, "person"])
+def test_listing_finds_what_counting_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: str | None) -> None:
+    """Many groups of finely divided values are listed, few are counted; a group may be empty, a value missing."""
+    dice = np.random.default_rng(1)
+    table = pa.table(
+        {
+            "person": dice.integers(0, 300, 2_000),
+            "place": dice.integers(0, 7, 2_000),
+            "x": pa.array(dice.normal(5, 4, 2_000).round(1), mask=dice.random(2_000) < 0.1),
+        }
+    )
+    caps = {"unit": unit, "rows_per_unit": 3, "groups_per_unit": 2} if unit else {}
+    asked = clinic(tmp_path, table, columns={"place": list(range(9)), "x": (0, 10)}, **caps)
+    plan = h.plan_of(asked, "SELECT place, MEDIAN(x), MIN(x), MAX(x) FROM visits GROUP BY place")
+    found = []
+    for most in (0, 1 << 60):
+        monkeypatch.setattr(own, "COUNTED", most)
+        assert ("count(*)" in asked.engine.sql(plan)) == bool(most)
+        found.append(exact(asked, plan, salt=7).sums)
+    for one, other in zip(*found, strict=True):
+        assert one.count.sum() > 500
+        for name in ("group", "value", "count"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

@@ -16,9 +16,11 @@ from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.mechanisms.ceiling import Ceiling
 from discreet.mechanisms.combined import Combined
+from discreet.mechanisms.edges import Edges
 from discreet.mechanisms.extreme import Extreme
 from discreet.mechanisms.modes import Modes
 from discreet.mechanisms.noise import Noise
+from discreet.mechanisms.places import Places
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.selection import TopK
 from discreet.mechanisms.strategy import Each, Matrix, Strategy, Total
@@ -30,6 +32,7 @@ from discreet.plan.moments import Moments
 from discreet.plan.plan import Exact, Key, Plan
 from discreet.plan.sums import Sums
 from discreet.workload import Answers, Workload
+from randomizers import CASES as RANDOMIZERS
 from test_quantiles import law
 
 
@@ -79,6 +82,22 @@ def peeled(m: TopK) -> Any:
     return table
 
 
+def placed(m: Places) -> Any:
+    """The places of the first two."""
+    sign = -1 if m.least else 1
+
+    def table(scores: list[list[int]]) -> Table:
+        first = peeled(m.choose.top(2))([sign * each for each in scores[0]])
+        found = {}
+        for (i, j), p in first.items():
+            places = [0] * len(scores[0])
+            places[i], places[j] = 2 * sign, sign
+            found[(tuple(places),)] = p
+        return found
+
+    return table
+
+
 def softmax(m: dp.Quantile) -> Any:
     def table(data: list[int]) -> Table:
         q, grid = float(m.q), range(int(m.bounds[0]), int(m.bounds[1]) + 1)
@@ -87,6 +106,26 @@ def softmax(m: dp.Quantile) -> Any:
         most = max(q, 1 - q) if m.neighbours == "add-remove" else 1
         weights = np.exp(float(m.epsilon) / (2 * most) * score)
         return {float(y): float(w / weights.sum()) for y, w in zip(grid, weights, strict=True)}
+
+    return table
+
+
+def edged(m: Edges) -> Any:
+    """Both ends by the definition: how far ranks, with those added at one end, are from what is aimed at."""
+
+    def end(data: list[int], point: int, aim: Fraction) -> Any:
+        x = np.array([*data, *[point] * m.shift])
+        off = []
+        for y in range(m.last + 1):
+            strict, weak = np.sum(x < y), np.sum(x <= y)
+            off.append(max(0.0, float(strict - aim), float(aim - weak)))
+        weights = np.exp(-float(m.rate) * np.array(off))
+        return weights / weights.sum()
+
+    def table(data: list[int]) -> Table:
+        aim = m.q * len(data)
+        low, high = end(data, 0, aim), end(data, m.last, aim + m.shift)
+        return {((i,), (j,)): float(p * r) for i, p in enumerate(low) for j, r in enumerate(high)}
 
     return table
 
@@ -219,7 +258,13 @@ QUARTERS = Quantiles(epsilon=1, at=("1/4", "1/2", "3/4"), last=3, fine=2, record
 THIRDS = Quantiles(epsilon=1, at=("1/3", "2/3"), last=3, fine=2, neighbours="replace")
 GREATEST = Extreme(epsilon=1, side="greatest", rank=2, last=10)
 LEAST = Extreme(epsilon=2, side="least", rank=1, last=10, neighbours="replace")
+EDGES = Edges(epsilon=2, q="1/2", shift=2, last=2)  # nearly as far as one record can move both ends
+TWO_ENDS = Edges(epsilon=2, q="1/4", shift=2, last=4, records=2)
+MOVED_EDGES = Edges(epsilon=2, q="1/2", shift=3, last=4, neighbours="replace")
 MODES = Modes(choose=MONOTONE[2])
+PLACES = Places(choose=MONOTONE[2], k=2, among=4)
+LOWEST = Places(choose=MONOTONE[0], k=2, among=4, least=True)
+EITHER_WAY = Places(choose=FLIP, k=2, among=3, least=True)
 CEILING = Ceiling(epsilon=1, last=5, records=2, slope="0.5")
 ROW = Caps(unit=None, rows=None, groups=None)
 ROWS = Sums(parts=("rows",))
@@ -267,7 +312,13 @@ CASES = [
     Case("Quantiles, replaced", THIRDS, [0, 2, 2, 1], [0, 2, 2, 3], lambda x: law(THIRDS, x)),
     Case("Extreme", GREATEST, [1, 4, 4, 7], [1, 4, 4, 7, 9], beyond(GREATEST)),
     Case("Extreme, replaced", LEAST, [1, 4, 4, 7], [9, 4, 4, 7], beyond(LEAST)),
+    Case("Edges", EDGES, [1, 1, 1], [1, 1, 1, 1], edged(EDGES), draws=1500),
+    Case("Edges, two records", TWO_ENDS, [1, 3, 3], [1, 3, 3, 4, 4], edged(TWO_ENDS), draws=1500),
+    Case("Edges, replaced", MOVED_EDGES, [1, 3, 3], [1, 3, 0], edged(MOVED_EDGES), draws=1500),
     Case("Modes", MODES, [[3], [0], [5], [4]], [[3], [1], [5], [5]], moded(MODES)),
+    Case("Places", PLACES, [[3, 0, 5, 4]], [[3, 1, 5, 5]], placed(PLACES)),
+    Case("Places, the lowest", LOWEST, [[3, 0, 5, 4]], [[3, 1, 5, 5]], placed(LOWEST)),
+    Case("Places, either way", EITHER_WAY, [[3, 0, 5]], [[2, 1, 5]], placed(EITHER_WAY)),
     Case("Ceiling", CEILING, [0, 2, 2, 1], [0, 2, 2, 1, 6, 4], ladder(CEILING)),
     Case("TopK", TOP, [3, 0, 5, 4], [4, 1, 4, 3], peeled(TOP)),
     Case(
@@ -288,6 +339,7 @@ CASES = [
     Case("Combined, replaced", TURNED, [7, 3], [6, 4], combined(TURNED)),
     Case("Planned", PLANNED, [41], [42], answered(PLANNED)),
     Case("Plan, batch", BATCH, parted(7, 3), parted(7, 4), two(BATCH.laws[0])),
+    *RANDOMIZERS,
     Case("Then", LAPLACE.then(double), 41, 42, lambda x: {2 * k: p for k, p in noisy(LAPLACE.law)(x).items()}),
 ]
 for index, case in enumerate(CASES):

@@ -9,6 +9,8 @@ import pytest
 
 import discreet as dp
 import hostile as h
+from discreet.engines.relations import laid
+from discreet.plan.joining import ROOM
 from discreet.plan.schema import Table
 from lineage import asked, stored, table
 
@@ -239,6 +241,29 @@ def test_a_reference_to_a_declared_column_finds_the_unit(tmp_path: Path) -> None
     made = ["CREATE TABLE a AS SELECT 7 AS who, 1 AS x", "CREATE TABLE b AS SELECT 1 AS x, 3 AS y FROM range(4)"]
     with stored(tmp_path / "held.duckdb", made, [a, b]) as curator:
         assert asked(curator, "SELECT SUM(y) FROM b") == [12]
+
+
+# ── nothing takes for ever ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("tables", [2, 3])
+def test_rows_joined_with_rows_are_not_too_many(tmp_path: Path, tables: int) -> None:
+    """Somebody with far more rows than are declared; who has as many as that loses none."""
+    a = table("a", "who", rows_per_unit=5, columns={"x": (0, 9)})
+    made = [
+        "CREATE TABLE a AS SELECT 7 AS who, n % 10 AS x FROM range(3000) AS r(n) UNION ALL SELECT 8, 1 FROM range(5)"
+    ]
+    text = "SELECT SUM(a.x) FROM a" + "".join(f" JOIN a AS b{n} ON a.who = b{n}.who" for n in range(1, tables))
+    with stored(tmp_path / "held.duckdb", made, [a]) as curator:
+        plan = h.plan_of(curator, text)
+        place, _ = laid(plan.table, curator.engine.source.place, curator.engine.source.stored)
+        rows = curator.engine.source.cursor().execute(
+            f'SELECT "{plan.caps.unit}", count(*) FROM {place} GROUP BY 1 ORDER BY 1', {"salt": 3}
+        )
+        (_, many), (_, few) = rows.fetchall()
+        assert few == 5**tables
+        assert 0.9 * ROOM < many <= ROOM
+        assert asked(curator, text)[0] <= plan.mechanisms[0].reach.l1 + few
 
 
 # ── nothing fails on data ────────────────────────────────────────────────────────────────────────────────────────

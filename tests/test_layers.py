@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "core": {"errors", "core"},
     "accounting": {"errors", "core", "accounting"},
     "mechanisms": {"errors", "core", "accounting", "mechanisms"},
+    "local": {"errors", "core", "local"},
     "ledger": {"errors", "core", "layout", "accounting", "ledger"},
     "sql": {"errors", "sql"},
     "plan": {"errors", "layout", "core", "mechanisms", "accounting", "sql", "plan"},

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from discreet.curator import Curator, open
 
 _record.later("discreet.plan.plan")  # whoever reads a ledger must know what questions are recorded as
+_record.later("discreet.local")
 
 __all__ = [
     "Broken",

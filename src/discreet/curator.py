@@ -32,14 +32,13 @@ from discreet.ledger.facts import Charge
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import Left
-from discreet.opening import ledger_of, one_table, path_of
+from discreet.opening import ledger_of, one_table, path_of, shelf_of
 from discreet.plan import automatic
 from discreet.plan import catalogue as catalogues
 from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
 from discreet.plan.derive import derive
 from discreet.plan.explain import Explanation
-from discreet.plan.indexed import indexed
 from discreet.plan.kept import kept, read
 from discreet.plan.margin import enough, next_cost
 from discreet.plan.plan import Plan, Released
@@ -60,7 +59,7 @@ class Curator:
     def __init__(self, catalogue: Catalogue, source: Source, ledger: Ledger, *, coins: Coins = SYSTEM) -> None:
         self.ledger, self._coins = ledger, coins
         self.catalogue = read_public(catalogue.stored(source.stored), source)
-        self.engine = DuckDB(source, catalogue.name, self._shelf())
+        self.engine = DuckDB(source, catalogue.name, shelf_of(self.ledger, self.catalogue))
         self._assumed = automatic.assumed(self.catalogue)
         self._drafts: dict[Any, Draft] = {}
 
@@ -117,7 +116,7 @@ class Curator:
                 instead='ask it for a cost: epsilon="0.1"',
                 place=draft.view.place,
             )
-        reachable(draft, wanted)
+        draft = reachable(draft, wanted)
         if automatic.wanted_bounds(draft):
             return self._with_bounds(draft, lambda known: self._compiled(sql, params, known), wanted, analyst)
         if wanted.within is None or not depends(draft, wanted):
@@ -130,18 +129,16 @@ class Curator:
         """Answer several questions for one cost; the same questions again are free.
 
         Counts of one table are planned as one: all are read from one release, by the strategy of least expected error,
-        and agree with each other. Other questions are asked one by one, and share the cost evenly.
+        and agree but for rounding. Other questions are asked one by one, and share the cost evenly.
         """
         wanted = want(epsilon=epsilon, within=None, confidence=confidence, delta=None, default=None)
-        texts = several(questions)
-        drafts = [self._draft(each) for each in texts]
+        drafts = [self._draft(each) for each in several(questions)]
         if not (plans := joint(drafts, wanted, self._earlier(self.engine.version()))):
-            part = shared(drafts, wanted, self.ledger.left_to(analyst).fits)
-            return [self.ask(each, epsilon=part, confidence=confidence, analyst=analyst) for each in texts]
+            part = shared(drafts, wanted, self.ledger.left_to(analyst).__contains__)
+            return [self.ask(each, epsilon=part, confidence=confidence, analyst=analyst) for each in questions]
         plan, receipt, released = self._released(plans, analyst)
         heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), together(drafts)))
-        pairs = readings(drafts, plan)
-        return [Answer.of(each, plan, released, heard, confidence=wanted.confidence) for each in pairs]
+        return [Answer.of(n, plan, released, heard, confidence=wanted.confidence) for n in readings(drafts, plan)]
 
     def explain(
         self,
@@ -161,7 +158,7 @@ class Curator:
         tenth = self.catalogue.budget.epsilon / 10
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=tenth)
         draft = self._draft(sql, params)
-        reachable(draft, wanted)
+        draft = reachable(draft, wanted)
         remarks: tuple[str, ...] = ()
         if automatic.wanted_bounds(draft):
             part, wanted = automatic.divided(draft, wanted)
@@ -174,13 +171,12 @@ class Curator:
         else:
             plans = self._plans(draft, wanted)
         left = self.ledger.left_to(analyst)
-        plan = next((each for each in plans if left.fits(each.loss)), plans[0])
+        plan = next((each for each in plans if each.loss in left), plans[0])
+        self.engine.check(plan)
         remarks += self.engine.remarks(plan)
         if plan.loss.pure is None:
             remarks += ("It buys Gaussian noise: from then on ρ counts, and what is left of ε does not.",)
-        return Explanation(
-            draft, plan, wanted.confidence, str(left), self.engine.sql(plan), left.fits(plan.loss), remarks
-        )
+        return Explanation(draft, plan, wanted.confidence, str(left), self.engine.sql(plan), plan.loss in left, remarks)
 
     def _draft(self, sql: str, params: Params = None) -> Draft:
         """What a text asks, with these parameters; the last few are remembered."""
@@ -263,15 +259,27 @@ class Curator:
         """Find upper bounds first, each for its part of the cost, then ask with them for the rest."""
         columns, catalogue, spent, said = automatic.wanted_bounds(draft), self._assumed, Loss.ZERO, list[str]()
         part, rest = automatic.divided(draft, wanted)
-        for column in columns:
-            plan, receipt, released = self._released((automatic.plan_of(draft, column, part),), analyst)
-            high = automatic.bound_of(plan, released)
-            catalogue = automatic.bounded(catalogue, str(draft.relation), column.name, high)
+        bounds = [automatic.plan_of(draft, column, part) for column in columns]
+        self._affordable(bounds, self._plans(draft, rest), analyst)
+        for column, bound in zip(columns, bounds, strict=True):
+            plan, receipt, released = self._released((bound,), analyst)
+            draft, catalogue, high = automatic.lowered(plan, released, catalogue, column, again)
             spent, said = spent + receipt.cost, [*said, automatic.found_said(column, high, part)]
-        draft = again(catalogue)
         answer = self._answer(draft, self._plans(draft, rest), rest, analyst)
         heard = replace(answer.heard, cost=spent + answer.cost, remarks=(*said, *answer.heard.remarks))
         return replace(answer, heard=heard)
+
+    def _affordable(self, bounds: Sequence[Plan], plans: tuple[Plan, ...], analyst: str) -> None:
+        """Refuse before a bound is bought when there is no room for the question that it is for."""
+        self.engine.check(plans[0])
+        paid = {plan.key for plan in self._earlier(self.engine.version())}
+        missing = [bound.loss for bound in bounds if bound.key not in paid]
+        left = self.ledger.left_to(analyst)
+        if missing and not any(sum(missing, plan.loss) in left for plan in plans):
+            raise BudgetExceeded(
+                f"there is no room for the bounds and the question: {left} is left.",
+                instead="ask for less, or declare the bounds",
+            )
 
     def _spend(self, plans: tuple[Plan, ...], version: str, analyst: str) -> tuple[Plan, Receipt]:
         refused: BudgetExceeded | None = None
@@ -326,13 +334,6 @@ class Curator:
     def drop_index(self) -> bool:
         """Delete the index; whether there was one. Questions are answered without it, too."""
         return self._indexable().drop()
-
-    def _shelf(self) -> Shelf | None:
-        """Where the index is; there is none beside a ledger that is no file."""
-        where = self.ledger.where
-        if not self.ledger.durable or "://" in where:
-            return None
-        return Shelf(Path(f"{where}.index"), self.catalogue.name, lambda: indexed(self.catalogue))
 
     def _indexable(self) -> Shelf:
         if self.engine.shelf is None:

@@ -18,7 +18,7 @@ __all__ = ["CLOCK", "MOMENTS", "read", "shown", "within"]
 
 MOMENTS = {"date": "DATE", "timestamp": "TIMESTAMP"}
 ENDS = {"date": (constant(FIRST), constant(LAST)), "timestamp": (constant(datetime.min), constant(datetime.max))}
-NUMBERED = f"CAST(({{x}}) - {constant(FIRST)} AS BIGINT) + 1"
+NUMBERED = f"(CAST(({{x}}) - {constant(FIRST)} AS BIGINT) + 1)"
 Spell = Callable[[Tree], str]
 
 

@@ -166,7 +166,7 @@ def statements(plan: Plan, place: str, stored: Stored) -> dict[int | None, str]:
         if measure.needs in OWN:
             own = OWN[measure.needs]
             rows = _rows(plan, place, stored, [f"{own.column(measure, stored)} AS x"])
-            found[n] = own.sql(plan, rows, keys, _hashed(plan, keys)[1])
+            found[n] = own.sql(measure, plan, rows, keys, _hashed(plan, keys)[1])
     return found
 
 

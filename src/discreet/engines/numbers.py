@@ -16,7 +16,7 @@ import numpy as np
 from discreet.core.law import narrowest
 from discreet.engines.own import OWN
 from discreet.engines.render import Stored, spell, stepped
-from discreet.plan.measure import Form, Measure, Noised, Steps
+from discreet.plan.measure import Added, Form, Measure, Steps
 from discreet.plan.plan import Exact, Plan
 
 __all__ = ["exact", "plain", "short", "totals", "values"]
@@ -24,14 +24,14 @@ __all__ = ["exact", "plain", "short", "totals", "values"]
 VALUES = "vw"  # the first value of a row for measure n is vn, the second wn
 
 
-def _summed(measures: Sequence[Measure]) -> Iterator[tuple[int, Noised]]:
+def _summed(measures: Sequence[Measure]) -> Iterator[tuple[int, Added]]:
     for n, measure in enumerate(measures):
         if measure.needs == "sums":
-            assert isinstance(measure, Noised)
+            assert isinstance(measure, Added)
             yield n, measure
 
 
-def _running(measure: Noised) -> list[Form]:
+def _running(measure: Added) -> list[Form]:
     """The running totals of the parts of a measure."""
     found: list[dict[tuple[int, ...], int]] = []
     for form in measure.forms:
@@ -144,7 +144,7 @@ def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, Any]) -> Ex
         elif measure.needs == "units":
             found.append(units[None, :])
         else:
-            assert isinstance(measure, Noised)
+            assert isinstance(measure, Added)
             parts = np.diff(table[at : at + len(measure.parts)], axis=0, prepend=0)
             found.append(narrowest(parts // measure.grain))
             at += len(measure.parts)

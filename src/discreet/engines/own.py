@@ -18,11 +18,14 @@ from discreet.core.law import Integers, narrowest
 from discreet.engines.render import Stored, keyed, normal, spell, stepped
 from discreet.plan.batch import Batch
 from discreet.plan.distinct import Distinct
+from discreet.plan.measure import Measure
 from discreet.plan.plan import Plan
 from discreet.plan.ranks import Ceilings, Extremes, Histogram, Mode, Ranks
 from discreet.plan.spelling import constant
 
 __all__ = ["OWN", "Own", "chosen"]
+
+COUNTED = 1 << 22  # groups and values that are counted in the engine; more are listed
 
 Found = list[tuple[Any, ...]]
 Index = Mapping[tuple[Any, ...], int]  # of the keys of a group its place
@@ -32,7 +35,7 @@ class Own(NamedTuple):
     """How the exact data that a measure needs are found."""
 
     column: Callable[[Any, Stored], str]  # what is read of each row for this measure, to be x
-    sql: Callable[[Plan, str, list[str], str], str]  # of a plan, its rows with keys and x, its keys, and their hash
+    sql: Callable[[Any, Plan, str, list[str], str], str]  # of its plan, rows with keys and x, keys, and their hash
     read: Callable[[Any, Any, Index], Any]  # what its mechanism takes, from rows of keys and numbers
     arrow: bool = False  # whether it reads an Arrow table
 
@@ -63,7 +66,7 @@ def chosen(plan: Plan, rows: str, keys: list[str], hashed: str, *, once: bool) -
 # ── COUNT(DISTINCT x) ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _distinct(plan: Plan, rows: str, keys: list[str], hashed: str) -> str:
+def _distinct(_: Distinct, plan: Plan, rows: str, keys: list[str], hashed: str) -> str:
     counted = chosen(plan, rows, keys, hashed, once=True)
     text = f"SELECT {', '.join([*keys, 'count(DISTINCT x)'])}\nFROM (\n {counted}\n)"
     return text + (f"\nGROUP BY {', '.join(keys)}" if keys else "")
@@ -84,23 +87,31 @@ def _normal(measure: Distinct, stored: Stored) -> str:
 # ── quantiles, extremes and commonest values ─────────────────────────────────────────────────────────────────────
 
 
-def _histogram(plan: Plan, rows: str, keys: list[str], hashed: str) -> str:
-    """How many of the rows that count have each value: for each group a list of values, and one of counts."""
+def _histogram(measure: Measure, plan: Plan, rows: str, keys: list[str], hashed: str) -> str:
+    """How many of the rows that count have each value: for each group a list of values, and one of counts.
+
+    Where there can be more groups and values than it would help to count, for each group a list of its values alone.
+    """
     counted = chosen(plan, rows, keys, hashed, once=False)
+    by = f"\nGROUP BY {', '.join(keys)}" if keys else ""
+    if isinstance(measure, Ranks | Extremes) and keys and plan.cells * (measure.high - measure.low) > COUNTED:
+        return f"SELECT {', '.join([*keys, 'list(x) AS x'])}\nFROM (\n {counted}\n)" + by
     names = ", ".join([*keys, "x"])
     text = f"SELECT {names}, count(*) AS c\n FROM (\n {counted}\n )\n GROUP BY {names}"
-    text = f"SELECT {', '.join([*keys, 'list(x) AS x', 'list(c) AS c'])}\nFROM (\n {text}\n)"
-    return text + (f"\nGROUP BY {', '.join(keys)}" if keys else "")
+    return f"SELECT {', '.join([*keys, 'list(x) AS x', 'list(c) AS c'])}\nFROM (\n {text}\n)" + by
 
 
 def _listed(found: pa.Table, index: Index) -> Iterator[tuple[int, pa.Array, NDArray[np.int64]]]:
-    """For each known group in order: its place, its values, and how many rows have each."""
-    *keys, values, counts = (column.combine_chunks() for column in found.columns)
-    groups = zip(*(each.to_pylist() for each in keys), strict=True) if keys else [()] * len(values)
+    """For each known group in order: its place, its values, and how many rows have each, if they were counted."""
+    width = found.column_names.index("x")
+    keys, values = (found.column(n).combine_chunks() for n in range(width)), found.column(width).combine_chunks()
+    groups = zip(*(each.to_pylist() for each in keys), strict=True) if width else [()] * len(values)
     places = sorted((index[key], row) for row, key in enumerate(groups) if key in index)
     sizes = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
     ends = np.concatenate([[0], np.cumsum(sizes)]).tolist()
-    listed, counted = values.flatten(), counts.flatten().to_numpy().astype(np.int64, copy=False)
+    listed, none = values.flatten(), np.zeros(0, np.int64)
+    counts = found.column(width + 1).combine_chunks().flatten() if found.num_columns > width + 1 else none
+    counted = np.asarray(counts).astype(np.int64, copy=False)
     for place, row in places:
         yield place, listed.slice(ends[row], ends[row + 1] - ends[row]), counted[ends[row] : ends[row + 1]]
 
@@ -110,11 +121,15 @@ def _placed(measure: Ranks | Extremes | Ceilings, found: pa.Table, index: Index)
     none = np.zeros(0, np.int64)
     groups, values, counts = [none], [none], [none]
     for place, listed, count in _listed(found, index):
-        value = listed.to_numpy().astype(np.int64) - measure.low
-        order = np.argsort(value)
+        value = listed.to_numpy()
+        if len(count):
+            order = np.argsort(value)
+            value, count = value[order], count[order]  # noqa: PLW2901
+        else:
+            value, count = np.unique(value, return_counts=True)  # noqa: PLW2901
         groups.append(np.full(len(value), place))
-        values.append(value[order])
-        counts.append(count[order])
+        values.append(value.astype(np.int64) - measure.low)
+        counts.append(count)
     return Histogram(len(index), np.concatenate(groups), np.concatenate(values), np.concatenate(counts))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from discreet.engines.render import Stored, compared, keyed, spell, stepped
 from discreet.plan.expression import Apply, Field, Tree, fields
-from discreet.plan.relation import Derived, Folded, From, Part, Relation, Total, United
+from discreet.plan.relation import Derived, Few, Folded, From, Part, Relation, Total, United
 from discreet.plan.spelling import quoted
 
 __all__ = ["laid"]
@@ -137,10 +137,22 @@ def _united(relation: United, place: Place, tables: Tables) -> tuple[str, Stored
     return "\nUNION ALL\n".join(f"SELECT {names} FROM (\n{text}\n)" for text, _ in parts), kept
 
 
+def _few(relation: Few, place: Place, tables: Tables) -> tuple[str, Stored]:
+    """Which rows of a unit are kept depends on these rows and the salt alone; equal rows are the same to all that is
+    read of them."""
+    inner, stored = laid(relation.source, place, tables)
+    names = dict.fromkeys((relation.unit, *relation.columns))
+    columns = ", ".join(quoted(each) for each in names)
+    order = f"PARTITION BY {quoted(relation.unit)} ORDER BY hash(hash($salt, {columns})), {columns}"
+    text = f"SELECT {columns} FROM {inner}\nQUALIFY row_number() OVER ({order}) <= {relation.most}"
+    return text, {each: stored[each] for each in names}
+
+
 WORDS = {"inner": "JOIN", "left": "LEFT JOIN", "semi": "SEMI JOIN", "anti": "ANTI JOIN"}
 LAID: dict[type, Callable[..., tuple[str, Stored]]] = {
     From: _joined,
     Derived: _derived,
     Folded: _folded,
     United: _united,
+    Few: _few,
 }

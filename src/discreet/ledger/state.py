@@ -106,8 +106,8 @@ class Left:
         rho, events = max(Fraction(0), budget.rho - spent.rho), max(Fraction(0), (budget.events or 0) - spent.event)
         return cls(pure=pure, rho=rho, events=events)
 
-    def fits(self, loss: Loss) -> bool:
-        """Whether there is room for a loss."""
+    def __contains__(self, loss: Loss) -> bool:
+        """Whether there is room for it."""
         pure = loss.pure is not None and self.pure is not None and loss.pure <= self.pure
         return Budget.admits(pure=pure, rho=loss.rho <= self.rho, events=loss.event <= self.events)
 

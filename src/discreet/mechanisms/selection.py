@@ -159,8 +159,7 @@ class SelectionError:
 
         Because  the utility theorem: a candidate that is x/rate behind wins with probability at most e^log_tail(x),
                  where `best` candidates share the best score, and there are fewer than `candidates` of them. For the
-                 exponential mechanism that is (ln(candidates/best) + ln(1/(1 - confidence)))/rate, and for
-                 permute-and-flip too, whose error never exceeds it in distribution (McKenna and Sheldon 2020).
+                 exponential mechanism that is (ln(candidates/best) + ln(1/(1 - confidence)))/rate.
         """
         n, top = whole(candidates, "candidates"), whole(best, "best")
         allowed = log(1 - probability(confidence, "confidence")) - math.log(n)
@@ -232,7 +231,8 @@ class PermuteAndFlip(Selection):
         return one_sided_chances(weights) if sum(weights.counts) <= 4000 else super().chances(weights)
 
     def log_tail(self, gap: float, best: int) -> float:
-        return -gap - math.log(best)
+        """It must come before all of the best, any of which is accepted, and then be accepted itself."""
+        return -gap - math.log1p(best)
 
 
 @recorded("top/1")

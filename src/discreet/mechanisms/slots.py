@@ -47,6 +47,16 @@ class Part:
     width: Whole
     held: Whole
 
+    def with_more(self, point: int, more: int) -> Part:
+        """The same with so much more at one point; every cell is a single point."""
+        place = int(np.searchsorted(self.start, point))
+        if place < len(self.start) and self.start[place] == point:
+            held = self.held.copy()
+            held[place] += more
+            return Part(self.low, self.high, self.start, self.width, held)
+        cells = zip((self.start, self.width, self.held), (point, 1, more), strict=True)
+        return Part(self.low, self.high, *(np.insert(each, place, new) for each, new in cells))
+
     def before(self, point: int) -> Part:
         """What lies before a point; the point itself is there to be chosen, with nothing at it."""
         end = np.minimum(self.start + self.width, point)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.plan.chosen import FINE as ORDERED
-from discreet.plan.chosen import chosen, commonest, family, function_of
+from discreet.plan.chosen import chosen, commonest, family, function_of, numbered
 from discreet.plan.distinct import Distinct
 from discreet.plan.expression import Apply, Field, Literal, Tree, Typed
 from discreet.plan.kinds import typed
@@ -112,7 +112,7 @@ def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
         whole = isinstance(argument, q.Constant) and argument.value is not None
         return Asked("rows", (), place) if whole else Asked("present", (what,), place)
     if (known := function_of(aggregate, what, named(argument))) is not None:
-        return Asked(known, (what,), place)
+        return Asked(known, (what if known == "mode" else numbered(what),), place)
     of = (what, *(typed(each, question.table, question.alias) for each in aggregate.more))
     for each, written in zip(of, (argument, *aggregate.more), strict=True):
         _numeric(each, function, written.place)

@@ -157,23 +157,25 @@ class Answer(Frame):
             return list(nothing), list(nothing)
         boxes: dict[int, Box] = {}
         for index, (what, names) in enumerate(zip(flat, used, strict=True)):
-            if what is None or not names or not all(self._ranged(name) for name in names):
+            if what is None or not names:
                 continue
             several = len(set().union(*used)) if simultaneous else len(names)
             share = 1 - (1 - sure) / several
             cells = len(self._rows.keys) if simultaneous else 1
             each = share_of(share, cells)
-            known = {name: self._box(int(name[1:]), each) for name in names} | self._keys()
-            box = enclose(what, known)
+            known = {name: self._box(int(name[1:]), each) for name in names}
+            if None in known.values():
+                continue
+            box = enclose(what, self._keys() | {name: found for name, found in known.items() if found is not None})
             if box is not None:
                 boxes[index] = box
         return self._carried(boxes)
 
-    def _ranged(self, name: str) -> bool:
-        return self.draft.readings[int(name[1:])].view(self.plan.measures).ranged
-
-    def _box(self, number: int, confidence: Fraction) -> Box:
+    def _box(self, number: int, confidence: Fraction) -> Box | None:
+        """An interval around each value of a released number; of a quantile the ends that were bought, if they were."""
         reading = self.draft.readings[number]
+        if not reading.view(self.plan.measures).ranged:
+            return reading.bought(self.plan, self._rows, confidence)
         low, high = reading.ends(self.plan, self._rows, confidence, None if self.merge is None else self.merge.cells)
         if self.shown is self.released:
             return low, high

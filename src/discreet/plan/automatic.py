@@ -6,6 +6,7 @@ bought twice for the same data and the same cost. Then the question is asked wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -20,7 +21,7 @@ from discreet.plan.ranks import Ceilings
 from discreet.plan.relation import tables_of
 from discreet.plan.schema import Catalogue, Column, Table
 
-__all__ = ["PART", "assumed", "bound_of", "bounded", "divided", "foretold", "found_said", "plan_of", "wanted_bounds"]
+__all__ = ["PART", "assumed", "bounded", "divided", "foretold", "found_said", "lowered", "plan_of", "wanted_bounds"]
 
 PART = Fraction(1, 10)  # of the cost; by simulation, see tests/test_automatic.py
 ASSUMED = 1000  # the bound, above the least value, for which things are explained before one is known
@@ -121,11 +122,25 @@ def foretold(draft: Draft, part: Fraction) -> tuple[str, ...]:
     )
 
 
-def bound_of(plan: Plan, released: Released) -> Fraction:
-    """The upper bound that was released."""
+def lowered(
+    plan: Plan, released: Released, catalogue: Catalogue, column: Column, again: Callable[[Catalogue], Draft]
+) -> tuple[Draft, Catalogue, Fraction]:
+    """The question and the catalogue with the bound that was released, or with the highest one below it with which the
+    question can be answered, and that bound.
+
+    Because  which bound is too high depends on the question and the released one alone, so lowering it is free.
+    """
     (measure,) = plan.measures
     assert isinstance(measure, Ceilings)
-    return measure.rungs[int(released.sums[0][0][0])]
+    rungs = measure.rungs[: int(released.sums[0][0][0]) + 1]
+    for high in reversed(rungs):
+        known = bounded(catalogue, str(plan.table), column.name, high)
+        try:
+            return again(known), known, high
+        except NotAllowed:
+            if high == rungs[0]:
+                raise
+    raise AssertionError("a ladder has rungs")
 
 
 def found_said(column: Column, high: Fraction, cost: Fraction) -> str:

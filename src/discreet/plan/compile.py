@@ -13,6 +13,7 @@ from discreet.plan import aggregates
 from discreet.plan.below import condition
 from discreet.plan.days import consecutive
 from discreet.plan.expression import Apply, Tree, Typed, both, fields
+from discreet.plan.foremost import Foremost, foremost
 from discreet.plan.kept import LARGEST
 from discreet.plan.kinds import typed
 from discreet.plan.measure import Caps, Measure, Setting
@@ -45,6 +46,7 @@ class Draft:
     readings: tuple[Reading, ...]  # of the aggregates a0, a1, …
     titles: tuple[str, ...]  # what the question calls each of them
     view: q.Select
+    first: Foremost | None = None  # what may be measured instead, where only the first keys are wanted
 
     @property
     def added(self) -> int:
@@ -94,6 +96,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
             place=question.keys[0].place,
         )
     caps = _caps(question, cells if all(key.declared for key in keys) else None)
+    known = bool(keys) and all(key.declared for key in keys) and not question.sets
     if question.sets:
         _adds(question, keys, measures, caps)
     trees = [where, *(each.tree for each in keys), *(tree for each in measures for tree in each.trees)]
@@ -111,6 +114,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         readings=readings,
         titles=tuple(_title(each) for each in question.aggregates),
         view=question.view,
+        first=foremost(question.view, measures, cells) if known else None,
     )
 
 

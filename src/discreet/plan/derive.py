@@ -46,7 +46,7 @@ def derive(draft: Draft, plan: Plan) -> tuple[Draft, Merge] | None:
     except NotUnderstood:
         return None
     merge = _merge(draft, [row[len(extra) :] if all(row[: len(extra)]) else None for row in rows])
-    return replace(draft, measures=plan.measures, readings=readings, caps=plan.caps), merge
+    return replace(draft, measures=plan.measures, readings=readings, caps=plan.caps, first=None), merge
 
 
 def _same_rows(draft: Draft, plan: Plan) -> bool:

@@ -15,12 +15,14 @@ from discreet.errors import NotAllowed
 from discreet.plan.below import Below
 from discreet.plan.expression import Tree
 from discreet.plan.kinds import typed
-from discreet.plan.relation import From, How, Part
+from discreet.plan.relation import Few, From, How, Part
 from discreet.plan.schema import Catalogue, Table, same
 from discreet.plan.sides import Classes, Scope, Side, linking, named
 from discreet.sql import query as q
 
 __all__ = ["join"]
+
+ROOM = 10**6  # joined rows of one unit
 
 Joined = tuple[Below, Scope, q.Expression | None]
 
@@ -163,9 +165,8 @@ class _Joiner:
             mine, theirs = _sides(conditions, set(side.names.values()))
             caps.add(side, mine, theirs)
             self._place(side, conditions, _single(side, mine, row=owner is None or first.table.single))
-        below = Below(
-            relation=From(parts=tuple(self.parts)), table=self._shape(owner, first, caps), alias="", unit=owner
-        )
+        parts = (self._few(*each, caps) for each in zip(self.placed, self.parts, strict=True))
+        below = Below(relation=From(parts=tuple(parts)), table=self._shape(owner, first, caps), alias="", unit=owner)
         self._unit_names(owner)
         return below, self.scope, _all([each for each in self.pool if id(each) not in self.used])
 
@@ -187,6 +188,20 @@ class _Joiner:
         on = None if how == "first" else self._tree(conditions)
         self.used |= {id(each) for each in conditions} if side.inner else set()
         self.parts.append(Part(source=side.below.relation, how=how, names=names, on=on, single=single))
+
+    def _few(self, side: Side, part: Part, caps: _Caps) -> Part:
+        """The same part; of a unit with far more rows than it may have, some, where they are joined with many others.
+
+        Promise  what joins of one unit is at most about ROOM rows, however many it has, where tables name their units.
+        Because  each of n such tables has at most ROOM^(1/n) rows of it, or as many as are declared.
+        """
+        table = side.table
+        if side not in caps.many or table.unit is None or table.through is not None or table.rows_per_unit is None:
+            return part
+        columns = tuple(inner for inner, _ in part.names)
+        unit = next(each for each in columns if each.lower() == table.unit.lower())
+        most = max(table.rows_per_unit, int(ROOM ** (1 / len(caps.many))))
+        return replace(part, source=Few(source=part.source, unit=unit, columns=columns, most=most))
 
     def _tree(self, conditions: list[q.Expression]) -> Tree:
         every = {column.name: column for side in self.placed for column in side.columns()}
@@ -226,6 +241,7 @@ class _Caps:
     def __init__(self, first: Side) -> None:
         self.grain: Side | None = first  # the table whose rows the joined rows are
         self.rows, self.groups = first.table.rows_per_unit, first.table.groups_per_unit
+        self.many: list[Side] = []  # tables of whose rows several join several of another
 
     def add(self, side: Side, mine: list[str], theirs: list[str]) -> None:
         """One table more, joined by its columns `mine` with `theirs`."""
@@ -236,6 +252,7 @@ class _Caps:
             self.grain, self.rows = side, side.table.rows_per_unit
             self.groups = side.table.groups_per_unit or self.groups
             return
+        self.many += [side] if self.grain is None else [self.grain, side]
         self.grain = None
         self.rows = self.rows * side.table.rows_per_unit if self.rows and side.table.rows_per_unit else None
         self.groups = self.groups or side.table.groups_per_unit

@@ -37,7 +37,7 @@ from discreet.mechanisms.noise import Noise
 from discreet.plan.expression import Tree
 from discreet.plan.schema import Kind
 
-__all__ = ["MOST_STEPS", "Caps", "Floats", "Form", "Measure", "Noised", "Setting", "Steps", "View", "nearest"]
+__all__ = ["MOST_STEPS", "Added", "Caps", "Floats", "Form", "Measure", "Noised", "Setting", "Steps", "View", "nearest"]
 
 MOST_STEPS = 1 << 48  # so that doubles hold every step, with room for rounding
 Floats = NDArray[np.float64]
@@ -116,6 +116,10 @@ class View(ABC):
         """What must be said beside the number, where a margin does not say it."""
         return None
 
+    def interval(self, law: Any, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats] | None:
+        """The interval of which it is one end, where that holds with this confidence; None where it is no end."""
+        return None
+
     def foretold(self, law: Any, rows: int, confidence: Fraction) -> float | None:
         """Where the margin depends on the data: about how large it would be for a group of so many rows."""
         return None
@@ -179,12 +183,8 @@ class Measure(ABC):
         return parts
 
 
-class Noised(Measure):
-    """A measure whose exact data are a vector of whole numbers for each group, and that is released with noise."""
-
-    @abstractmethod
-    def reach(self, setting: Setting) -> Reach:
-        """How far one unit can push all parts over all groups."""
+class Added(Measure):
+    """A measure whose exact data are a vector of whole numbers for each group: sums over rows, or numbers of units."""
 
     @property
     def values(self) -> tuple[Steps, ...]:
@@ -205,6 +205,14 @@ class Noised(Measure):
     def grain(self) -> int:
         """For `sums`: an engine divides each part of a group by this, and rounds down, when all rows are added up."""
         return 1
+
+
+class Noised(Added):
+    """A measure that is released with noise on its exact data."""
+
+    @abstractmethod
+    def reach(self, setting: Setting) -> Reach:
+        """How far one unit can push all parts over all groups."""
 
     def pure(self, epsilon: Fraction, setting: Setting) -> Law:
         return DiscreteLaplace(self.reach(setting).l1 / epsilon)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from discreet.plan.batch import Batch
 from discreet.plan.distinct import Distinct
+from discreet.plan.edges import Ends
+from discreet.plan.foremost import Foremost
 from discreet.plan.measure import Measure
 from discreet.plan.moments import Moments
 from discreet.plan.ranks import Ceilings, Extremes, Mode, Ranks
@@ -11,4 +13,4 @@ from discreet.plan.sums import Sums
 
 __all__ = ["KINDS"]
 
-KINDS: tuple[type[Measure], ...] = (Batch, Ceilings, Distinct, Extremes, Mode, Moments, Ranks, Sums)
+KINDS: tuple[type[Measure], ...] = (Batch, Ceilings, Distinct, Ends, Extremes, Foremost, Mode, Moments, Ranks, Sums)

@@ -8,7 +8,7 @@ catalogue alone, so the same question always makes the same plan.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -59,16 +59,18 @@ def want(
     )
 
 
-def reachable(draft: Draft, wanted: Want) -> None:
-    """Refuse a margin for numbers that have none, whatever they cost."""
+def reachable(draft: Draft, wanted: Want) -> Draft:
+    """Refuse a margin for numbers that have none, whatever they cost. One is bought for numbers, also unseen ones."""
     views = [reading.view(draft.measures) for reading in draft.readings]
     without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
     if wanted.within is not None and without:
         raise NotAllowed(
             f"{without[0]} is a value that is chosen: how far its rank is off is known, how far its value is not.",
-            instead='epsilon="0.1"; explain says within how many ranks it will be',
+            instead='epsilon="0.1"; explain says within how many ranks it will be, and QUANTILE_LOW(x, 0.5) and'
+            " QUANTILE_HIGH(x, 0.5) are the ends of an interval",
             place=draft.view.place,
         )
+    return draft if wanted.within is None else replace(draft, first=None)
 
 
 def depends(draft: Draft, wanted: Want) -> bool:
@@ -87,9 +89,10 @@ def plan_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> 
 @lru_cache(maxsize=512)
 def plans_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> tuple[Plan, ...]:
     """All plans that this ε buys, by their predicted error: the first is taken, unless only another fits the budget."""
-    plans = [_laplace(draft, epsilon, delta)]
-    if (rho := bought_rho(draft.catalogue.budget, epsilon)) > 0:
-        plans.append(_gaussian(draft, epsilon, rho, delta))
+    rho, plans = bought_rho(draft.catalogue.budget, epsilon), list[Plan]()
+    for each in (draft, *([] if draft.first is None else [replace(draft, measures=(draft.first,))])):
+        plans.append(_laplace(each, epsilon, delta))
+        plans += [_gaussian(each, epsilon, rho, delta)] if rho > 0 else []
     return tuple(sorted(plans, key=lambda plan: _error(plan, draft)))
 
 
@@ -105,6 +108,8 @@ def _error(plan: Plan, draft: Draft) -> float:
     if not plan.measures:
         assert plan.naming is not None
         return float(plan.naming.error.halfway)
+    if draft.first is not None and plan.measures != (draft.first,):
+        return draft.first.noisy_predicted(plan.laws[0])
     people = [measure.predicted(law, plan.setting) for measure, law in zip(plan.measures, plan.laws, strict=True)]
     return sum(n * each for n, each in zip(_served(draft), people, strict=True))
 

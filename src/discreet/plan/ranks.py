@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -28,11 +29,11 @@ from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.modes import Modes
 from discreet.mechanisms.quantiles import MOST_POINTS, Quantiles
 from discreet.mechanisms.selection import Exponential, PermuteAndFlip
-from discreet.plan.expression import Tree, Value
+from discreet.plan.expression import Apply, Tree, Value
 from discreet.plan.measure import Floats, Measure, Setting, View
 from discreet.plan.schema import Kind
 
-__all__ = ["Ceilings", "Extremes", "Histogram", "Mode", "Ranks", "Side"]
+__all__ = ["Ceilings", "Chosen", "Extremes", "Histogram", "Histogrammed", "Mode", "Placed", "Ranks", "Side"]
 
 TOP = 13  # the power of ten that a ladder of bounds ends before
 CHOICES = {"flip": PermuteAndFlip, "exponential": Exponential}
@@ -53,7 +54,7 @@ class Chosen(View):
 class Placed(Chosen):
     """A value on the grid of a measure: a row of what was released."""
 
-    of: Ranks | Extremes
+    of: Any  # a measure with a grid
     row: int
     kind: Kind
 
@@ -63,21 +64,29 @@ class Placed(Chosen):
 
     @property
     def clamped(self) -> str:  # type: ignore[override]
-        return f"{show(self.of.low * self.of.step)} to {show(self.of.high * self.of.step)}"
+        ends = [each * self.of.step for each in (self.of.low, self.of.high)]
+        return " to ".join(str(_day(each)) if self.kind == "date" else show(each) for each in ends)
 
     def values(self, law: Any, parts: Integers) -> list[Any]:
         step, low = self.of.step, self.of.low
         places = [(low + int(each)) * step for each in parts[self.row]]
+        if self.kind == "date":
+            return [_day(each) for each in places]
         return [int(each) if self.kind == "integer" else float(each) for each in places]
 
     def noise(self, law: Any) -> str:
         return "exponential mechanism"
 
     def remark(self, law: Any, setting: Setting, confidence: Fraction) -> str:
-        return self.of.remark(self.row, law, setting, confidence)
+        return str(self.of.remark(self.row, law, setting, confidence))
 
 
-class _Histogrammed(Measure):
+def _day(number: Fraction) -> date:
+    """A date by its number, within the calendar."""
+    return date.fromordinal(min(max(int(number), date.min.toordinal()), date.max.toordinal()))
+
+
+class Histogrammed(Measure):
     """A measure of the values of one expression in whole steps, of which it needs the counts."""
 
     of: Tree
@@ -96,6 +105,8 @@ class _Histogrammed(Measure):
 
     @property
     def _kind(self) -> Kind:
+        if isinstance(self.of, Apply) and self.of.function == "day number":
+            return "date"
         return "integer" if self.step.denominator == 1 else "real"
 
     @property
@@ -112,7 +123,7 @@ class _Histogrammed(Measure):
 
 @recorded("ranks/1")
 @dataclass(frozen=True, kw_only=True)
-class Ranks(_Histogrammed):
+class Ranks(Histogrammed):
     """Quantiles of one expression, in whole steps between `low` and `high`. Its law is an ε."""
 
     of: Tree
@@ -159,7 +170,7 @@ class Ranks(_Histogrammed):
 
 @recorded("extremes/1")
 @dataclass(frozen=True, kw_only=True)
-class Extremes(_Histogrammed):
+class Extremes(Histogrammed):
     """The least or the greatest value of an expression, nearly. Its law is an ε and how many rows are beyond it."""
 
     of: Tree

@@ -52,6 +52,17 @@ class Reading:
             low[here], high[here] = view.ends(law, parts[:, here], confidence)
         return low, high
 
+    def bought(self, plan: Plan, released: Released, confidence: Fraction) -> tuple[Floats, Floats] | None:
+        """The ends of an interval around a quantile, where they were released beside it and hold with this confidence.
+
+        Because  they are chosen apart from it, for the quantile itself; what was released for it is none the better.
+        """
+        mine = plan.measures[self.measure]
+        for n, each in enumerate(plan.measures):
+            if f"low {self.function}" in each.parts and each.trees == mine.trees:
+                return each.view(f"low {self.function}").interval(plan.laws[n], released.sums[n], confidence)
+        return None
+
     def _alike(self, plan: Plan, parts: Integers, cells: Cells) -> Iterator[tuple[Any, Any]]:
         """The rows that add up equally many groups, and the law of their noise."""
         law = plan.laws[self.measure]

@@ -112,7 +112,22 @@ class United:
     parts: tuple[Derived, ...]
 
 
-Relation = str | From | Derived | Folded | United
+@recorded("few/1")
+@dataclass(frozen=True, kw_only=True)
+class Few:
+    """Of each unit at most `most` rows, chosen by a hash, so that joining rows with rows does not take for ever."""
+
+    source: Relation
+    unit: str
+    columns: tuple[str, ...]
+    most: int
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise NotUnderstood("this is not a part of a join.", instead="ask in SQL")
+
+
+Relation = str | From | Derived | Folded | United | Few
 
 
 def prune(relation: Relation, needed: set[str]) -> Relation:
@@ -129,6 +144,9 @@ def prune(relation: Relation, needed: set[str]) -> Relation:
         inner = fields(relation.where).union(*(fields(each.tree) for each in relation.keys))
         inner = inner.union({relation.unit}, *(fields(each.of) for each in totals))
         return replace(relation, totals=totals, source=prune(relation.source, inner))
+    if isinstance(relation, Few):
+        shown = tuple(each for each in relation.columns if each in needed)
+        return replace(relation, columns=shown, source=prune(relation.source, {*shown, relation.unit}))
     if isinstance(relation, United):
         return United(parts=tuple(_derived(each, needed) for each in relation.parts))
     return relation

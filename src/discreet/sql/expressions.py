@@ -14,7 +14,7 @@ from discreet.sql import query as q
 from discreet.sql.functions import SPECIAL, filtered
 from discreet.sql.parameters import Parameters
 from discreet.sql.places import place
-from discreet.sql.words import AGGREGATES, CALLS, FLAGS, PARTS, QUANTILES, TWO, WINDOWS
+from discreet.sql.words import AGGREGATES, CALLS, FLAGS, INSTEAD, PARTS, QUANTILES, TWO, WINDOWS
 
 __all__ = ["Reader"]
 
@@ -116,7 +116,7 @@ class Reader:
         called = re.match(r"(\w{1,40})\s*\(", at.text[at.start : at.end])
         if called and isinstance(node, (exp.Func, exp.IgnoreNulls)):
             said = f"`{called[1].upper()}` is not among the functions that are answered."
-            return self.refuse(node, said, "the README lists those that are")
+            return self.refuse(node, said, INSTEAD.get(called[1].lower(), "the README lists those that are"))
         return self.refuse(node, "this expression is not among those that are answered.", "the README lists those")
 
     def _chain(self, node: Any, depth: int) -> q.Expression:
@@ -198,9 +198,11 @@ class Reader:
 
     def _aggregate(self, node: Any, depth: int) -> q.Aggregate:
         if isinstance(node, exp.Filter):
-            if type(node.this) not in AGGREGATES:
+            within = isinstance(node.this, exp.WithinGroup)
+            if type(node.this) not in AGGREGATES and not within:
                 raise self.refuse(node, "FILTER follows an aggregate.", "write COUNT(*) FILTER (WHERE …)")
-            return filtered(self, node, self._aggregate(node.this, depth), depth)
+            over = self._within_group(node.this, depth) if within else self._aggregate(node.this, depth)
+            return filtered(self, node, over, depth)
         name, inner = AGGREGATES[type(node)], node.this
         second = ("expression",) if name in TWO else ("expression", "quantile") if name in QUANTILES else ()
         self.only(node, "this", *second)
@@ -225,7 +227,7 @@ class Reader:
                 raise self.refuse(node, said, f"write {name.upper()}(y, x)", NotUnderstood)
             more = (self.expression(node.expression, depth),)
         if name in QUANTILES:
-            more = (self._share(node, node.args.get("expression") or node.args.get("quantile"), descending=False),)
+            more = (self.share(node, node.args.get("expression") or node.args.get("quantile"), descending=False),)
         return q.Aggregate(function=name, argument=self.expression(inner, depth), more=more, place=where)
 
     def _within_group(self, node: Any, depth: int) -> q.Aggregate:
@@ -239,14 +241,14 @@ class Reader:
         if not isinstance(order, exp.Order) or len(order.expressions) != 1 or (name == "mode" and inner.this):
             raise self.refuse(node, "this takes one order.", "write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)")
         (by,) = self._order(order)
-        more = (self._share(node, inner.this, descending=by.descending),) if name in QUANTILES else ()
+        more = (self.share(node, inner.this, descending=by.descending),) if name in QUANTILES else ()
         return q.Aggregate(function=name, argument=by.by, more=more, place=self.place(node))
 
-    def _share(self, node: Any, share: Any, *, descending: bool) -> q.Constant:
+    def share(self, node: Any, share: Any, *, descending: bool) -> q.Constant:
         """Which quantile is asked for: a number of the question."""
         if isinstance(share, exp.Array):
             raise self.refuse(
-                share, "a list of quantiles is asked for one by one.",
+                share, "a list of 1 to 50 quantiles is a column for each, and cannot be a part of an expression.",
                 "write QUANTILE(x, 0.25), QUANTILE(x, 0.5); they share their cost", NotUnderstood,
             )  # fmt: skip
         value = self._constant(share).value if isinstance(share, exp.Literal) else None

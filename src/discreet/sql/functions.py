@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from typing import Any, Protocol
@@ -12,7 +13,7 @@ from sqlglot import exp
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.sql import query as q
 from discreet.sql.times import Interval, interval, iso, midnight, whole_day
-from discreet.sql.words import PARTS_OF_DATES, TYPES
+from discreet.sql.words import INSTEAD, PARTS_OF_DATES, TYPES
 
 __all__ = ["SPECIAL", "filtered"]
 
@@ -27,6 +28,7 @@ class Reader(Protocol):
     def place(self, node: Any) -> Place: ...
     def refuse(self, node: Any, reason: str, instead: str, kind: type[Refusal] = NotAllowed) -> Refusal: ...
     def only(self, node: exp.Expression, *parts: str) -> None: ...
+    def share(self, node: Any, share: Any, *, descending: bool) -> q.Constant: ...
 
 
 Special = Callable[[Reader, Any, int], q.Expression]
@@ -220,7 +222,7 @@ def filtered(reader: Reader, node: Any, over: q.Aggregate, depth: int) -> q.Aggr
     where = reader.expression(node.expression.this, depth)
     value = over.argument or q.Constant(value=1, place=over.place)
     chosen = q.Call(function="case", arguments=(where, value), place=reader.place(node))
-    return q.Aggregate(function=over.function, argument=chosen, distinct=over.distinct, place=reader.place(node))
+    return replace(over, argument=chosen, place=reader.place(node))
 
 
 # ── by their names ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -234,11 +236,25 @@ def _anonymous(reader: Reader, node: Any, depth: int) -> q.Expression:
 
 
 def _unknown(reader: Reader, node: Any) -> q.Expression:
-    raise reader.refuse(
-        node,
-        f"`{str(node.this).upper()[:40]}` is not among the functions that are answered.",
-        "the README lists those that are",
-    )
+    name = str(node.this)[:40]
+    said = f"`{name.upper()}` is not among the functions that are answered."
+    raise reader.refuse(node, said, INSTEAD.get(name.lower(), "the README lists those that are"))
+
+
+def _bound(function: str) -> Special:
+    """QUANTILE_LOW(x, 0.5): one end of an interval around a quantile."""
+
+    def read(reader: Reader, node: Any, depth: int) -> q.Expression:
+        if len(node.expressions) != 2:
+            said = f"write {function.upper()}(x, 0.5)"
+            raise reader.refuse(node, f"{function.upper()} is of a column, and of a quantile.", said, NotUnderstood)
+        of, at = node.expressions
+        share = reader.share(node, at, descending=False)
+        return q.Aggregate(
+            function=function, argument=reader.expression(of, depth), more=(share,), place=reader.place(node)
+        )
+
+    return read
 
 
 def _date_part(reader: Reader, node: Any, depth: int) -> q.Expression:
@@ -259,6 +275,8 @@ def _one(name: str) -> Special:
 
 
 CALLED: dict[str, Special] = {
+    "QUANTILE_LOW": _bound("quantile_low"),
+    "QUANTILE_HIGH": _bound("quantile_high"),
     "DATE_PART": _date_part,
     "DATEPART": _date_part,
     "WEEKDAY": _one("dayofweek"),

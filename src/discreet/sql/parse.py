@@ -20,12 +20,13 @@ from discreet.sql import query as q
 from discreet.sql.expressions import Reader
 from discreet.sql.parameters import UNHEARD, Parameters, marked
 from discreet.sql.places import spot
+from discreet.sql.words import AGGREGATES, QUANTILES
 
 __all__ = ["LONGEST", "parse"]
 
 LONGEST = 20_000  # characters of a question
 LONGEST_NAME = 200
-MOST_COLUMNS = 200
+MOST_COLUMNS, MOST_LISTED = 200, 50
 EXAMPLE = "for example: SELECT COUNT(*) FROM visits"
 MOST_TABLES = 16
 MOST_READ, MOST_LAYERS = 32, 32  # of a whole question, with names after WITH written out
@@ -111,9 +112,10 @@ class _Selects(Reader):
         known = self._with(node.args.get("with_"), known, depth)
         source = self._from(node, known, depth)
         self._named, self._depth = known, depth
-        if not 1 <= len(node.expressions) <= MOST_COLUMNS:
+        columns = [each for listed in node.expressions for each in _one_by_one(listed)]
+        if not 1 <= len(columns) <= MOST_COLUMNS:
             raise self.refuse(node, f"a SELECT has 1 to {MOST_COLUMNS} columns.", EXAMPLE, NotUnderstood)
-        items = tuple(self._item(each) for each in node.expressions)
+        items = tuple(self._item(each) for each in columns)
         keys, sets = self._keys(node, items)
         distinct = node.args.get("distinct")
         if distinct:
@@ -262,6 +264,8 @@ class _Selects(Reader):
     def _written(self, node: Any) -> str:
         """An expression in one spelling, but for the name of a function that has two."""
         text, at = node.sql("duckdb", comments=False), self.place(node)
+        if isinstance(node, exp.WithinGroup) and "[" not in at.text[at.start : at.end]:
+            return " ".join(at.text[at.start : at.end].split())
         same = "var_samp" in at.text[at.start : at.end].lower()
         return str(text.replace("VARIANCE(", "VAR_SAMP(") if same else text)
 
@@ -330,3 +334,24 @@ class _Selects(Reader):
                 clause, f"{name.upper()} takes a whole number.", f"write {name.upper()} 10", NotUnderstood
             )
         return int(count.this)
+
+
+def _one_by_one(item: Any) -> list[Any]:
+    """A list of quantiles is a column for each of them: QUANTILE(x, [0.25, 0.5]) AS q is q_0.25 and q_0.5."""
+    inner = item.this if isinstance(item, exp.Alias) else item
+    while isinstance(inner, (exp.Filter, exp.WithinGroup)):
+        inner = inner.this
+    listed = next((each for each in inner.args.values() if isinstance(each, exp.Array)), None)
+    if listed is None or AGGREGATES.get(type(inner)) not in QUANTILES:
+        return [item]
+    if not 1 <= len(listed.expressions) <= MOST_LISTED:
+        return [item]
+    found = []
+    for n, share in enumerate(listed.expressions):
+        one = item.copy()
+        there = one.find(exp.Array)
+        there.replace(there.expressions[n])
+        if isinstance(one, exp.Alias):
+            one.set("alias", exp.to_identifier(f"{item.alias}_{share.name}", quoted=True))
+        found.append(one)
+    return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-__all__ = ["AGGREGATES", "CALLS", "FLAGS", "OTHERS", "PARTS", "PARTS_OF_DATES", "QUANTILES", "TWO", "TYPES",
+__all__ = ["AGGREGATES", "CALLS", "FLAGS", "INSTEAD", "OTHERS", "PARTS", "PARTS_OF_DATES", "QUANTILES", "TWO", "TYPES",
            "WINDOWS"]  # fmt: skip
 
 UNARY, BINARY, MANY = ("this",), ("this", "expression"), ("this", "expressions")
@@ -127,6 +127,26 @@ AGGREGATES: dict[type[exp.Expression], str] = {
 }
 QUANTILES = {"quantile_cont", "quantile_disc"}  # aggregates of an expression, and of a number between 0 and 1
 TWO = {"covar_samp", "covar_pop", "corr", "regr_slope", "regr_count"}  # aggregates of two expressions
+
+INSTEAD: dict[str, str] = {  # what people ask for under other names, and how it is asked here
+    "any_value": "MODE(x) is the commonest of declared values",
+    "approx_count_distinct": "write COUNT(DISTINCT x)",
+    "approx_top_k": "write SELECT x, COUNT(*) AS n … GROUP BY x ORDER BY n DESC LIMIT 3",
+    "array_agg": "ask for aggregates: COUNT(*), SUM(x), MEDIAN(x)",
+    "bool_and": "write COUNT(*) FILTER (WHERE NOT …)",
+    "bool_or": "write COUNT(*) FILTER (WHERE …)",
+    "count_if": "write COUNT(*) FILTER (WHERE …)",
+    "countif": "write COUNT(*) FILTER (WHERE …)",
+    "first": "write MIN(x), or MODE(x) of declared values",
+    "histogram": "write SELECT WIDTH_BUCKET(x, 0, 100, 10) AS bucket, COUNT(*) … GROUP BY bucket",
+    "list": "ask for aggregates: COUNT(*), SUM(x), MEDIAN(x)",
+    "mean": "write AVG(x)",
+    "regr_avgx": "write AVG(x) FILTER (WHERE y IS NOT NULL)",
+    "regr_avgy": "write AVG(y) FILTER (WHERE x IS NOT NULL)",
+    "regr_intercept": "write AVG(y) - REGR_SLOPE(y, x) * AVG(x)",
+    "regr_r2": "write POWER(CORR(y, x), 2)",
+    "string_agg": "ask for aggregates: COUNT(*), or MODE(x) of declared values",
+}
 
 WINDOWS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # only over the rows of an answer
     exp.RowNumber: ("row_number", ()),

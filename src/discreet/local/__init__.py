@@ -1,0 +1,46 @@
+"""The local model: everybody randomises before sending, so nobody has to be trusted with the answers.
+
+>>> from discreet.local import RandomizedResponse
+>>> survey = RandomizedResponse(epsilon=1)
+>>> reports = survey.randomize([True] * 3000 + [False] * 7000)
+>>> estimate = survey.estimate(reports)
+>>> abs(estimate.value - 0.3) < 0.1, 0.018 < estimate.margin < 0.019
+(True, True)
+"""
+
+from discreet.local.best import Option, best, options
+from discreet.local.bit import RandomizedResponse
+from discreet.local.channel import Table, keeps, table_epsilon, worst_ratio
+from discreet.local.collector import Collector
+from discreet.local.estimate import Estimate, Frequencies, Shares
+from discreet.local.hadamard import HadamardResponse
+from discreet.local.hashing import LocalHashing
+from discreet.local.kary import KaryResponse
+from discreet.local.randomizer import Categories, Randomizer, Tally
+from discreet.local.subset import SubsetSelection
+from discreet.local.unary import UnaryEncoding
+from discreet.local.wire import Wire
+
+__all__ = [
+    "Categories",
+    "Collector",
+    "Estimate",
+    "Frequencies",
+    "HadamardResponse",
+    "KaryResponse",
+    "LocalHashing",
+    "Option",
+    "RandomizedResponse",
+    "Randomizer",
+    "Shares",
+    "SubsetSelection",
+    "Table",
+    "Tally",
+    "UnaryEncoding",
+    "Wire",
+    "best",
+    "keeps",
+    "options",
+    "table_epsilon",
+    "worst_ratio",
+]

@@ -1,0 +1,93 @@
+"""Exact draws by the million: biased coins and numbers below a bound, from as few bits as decide them.
+
+Each draw compares a few leading bits of a uniform number with the leading bits of a rational. Where they are equal, as
+happens about once in 2^16 or 2^32 times, more bits of the same number are taken until they differ. How many coins a
+draw takes depends on the coins alone.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.coins import Coins, Uniform
+
+__all__ = ["below", "flips"]
+
+PART = 1 << 16  # draws at a time, so that what they work on stays in the cache
+
+
+def flips(chance: Fraction, count: int, coins: Coins) -> NDArray[np.bool_]:
+    """So many coins that show True with exactly this chance.
+
+    Because  U < chance is decided by 16 bits of U unless they are those of the chance itself.
+    """
+    if not 0 < chance < 1:
+        return np.full(count, chance >= 1)
+    first = chance.numerator * (1 << 16) // chance.denominator
+    out = np.empty(count, np.bool_)
+    for start in range(0, count, PART):
+        part = slice(start, min(start + PART, count))
+        known = coins.flip(2 * (part.stop - start)).view(np.uint16)
+        np.less(known, first, out=out[part])
+        for index in np.flatnonzero(known == first):
+            out[start + index] = _under(Uniform(first, 16, coins), chance)
+    return out
+
+
+def _under(uniform: Uniform, chance: Fraction) -> bool:
+    """Whether U is below a rational: integers decide."""
+    while True:
+        low = uniform.known * chance.denominator
+        level = chance.numerator << uniform.bits
+        if low + chance.denominator <= level:
+            return True
+        if low >= level:
+            return False
+        uniform.sharpen()
+
+
+def below(bound: int, count: int, coins: Coins) -> NDArray[np.int64]:
+    """So many whole numbers, each of 0, …, bound - 1 equally likely; bound <= 2^32.
+
+    Because  it is floor(U·bound), which the first bits of U decide unless the product with them is so close to the next
+             whole number that the bits not known could reach it.
+    """
+    out = np.empty(count, np.int64)
+    for start in range(0, count, PART):
+        part = slice(start, min(start + PART, count))
+        if bound <= 1 << 16:
+            _by_32_bits(bound, out[part], coins)
+        else:
+            _by_64_bits(bound, out[part], coins)
+    return out
+
+
+def _by_32_bits(bound: int, out: NDArray[np.int64], coins: Coins) -> None:
+    known = coins.halves(len(out))
+    products = np.multiply(known, np.uint64(bound), dtype=np.uint64)
+    np.right_shift(products, np.uint64(32), out=out, casting="unsafe")
+    rest = products.astype(np.uint32)
+    for index in np.flatnonzero(rest > (1 << 32) - bound):
+        out[index] = _whole(Uniform(int(known[index]), 32, coins), bound)
+
+
+def _by_64_bits(bound: int, out: NDArray[np.int64], coins: Coins) -> None:
+    known = coins.words(len(out)).view(np.uint64)
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    right = (known & low) * np.uint64(bound)
+    left = (known >> half) * np.uint64(bound) + (right >> half)
+    out[:] = left >> half
+    rest = (left << half) | (right & low)
+    for index in np.flatnonzero(rest > np.uint64((1 << 64) - bound)):
+        out[index] = _whole(Uniform(int(known[index]), 64, coins), bound)
+
+
+def _whole(uniform: Uniform, bound: int) -> int:
+    while True:
+        first = uniform.known * bound >> uniform.bits
+        if (uniform.known + 1) * bound - 1 >> uniform.bits == first:
+            return first
+        uniform.sharpen()

@@ -1,0 +1,142 @@
+"""Estimates: what reports say about the people behind them, with how far off that can be.
+
+An estimate is unbiased, so it can be negative or more than one; `.simplex()` is the nearest that cannot. Two questions
+have two variances: about the people who answered (what randomising adds, the default), and, with sampling=True, about
+the many they were drawn from, where p·(1 - p)/n comes on top.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.exact import Number, probability
+from discreet.local.binomial import Supports, inverted
+
+__all__ = ["Estimate", "Frequencies", "Shares", "nearest_simplex", "quantile"]
+
+Floats = NDArray[np.float64]
+
+
+def quantile(confidence: Number, cells: int = 1) -> float:
+    """How many standard deviations hold a normal variable with this confidence; in all of so many cells at once."""
+    outside = (1 - probability(confidence, "confidence")) / cells
+    return -NormalDist().inv_cdf(float(outside / 2))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Estimate:
+    """An unbiased estimate from n reports: a number, or an array with one for each value."""
+
+    value: Any
+    variance: Any
+    n: int
+    set_aside: int = 0  # reports that could not have come from this randomizer; they count for nothing
+
+    @property
+    def margin(self) -> Any:
+        """Half the width of the 95 % interval."""
+        return self.radius("0.95")
+
+    @property
+    def cells(self) -> int:
+        """How many numbers it has."""
+        return int(np.size(self.value))
+
+    def radius(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> Any:
+        """Half the width of the interval with this confidence: for each number, or (Bonferroni) for all at once."""
+        width = quantile(confidence, self.cells if simultaneous else 1)
+        return width * np.sqrt(self.variance) if np.ndim(self.value) else width * float(self.variance) ** 0.5
+
+    def interval(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> tuple[Any, Any]:
+        """The normal interval: lower and upper ends."""
+        half = self.radius(confidence, simultaneous=simultaneous)
+        return self.value - half, self.value + half
+
+    def __str__(self) -> str:
+        if np.ndim(self.value):
+            shown = ", ".join(f"{v:.4g} ± {m:.2g}" for v, m in zip(self.value[:8], self.margin[:8], strict=True))
+            shown += ", …" if self.cells > 8 else ""
+        else:
+            shown = f"{self.value:.4g} ± {self.margin:.2g}"
+        apart = f"; {self.set_aside:,} set aside" if self.set_aside else ""
+        return f"{shown} (95 %, from {self.n:,} reports{apart})"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shares(Estimate):
+    """Shares of respondents with each value; of a yes or no, the share of yes."""
+
+    def simplex(self) -> Floats:
+        """The shares that can be (none negative, one in all) nearest to the raw ones, which stay as they are."""
+        if not np.ndim(self.value):
+            return nearest_simplex(np.array([1 - self.value, self.value]))
+        return nearest_simplex(self.value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Frequencies(Shares):
+    """Shares of respondents with each value, from how many reports support it.
+
+    A report supports the value behind it with probability `hit`, and any other with probability `miss`.
+    """
+
+    supports: Any  # how many reports support each value
+    hit: Fraction
+    miss: Fraction
+    sampling: bool = False
+
+    @classmethod
+    def of(cls, supports: Any, *, n: int, hit: Fraction, miss: Fraction, sampling: bool, set_aside: int) -> Frequencies:
+        """The unbiased estimate (supports/n - miss)/(hit - miss), with its variance at the shares it finds."""
+        gain = float(hit - miss)
+        value = (supports / n - float(miss)) / gain
+        found = _variance(np.clip(value, 0, 1), hit, miss, sampling) / n
+        scalar = np.ndim(value) == 0
+        return cls(
+            value=float(value) if scalar else value,
+            variance=float(found) if scalar else found,
+            n=n,
+            set_aside=set_aside,
+            supports=supports,
+            hit=hit,
+            miss=miss,
+            sampling=sampling,
+        )
+
+    def exact(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> tuple[Any, Any]:
+        """The interval that holds for any number of reports: every share that the supports do not contradict.
+
+        Promise  covers the true share with at least this confidence, whatever that is.
+        Because  it inverts the two one-sided tests of the exact law of the supports (Clopper and Pearson 1934).
+        """
+        outside = (1 - probability(confidence, "confidence")) / (self.cells if simultaneous else 1)
+        law = Supports(n=self.n, hit=float(self.hit), miss=float(self.miss), sampling=self.sampling)
+        seen, where = np.unique(self.supports, return_inverse=True)
+        ends = [inverted(law, int(each), float(outside)) for each in seen]
+        if not np.ndim(self.value):
+            return ends[0]
+        low, high = np.array(ends)[where].T
+        return low, high
+
+
+def _variance(share: Any, hit: Fraction, miss: Fraction, sampling: bool) -> Any:
+    """n times the variance at a share; see `Supporting.variance`."""
+    p, q = float(hit), float(miss)
+    gain = float(hit - miss)
+    noise = (share * (p * float(1 - hit)) + (1 - share) * (q * float(1 - miss))) / gain**2
+    return noise + share * (1 - share) if sampling else noise
+
+
+def nearest_simplex(shares: Floats) -> Floats:
+    """The nearest vector of non-negative numbers that add up to one (Euclidean; Duchi et al. 2008)."""
+    ordered = np.sort(shares)[::-1]
+    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(shares) + 1)
+    level = excess[np.flatnonzero(ordered > excess)[-1]]
+    out: Floats = np.maximum(shares - level, 0)
+    return out

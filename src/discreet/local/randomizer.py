@@ -1,0 +1,255 @@
+"""What every randomizer is: a mechanism that a respondent runs on one value of their own.
+
+    randomize   values in, reports out                       on the respondent's device
+    estimate    reports in, an unbiased estimate out         wherever the reports are collected
+    table       the probability of each report               whoever wants to check the claim
+
+The loss compares two values of one respondent, so it is that of replacing a person; it holds against everybody,
+the collector included, whatever else they know.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.coins import SYSTEM, Coins
+from discreet.core.exact import Number, positive, show, whole
+from discreet.core.loss import Loss
+from discreet.core.mechanism import Mechanism
+from discreet.core.reach import Neighbours
+from discreet.errors import NotUnderstood
+from discreet.local.channel import Table
+from discreet.local.estimate import Shares, quantile
+from discreet.local.layout import Layout
+from discreet.local.odds import priced
+from discreet.local.values import values_of
+
+__all__ = ["Categories", "Randomizer", "Tally", "several"]
+
+Counts = NDArray[np.int64]
+PART = 1 << 16  # draws at a time, so that what they work on stays in the cache
+LARGEST = 1 << 32  # beyond every k
+PEOPLE = 10_000  # what error.describe speaks of
+
+
+class Randomizer(Mechanism):
+    """A respondent's mechanism: `epsilon` is what it claims, `odds` the exact worst ratio of its table."""
+
+    epsilon: Fraction
+    odds: Fraction
+
+    @abstractmethod
+    def randomize(self, values: Any, coins: Coins = SYSTEM) -> Any:
+        """A report for each value; for a single value, a single report."""
+
+    @abstractmethod
+    def table(self) -> Table:
+        """P(report | value), exactly."""
+
+    def release(self, exact: Any, coins: Coins = SYSTEM) -> Any:
+        return self.randomize(exact, coins)
+
+    @property
+    def loss(self) -> Loss:
+        """What one report can reveal about its respondent; a second report costs as much again."""
+        return Loss(pure=self.epsilon)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return "replace"
+
+
+class Categories(Randomizer):
+    """A randomizer of one of k values, numbered from zero."""
+
+    k: int
+    kind: ClassVar[type[np.generic]] = np.int32  # of the numbers in a report
+
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one report as an array; () for a number."""
+
+    @abstractmethod
+    def _randomize(self, values: NDArray[Any], coins: Coins) -> NDArray[Any]: ...
+
+    @abstractmethod
+    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of these reports, of the right shape and type, could have come from this randomizer."""
+
+    @abstractmethod
+    def sketch(self, reports: NDArray[Any]) -> Counts:
+        """What of valid reports is added up: counts that suffice for the estimate."""
+
+    @abstractmethod
+    def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Shares:
+        """The estimate from what the reports of n respondents add up to."""
+
+    @abstractmethod
+    def variance(self, n: int, frequency: Number = 0, *, sampling: bool = False) -> float:
+        """The variance of the estimate of a value that this share of n respondents hold."""
+
+    @abstractmethod
+    def spread(self, *, sampling: bool = False) -> float:
+        """n times the largest variance that any share can have."""
+
+    @property
+    @abstractmethod
+    def pull(self) -> Fraction:
+        """n times the most by which one report, instead of any other, moves the estimate of a share."""
+
+    @property
+    @abstractmethod
+    def layout(self) -> Layout:
+        """How a report is laid out in bytes."""
+
+    @property
+    def width(self) -> int:
+        """How many draws a report takes, roughly."""
+        return 1
+
+    def _price(self) -> None:
+        """Read k, and ε or odds."""
+        epsilon, odds = priced(epsilon=self.epsilon, odds=self.odds)
+        for name, value in {"k": values_of(self.k), "epsilon": epsilon, "odds": odds}.items():
+            object.__setattr__(self, name, value)
+
+    # ── randomising ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def randomize(self, values: Any, coins: Coins = SYSTEM) -> Any:
+        """A report for each value in 0, …, k - 1; for a single value, a single report.
+
+        Promise  each report is drawn exactly as `table` says, and takes coins that do not depend on its value.
+        What is outside 0, …, k - 1 counts as the nearest value: to refuse it would tell something.
+        """
+        array, single = several(values)
+        out = np.empty((len(array), *self.shape()), self.kind)
+        part = max(1, PART // self.width)
+        for start in range(0, len(array), part):
+            out[start : start + part] = self._randomize(self._inside(array[start : start + part]), coins)
+        return out[0] if single else out
+
+    def _inside(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Each value, or the nearest that there is."""
+        return np.clip(values.astype(np.int64), 0, self.k - 1)
+
+    # ── estimating ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def tally(self, reports: Any) -> Tally:
+        """What reports add up to; tallies add up, too. What cannot be a report is set aside and counted."""
+        array = self.shaped(np.asarray(reports))
+        valid = self.valid(array)
+        bad = len(valid) - int(np.count_nonzero(valid))
+        sketch = self.sketch(array[valid] if bad else array)
+        return Tally(randomizer=self, n=len(valid) - bad, sketch=sketch, set_aside=bad)
+
+    def shaped(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """Reports as they are, if they have the right type and shape."""
+        shape = self.shape()
+        if reports.ndim != len(shape) + 1 or reports.shape[1:] != shape or reports.dtype.kind not in "bui":
+            like = f"rows of {shape[0]}" if shape else "numbers"
+            raise NotUnderstood(
+                f"reports of this randomizer are {like}.", instead="pass what randomize(values) returned"
+            )
+        return reports
+
+    def estimate(self, reports: Any, *, sampling: bool = False) -> Shares:
+        """The share of each value among those who reported; of those they were drawn from, with sampling=True."""
+        return self.tally(reports).estimate(sampling=sampling)
+
+    def respondents(self, within: Number, *, confidence: Number = 0.95, sampling: bool = False) -> int:
+        """How many respondents make every share right to ±within with this confidence, whatever the shares are."""
+        half = float(positive(within, "within"))
+        return max(1, math.ceil(self.spread(sampling=sampling) * (quantile(confidence) / half) ** 2))
+
+    def influence(self, hostile: int, n: int) -> float:
+        """The most that so many hostile ones among n respondents can move the estimate of any one share.
+
+        Promise  |estimate with their reports - estimate with any other reports of theirs| is at most this.
+        Because  the estimate is a mean over reports, and one report moves it by at most pull/n. Little less can be
+                 done about it: the smaller ε is, the more a report counts, and nobody can tell a lie from noise.
+        """
+        return float(Fraction(whole(hostile, "hostile"), whole(n, "n")) * self.pull)
+
+    @property
+    def error(self) -> ShareError:
+        return ShareError(self)
+
+
+@dataclass(frozen=True)
+class ShareError:
+    """How wrong estimated shares can be, for so many respondents."""
+
+    randomizer: Categories
+
+    def radius(self, n: int, confidence: Number = 0.95) -> float:
+        """The margin that every share keeps with this confidence, each for itself."""
+        return quantile(confidence) * math.sqrt(self.variance(n))
+
+    def variance(self, n: int) -> float:
+        """The largest variance of any share."""
+        return self.randomizer.spread() / whole(n, "n")
+
+    def describe(self) -> str:
+        margin = show(self.radius(PEOPLE), 2)
+        return f"From {PEOPLE:,} respondents, an estimated share is within ±{margin} of theirs 95 % of the time."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tally:
+    """What reports add up to: enough to estimate from, as small for ten million as for ten."""
+
+    randomizer: Categories
+    n: int
+    sketch: Counts
+    set_aside: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        if other.randomizer != self.randomizer:
+            raise NotUnderstood(
+                "tallies add up when all their reports come from the same randomizer.",
+                instead="collect reports of different randomizers apart, and average the estimates",
+            )
+        return Tally(
+            randomizer=self.randomizer,
+            n=self.n + other.n,
+            sketch=self.sketch + other.sketch,
+            set_aside=self.set_aside + other.set_aside,
+        )
+
+    def estimate(self, *, sampling: bool = False) -> Shares:
+        """The share of each value among those who reported."""
+        if not self.n:
+            raise NotUnderstood("there are no reports to estimate from.", instead="collect at least one")
+        return self.randomizer.read(self.sketch, self.n, sampling=sampling, set_aside=self.set_aside)
+
+
+def several(values: Any) -> tuple[NDArray[Any], bool]:
+    """Values as a row of whole numbers, and whether there was a single one.
+
+    Types and shapes decide, never how large a value is: Python's own numbers are first cut to ±2^32, beyond every k.
+    """
+    plain = isinstance(values, (int, list, tuple))
+    given = np.array(values, object) if plain else np.asarray(values)
+    whole_numbers = given.dtype.kind in "bui"
+    if given.dtype.kind == "O":
+        whole_numbers = all(isinstance(value, (int, np.integer, np.bool_)) for value in given.flat)
+    if not whole_numbers:
+        raise NotUnderstood(
+            "values are whole numbers (or True and False), each the number of one of the k values.",
+            instead="pass for example [0, 2, 1] or a numpy array of integers",
+        )
+    if given.ndim > 1:
+        raise NotUnderstood("each respondent has one value.", instead="pass a row of values")
+    row = np.atleast_1d(given)
+    if row.dtype.kind == "O":
+        row = np.array([min(max(int(value), -LARGEST), LARGEST) for value in row], np.int64)
+    return np.minimum(row, LARGEST) if row.dtype == np.uint64 else row, given.ndim == 0

@@ -1,0 +1,28 @@
+"""Values that are public: how many there are to choose from, and what share of people hold one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from discreet.core.exact import Number, number, whole
+from discreet.errors import NotUnderstood
+
+__all__ = ["share", "values_of"]
+
+MOST = 1 << 31
+
+
+def values_of(k: object) -> int:
+    """A number of values: at least two, and fewer than 2^31."""
+    read = whole(k, "k")
+    if read < 2 or read >= MOST:
+        raise NotUnderstood("k counts the values: at least two, and fewer than 2^31.", instead="for example k=10")
+    return read
+
+
+def share(value: Number) -> Fraction:
+    """A share of respondents: from zero to one."""
+    read = number(value, "frequency")
+    if not 0 <= read <= 1:
+        raise NotUnderstood("a frequency is a share of the respondents, from 0 to 1.", instead='frequency="0.1"')
+    return read
