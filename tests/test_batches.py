@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from datetime import date
 from typing import Any
 
 import duckdb
@@ -213,3 +214,16 @@ def test_a_batch_is_the_same_question_whoever_finds_the_strategy(monkeypatch: py
         assert again[0].cost == dp.Loss.ZERO
         with pytest.raises(TypeError):
             curator.ask_many(texts, epsilon=2)
+
+
+def test_corners_of_conditions() -> None:
+    """No condition at all, the same one twice, the ends of the calendar, and what is never true."""
+    columns = {**COLUMNS, "day": date}
+    ends = conditions(["day > DATE '9999-12-30'", "day <= DATE '0001-01-01'", "day IS NULL"], columns)
+    assert ends.codes == ("001", "010", "100")
+    assert conditions(["age < 30 OR age >= 30 OR age IS NULL", "age < 30"], COLUMNS).codes == ("10", "11")
+    with clinic() as curator:
+        twice = curator.ask_many(["SELECT COUNT(*) FROM data"] * 2, epsilon=10**6)
+        assert [each.value for each in twice] == [3000, 3000]
+        never = curator.ask_many(counted(["age < 5 AND age > 7", "age < 30"]), epsilon=10**6)
+        assert [each.value for each in never] == [0, exact("age < 30")]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -101,9 +101,8 @@ def regions(trees: Sequence[Tree | None]) -> Regions | None:
         rows = math.prod(len(each) for each in values.values())
         if rows > MOST_ROWS:
             return None
-        grid = dict(
-            zip(values, np.indices([len(each) for each in values.values()]).reshape(len(values), -1), strict=True)
-        )
+        places = np.indices([len(each) for each in values.values()]).reshape(len(values), rows)
+        grid = dict(zip(values, places, strict=True))
         true = [np.ones(rows, bool) if each is None else _truth(each, values, grid, rows)[0] for each in trees]
     except _Other:
         return None
@@ -179,9 +178,8 @@ def _between(field: Field, constants: list[Any]) -> list[Any]:
     if field.kind == "text":
         return [*constants, "".join(constants) + "?"]  # longer than any of them, so it is another
     if field.kind == "date":
-        day = timedelta(days=1)
-        near = {each + step for each in constants for step in (-day, 0 * day, day)}
-        return sorted(near) or [date(2000, 1, 1)]
+        days = {each.toordinal() + step for each in constants for step in (-1, 0, 1)} or {1}
+        return [date.fromordinal(each) for each in sorted(days) if 1 <= each <= date.max.toordinal()]
     if not constants:
         return [Fraction(0)]
     middles = [(a + b) / Fraction(2) for a, b in pairwise(constants)]
