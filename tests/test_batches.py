@@ -191,6 +191,7 @@ def _regions(curator: Any, texts: list[str]) -> np.ndarray:
 def test_predicates_are_a_workload() -> None:
     work = Workload.predicates(["age < 30", "age < 40", "age < 50"], columns=COLUMNS)
     assert (work.cells, len(work)) == (3, 3)
+    assert Workload.regions(["age < 30", "age < 40"], columns=COLUMNS) == ("01", "11")
     assert work.plan(epsilon=1).expected_error < 9 * 2
 
 

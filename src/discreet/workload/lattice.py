@@ -264,7 +264,7 @@ def best_levels(queries: Intervals, branches: int, *, details: bool, gaussian: b
     while branches**depth < queries.cells:
         depth += 1
     every = tuple(range(depth + 1))
-    name = "wavelet" if details and branches == 2 else "hierarchy"
+    name = "wavelet" if details and branches == 2 else f"hierarchy of {branches}"
     draft = Levels(name, queries, branches, depth, every, _shares([1.0] * len(every)), details)
     block = np.array([draft.block(each) for each in every], np.float64)
     average = draft.overlap / block

@@ -25,7 +25,6 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Kind = Literal["identity", "prefix", "ranges", "windows", "total"]
 MOST_LISTED = 20_000_000  # answers that are written out
-CHUNK = 1 << 18
 
 
 class Queries(ABC):
@@ -53,12 +52,8 @@ class Queries(ABC):
 
     def variances(self, cells: Floats) -> Floats:
         """The variance of each answer, when this is the covariance of the counts: the diagonal of W·V·Wᵀ."""
-        return np.concatenate([
-            np.einsum("ij,ij->i", self._part(first), self._part(first) @ cells) for first in range(0, self.size, CHUNK)
-        ])  # fmt: skip
-
-    def _part(self, first: int) -> Floats:
-        return self.times(np.eye(self.cells))[first : first + CHUNK]
+        matrix = self.times(np.eye(self.cells))
+        return np.asarray(np.einsum("ij,ij->i", matrix @ cells, matrix))
 
     def listed(self) -> None:
         """Refuse to write out too many answers."""
@@ -182,8 +177,8 @@ class Dense(Queries):
     def squares(self) -> Floats:
         return np.asarray((self.matrix**2).sum(axis=1))
 
-    def _part(self, first: int) -> Floats:
-        return self.matrix[first : first + CHUNK]
+    def variances(self, cells: Floats) -> Floats:
+        return np.asarray(np.einsum("ij,ij->i", self.matrix @ cells, self.matrix))
 
 
 @dataclass(frozen=True)

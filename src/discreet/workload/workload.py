@@ -111,12 +111,17 @@ class Workload:
         return cls(found)
 
     @classmethod
-    def predicates(cls, conditions_: Sequence[str], *, columns: Mapping[str, Any]) -> Workload:
+    def predicates(cls, texts: Sequence[str], *, columns: Mapping[str, Any]) -> Workload:
         """How many rows fulfil each SQL condition on declared columns; the cells are the regions they divide rows into.
 
         `columns` is what `dp.open` takes: {"age": (0, 120), "sex": ["F", "M"]}. Cells are in the order of `regions`.
         """
-        return cls(Dense.of(conditions(conditions_, columns).matrix))
+        return cls(Dense.of(conditions(texts, columns).matrix))
+
+    @staticmethod
+    def regions(texts: Sequence[str], *, columns: Mapping[str, Any]) -> tuple[str, ...]:
+        """The regions of `predicates`: "10" is where the first condition is true and the second is not."""
+        return conditions(texts, columns).codes
 
     @classmethod
     def product(cls, *parts: Workload) -> Workload:
