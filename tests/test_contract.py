@@ -33,6 +33,7 @@ from discreet.plan.plan import Exact, Key, Plan
 from discreet.plan.sums import Sums
 from discreet.workload import Answers, Workload
 from randomizers import CASES as RANDOMIZERS
+from surveys import CASES as SURVEYS
 from test_quantiles import law
 
 
@@ -340,6 +341,7 @@ CASES = [
     Case("Planned", PLANNED, [41], [42], answered(PLANNED)),
     Case("Plan, batch", BATCH, parted(7, 3), parted(7, 4), two(BATCH.laws[0])),
     *RANDOMIZERS,
+    *SURVEYS,
     Case("Then", LAPLACE.then(double), 41, 42, lambda x: {2 * k: p for k, p in noisy(LAPLACE.law)(x).items()}),
 ]
 for index, case in enumerate(CASES):

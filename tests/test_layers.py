@@ -27,7 +27,8 @@ MAY_IMPORT = {
     "batching": {"errors", "core", "mechanisms", "plan", "workload"},
     "opening": {"errors", "core", "ledger", "plan", "engines"},
     "curator": {"errors", "core", "ledger", "sql", "plan", "engines", "batching", "opening"},
-    "cli": {"errors", "core", "layout", "ledger", "sql", "plan", "engines", "curator", "cli"},
+    "lab": {"errors", "core", "layout", "mechanisms", "local", "curator", "lab"},
+    "cli": {"errors", "core", "layout", "ledger", "sql", "plan", "engines", "curator", "lab", "cli"},
 }
 OUTSIDE = {"numpy", "cryptography", "flint"}
 EXTRAS = {  # imported where they are needed
@@ -36,6 +37,8 @@ EXTRAS = {  # imported where they are needed
     "sql": {"sqlglot"},
     "plan": {"duckdb", "pyarrow", "pandas", "polars", "matplotlib"},
     "engines": {"duckdb", "pyarrow"},
+    "lab": {"scipy", "matplotlib", "duckdb", "pyarrow"},
+    "local": {"matplotlib"},
 }
 
 

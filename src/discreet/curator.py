@@ -128,8 +128,7 @@ class Curator:
     ) -> list[Answer]:
         """Answer several questions for one cost; the same questions again are free.
 
-        Counts of one table are planned as one: all are read from one release, by the strategy of least expected error,
-        and agree but for rounding. Other questions are asked one by one, and share the cost evenly.
+        Counts of one table are planned as one and read from one release; others are asked one by one, for equal shares.
         """
         wanted = want(epsilon=epsilon, within=None, confidence=confidence, delta=None, default=None)
         drafts = [self._draft(each) for each in several(questions)]
@@ -386,15 +385,16 @@ def open(
     name: str | None = None,
     ledger: str | os.PathLike[str] | None = None,
     marks: str | os.PathLike[str] | None = None,
+    coins: Coins = SYSTEM,
 ) -> Curator:
     """A curator for one table: a .parquet or .csv file, a .duckdb file with one table, a pandas, polars or Arrow frame.
 
     `unit` is the column that says whose row it is; without it every row is a person. `columns` declares what may be
     asked about: (0, 120) are bounds, ["F", "M"] all values, str anything. At most `rows_per_unit` rows in
     `groups_per_unit` groups count for one unit. The ledger is a file beside the source, or the one named; a frame
-    without a name has its ledger in memory only, and every answer says so.
+    without a name has its ledger in memory only, and every answer says so. `coins` are for whoever replays a run.
     """
     catalogue, reached = one_table(source, budget=budget, unit=unit, columns=columns, rows_per_unit=rows_per_unit,
                                    groups_per_unit=groups_per_unit, neighbours=neighbours, name=name,
                                    ledger=ledger)  # fmt: skip
-    return Curator(catalogue, reached, ledger_of(catalogue, marks=marks))
+    return Curator(catalogue, reached, ledger_of(catalogue, marks=marks), coins=coins)

@@ -15,24 +15,39 @@ from discreet.local.collector import Collector
 from discreet.local.estimate import Estimate, Frequencies, Shares
 from discreet.local.hadamard import HadamardResponse
 from discreet.local.hashing import LocalHashing
+from discreet.local.hitters import Found, HeavyHitters
 from discreet.local.kary import KaryResponse
-from discreet.local.randomizer import Categories, Randomizer, Tally
+from discreet.local.location import GridLocation
+from discreet.local.mean import BoundedMean
+from discreet.local.memo import Memoised
+from discreet.local.randomizer import Categories, Collected, Randomizer, Tally
+from discreet.local.respondent import Answered, Respondent
+from discreet.local.shuffle import Shuffled
 from discreet.local.subset import SubsetSelection
 from discreet.local.unary import UnaryEncoding
 from discreet.local.wire import Wire
 
 __all__ = [
+    "Answered",
+    "BoundedMean",
     "Categories",
+    "Collected",
     "Collector",
     "Estimate",
+    "Found",
     "Frequencies",
+    "GridLocation",
     "HadamardResponse",
+    "HeavyHitters",
     "KaryResponse",
     "LocalHashing",
+    "Memoised",
     "Option",
     "RandomizedResponse",
     "Randomizer",
+    "Respondent",
     "Shares",
+    "Shuffled",
     "SubsetSelection",
     "Table",
     "Tally",

@@ -29,9 +29,8 @@ from numpy.typing import NDArray
 
 from discreet.core.record import read, write
 from discreet.errors import NotUnderstood
-from discreet.local.estimate import Shares
 from discreet.local.layout import Rows
-from discreet.local.randomizer import Categories, Tally
+from discreet.local.randomizer import Collected, Tally
 from discreet.local.wire import Wire
 
 __all__ = ["REASONS", "Collector"]
@@ -68,12 +67,12 @@ class Collector:
         t = self._tally
         return Tally(randomizer=t.randomizer, n=t.n, sketch=t.sketch, set_aside=sum(self.set_aside.values()))
 
-    def estimate(self, *, sampling: bool = False) -> Shares:
-        """The share of each value among those whose reports were good."""
+    def estimate(self, *, sampling: bool = False) -> Any:
+        """What the good reports say of those who sent them: an `Estimate`."""
         return self.tally.estimate(sampling=sampling)
 
     def influence(self, hostile: int) -> float:
-        """The most that so many hostile ones, among those collected, can have moved the estimate of any one share."""
+        """The most that so many hostile ones, among those collected, can have moved any number in the estimate."""
         return self.wire.randomizer.influence(hostile, self.tally.n)
 
     # ── adding ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -175,7 +174,7 @@ class Collector:
             n, sketch = int(form["n"]), np.frombuffer(b64decode(form["sketch"]), "<i8").astype(np.int64)
             seen = np.frombuffer(b64decode(form["seen"]), "<u8").astype(np.uint64)
             found = cls(Wire(randomizer=randomizer, question=str(form["question"])))
-            fine = form["is"] == FORM and isinstance(randomizer, Categories) and n >= 0 and min(counts.values()) >= 0
+            fine = form["is"] == FORM and isinstance(randomizer, Collected) and n >= 0 and min(counts.values()) >= 0
             if not fine or sketch.shape != found._tally.sketch.shape or np.any(sketch < 0):
                 raise ValueError("not a collector")
         except (ValueError, LookupError, TypeError, AttributeError) as problem:

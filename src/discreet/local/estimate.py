@@ -60,7 +60,8 @@ class Estimate:
 
     def __str__(self) -> str:
         if np.ndim(self.value):
-            shown = ", ".join(f"{v:.4g} ± {m:.2g}" for v, m in zip(self.value[:8], self.margin[:8], strict=True))
+            first = zip(np.ravel(self.value)[:8], np.ravel(self.margin)[:8], strict=True)
+            shown = ", ".join(f"{v:.4g} ± {m:.2g}" for v, m in first)
             shown += ", …" if self.cells > 8 else ""
         else:
             shown = f"{self.value:.4g} ± {self.margin:.2g}"
@@ -76,7 +77,7 @@ class Shares(Estimate):
         """The shares that can be (none negative, one in all) nearest to the raw ones, which stay as they are."""
         if not np.ndim(self.value):
             return nearest_simplex(np.array([1 - self.value, self.value]))
-        return nearest_simplex(self.value)
+        return nearest_simplex(np.ravel(self.value)).reshape(np.shape(self.value))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -26,12 +26,12 @@ from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours
 from discreet.errors import NotUnderstood
 from discreet.local.channel import Table
-from discreet.local.estimate import Shares, quantile
+from discreet.local.estimate import Estimate, Shares, quantile
 from discreet.local.layout import Layout
 from discreet.local.odds import priced
 from discreet.local.values import values_of
 
-__all__ = ["Categories", "Randomizer", "Tally", "several"]
+__all__ = ["Categories", "Collected", "Randomizer", "Tally", "several"]
 
 Counts = NDArray[np.int64]
 PART = 1 << 16  # draws at a time, so that what they work on stays in the cache
@@ -50,6 +50,10 @@ class Randomizer(Mechanism):
         """A report for each value; for a single value, a single report."""
 
     @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one report as an array; () for a number."""
+
+    @abstractmethod
     def table(self) -> Table:
         """P(report | value), exactly."""
 
@@ -66,18 +70,10 @@ class Randomizer(Mechanism):
         return "replace"
 
 
-class Categories(Randomizer):
-    """A randomizer of one of k values, numbered from zero."""
+class Collected(Randomizer):
+    """A randomizer whose reports all have one shape, and add up to counts that suffice for an estimate."""
 
-    k: int
     kind: ClassVar[type[np.generic]] = np.int32  # of the numbers in a report
-
-    @abstractmethod
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one report as an array; () for a number."""
-
-    @abstractmethod
-    def _randomize(self, values: NDArray[Any], coins: Coins) -> NDArray[Any]: ...
 
     @abstractmethod
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
@@ -88,8 +84,58 @@ class Categories(Randomizer):
         """What of valid reports is added up: counts that suffice for the estimate."""
 
     @abstractmethod
-    def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Shares:
+    def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Estimate:
         """The estimate from what the reports of n respondents add up to."""
+
+    @property
+    @abstractmethod
+    def pull(self) -> Fraction:
+        """n times the most by which one report, instead of any other, moves any number in the estimate."""
+
+    @property
+    @abstractmethod
+    def layout(self) -> Layout:
+        """How a report is laid out in bytes."""
+
+    def tally(self, reports: Any) -> Tally:
+        """What reports add up to; tallies add up, too. What cannot be a report is set aside and counted."""
+        array = self.shaped(np.asarray(reports))
+        valid = self.valid(array)
+        bad = len(valid) - int(np.count_nonzero(valid))
+        sketch = self.sketch(array[valid] if bad else array)
+        return Tally(randomizer=self, n=len(valid) - bad, sketch=sketch, set_aside=bad)
+
+    def shaped(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """Reports as they are, if they have the right type and shape."""
+        shape = self.shape()
+        if reports.ndim != len(shape) + 1 or reports.shape[1:] != shape or reports.dtype.kind not in "bui":
+            like = f"rows of {shape[0]}" if shape else "numbers"
+            raise NotUnderstood(
+                f"reports of this randomizer are {like}.", instead="pass what randomize(values) returned"
+            )
+        return reports
+
+    def estimate(self, reports: Any, *, sampling: bool = False) -> Any:
+        """What is estimated of those who reported; of those they were drawn from, with sampling=True."""
+        return self.tally(reports).estimate(sampling=sampling)
+
+    def influence(self, hostile: int, n: int) -> float:
+        """The most that so many hostile ones among n respondents can move any number in the estimate.
+
+        Promise  |estimate with their reports - estimate with any other reports of theirs| is at most this.
+        Because  the estimate is a mean over reports, and one report moves it by at most pull/n. Little less can be
+                 done about it: the smaller ε is, the more a report counts, and nobody can tell a lie from noise.
+        """
+        return float(Fraction(whole(hostile, "hostile"), whole(n, "n")) * self.pull)
+
+
+class Categories(Collected):
+    """A randomizer of one of k values, numbered from zero."""
+
+    k: int
+
+    @abstractmethod
+    def _randomize(self, values: NDArray[Any], coins: Coins) -> NDArray[Any]: ...
 
     @abstractmethod
     def variance(self, n: int, frequency: Number = 0, *, sampling: bool = False) -> float:
@@ -98,16 +144,6 @@ class Categories(Randomizer):
     @abstractmethod
     def spread(self, *, sampling: bool = False) -> float:
         """n times the largest variance that any share can have."""
-
-    @property
-    @abstractmethod
-    def pull(self) -> Fraction:
-        """n times the most by which one report, instead of any other, moves the estimate of a share."""
-
-    @property
-    @abstractmethod
-    def layout(self) -> Layout:
-        """How a report is laid out in bytes."""
 
     @property
     def width(self) -> int:
@@ -141,41 +177,19 @@ class Categories(Randomizer):
 
     # ── estimating ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def tally(self, reports: Any) -> Tally:
-        """What reports add up to; tallies add up, too. What cannot be a report is set aside and counted."""
-        array = self.shaped(np.asarray(reports))
-        valid = self.valid(array)
-        bad = len(valid) - int(np.count_nonzero(valid))
-        sketch = self.sketch(array[valid] if bad else array)
-        return Tally(randomizer=self, n=len(valid) - bad, sketch=sketch, set_aside=bad)
-
-    def shaped(self, reports: NDArray[Any]) -> NDArray[Any]:
-        """Reports as they are, if they have the right type and shape."""
-        shape = self.shape()
-        if reports.ndim != len(shape) + 1 or reports.shape[1:] != shape or reports.dtype.kind not in "bui":
-            like = f"rows of {shape[0]}" if shape else "numbers"
-            raise NotUnderstood(
-                f"reports of this randomizer are {like}.", instead="pass what randomize(values) returned"
-            )
-        return reports
+    @abstractmethod
+    def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Shares:
+        """The share of each value, from what the reports of n respondents add up to."""
 
     def estimate(self, reports: Any, *, sampling: bool = False) -> Shares:
         """The share of each value among those who reported; of those they were drawn from, with sampling=True."""
-        return self.tally(reports).estimate(sampling=sampling)
+        found: Shares = super().estimate(reports, sampling=sampling)
+        return found
 
     def respondents(self, within: Number, *, confidence: Number = 0.95, sampling: bool = False) -> int:
         """How many respondents make every share right to ±within with this confidence, whatever the shares are."""
         half = float(positive(within, "within"))
         return max(1, math.ceil(self.spread(sampling=sampling) * (quantile(confidence) / half) ** 2))
-
-    def influence(self, hostile: int, n: int) -> float:
-        """The most that so many hostile ones among n respondents can move the estimate of any one share.
-
-        Promise  |estimate with their reports - estimate with any other reports of theirs| is at most this.
-        Because  the estimate is a mean over reports, and one report moves it by at most pull/n. Little less can be
-                 done about it: the smaller ε is, the more a report counts, and nobody can tell a lie from noise.
-        """
-        return float(Fraction(whole(hostile, "hostile"), whole(n, "n")) * self.pull)
 
     @property
     def error(self) -> ShareError:
@@ -205,7 +219,7 @@ class ShareError:
 class Tally:
     """What reports add up to: enough to estimate from, as small for ten million as for ten."""
 
-    randomizer: Categories
+    randomizer: Collected
     n: int
     sketch: Counts
     set_aside: int = 0
@@ -225,8 +239,8 @@ class Tally:
             set_aside=self.set_aside + other.set_aside,
         )
 
-    def estimate(self, *, sampling: bool = False) -> Shares:
-        """The share of each value among those who reported."""
+    def estimate(self, *, sampling: bool = False) -> Any:
+        """What the randomizer reads from it: an `Estimate`, of shares if it has values to choose from."""
         if not self.n:
             raise NotUnderstood("there are no reports to estimate from.", instead="collect at least one")
         return self.randomizer.read(self.sketch, self.n, sampling=sampling, set_aside=self.set_aside)

@@ -26,7 +26,7 @@ from discreet.core.once import once
 from discreet.core.record import write
 from discreet.errors import NotUnderstood
 from discreet.local.layout import Rows
-from discreet.local.randomizer import Categories
+from discreet.local.randomizer import Collected
 
 __all__ = ["HEAD", "VERSION", "Wire"]
 
@@ -38,7 +38,7 @@ HEAD = 4  # bytes before the payload
 class Wire:
     """The encoding of one randomizer's reports to one question."""
 
-    randomizer: Categories
+    randomizer: Collected
     question: str = ""
 
     @property

@@ -6,6 +6,7 @@ Nothing here sees data. What is refused is refused for every database with the s
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from discreet.errors import NotAllowed, NotUnderstood
@@ -112,7 +113,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         names=question.names,
         measures=measures,
         readings=readings,
-        titles=tuple(_title(each) for each in question.aggregates),
+        titles=tuple(_title(each, f"a{n}", question.view) for n, each in enumerate(question.aggregates)),
         view=question.view,
         first=foremost(question.view, measures, cells) if known else None,
     )
@@ -139,9 +140,15 @@ def _innermost(view: q.Select) -> q.Origin:
     return _innermost(view.source) if isinstance(view.source, q.Select) else view.source
 
 
-def _title(aggregate: q.Aggregate) -> str:
-    text = aggregate.place.text[aggregate.place.start : aggregate.place.end]
-    return " ".join(text.split())
+def _title(aggregate: q.Aggregate, name: str, view: q.Select) -> str:
+    """An aggregate as it is written; what the answer calls it, where it is one of a list, or not written as a whole."""
+    text = " ".join(aggregate.place.text[aggregate.place.start : aggregate.place.end].split())
+    if re.match(r"\w+ ?\(", text) and text.count("(") == text.count(")") and "[" not in text:
+        return text
+    while isinstance(view.source, q.Select):
+        view = view.source
+    called = (item.name for item in view.items if isinstance(item.what, q.Name) and item.what.name == name)
+    return next(called, text)
 
 
 # ── keys and caps ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,193 @@
+"""`discreet attack`: try to learn about one person, from naive servers and from this curator; and what ε means."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from discreet.cli.progress import counting
+from discreet.cli.reporting import add_outputs, check_outputs, deliver
+from discreet.errors import NotUnderstood
+from discreet.lab.report import Finding, Report
+
+__all__ = ["add"]
+
+MORE = """\
+attacks   reconstruct   everybody's secret bit from counts of many: seven defences, a naive server, this curator
+          difference    all less all but one
+          average       the same question again and again
+          tracker       round a rule against small sets
+          class         is Alice among the thirty students?
+          membership    who is behind published means
+meaning   game          how often the best guess about one person is wrong; the trade-off curve
+          bayes         beliefs about Alice after a study with her and without
+          shame         additive privacy, and why it is not private
+          replicability how often two studies of one population agree
+          all           every one of these, one after the other
+
+Naive servers are started for the attack, on this machine. With --url a server of yours is attacked: it takes
+{"sql": …} by POST and gives {"rows": [[…], …]}; people are those whose --key is 0 … N-1.
+"""
+SERVER = {"table": "people", "key": "id", "secret": "secret = 1", "noise": "none", "truth": None}
+
+
+def add(commands: Any) -> None:
+    """Add the command to the command line."""
+    attack = commands.add_parser(
+        "attack",
+        help="try to learn about one person; what ε means",
+        epilog=MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    attack.add_argument("what", metavar="WHAT", choices=(*PARTS, "all"), help="an attack or a meaning, see below")
+    attack.add_argument("--epsilon", metavar="ε", default="1", help="what the curator promises in all; default: 1")
+    attack.add_argument("--delta", metavar="δ", help="for game (default 1e-6) and shame (default 0.01)")
+    attack.add_argument("--people", type=int, metavar="N", help="how many people; default: as suits the attack")
+    attack.add_argument("--queries", type=int, metavar="M", help="questions to reconstruct from; default: 4 for each")
+    attack.add_argument("--runs", type=int, metavar="R", help="how often to try; default: as suits the attack")
+    attack.add_argument("--url", help="for reconstruct: a server to attack, of --people N")
+    attack.add_argument("--table", help="its table; default: people")
+    attack.add_argument("--key", help="the column that tells people apart; default: id")
+    attack.add_argument("--secret", metavar="CONDITION", help="what to find out; default: secret = 1")
+    attack.add_argument("--noise", metavar="KIND", help="what it is thought to add: none, bounded, laplace, gross, …")
+    attack.add_argument("--truth", metavar="FILE", help="the bits, if you know them: a line of 0 or 1 for each person")
+    add_outputs(attack)
+    attack.set_defaults(run=_attack)
+
+
+def _attack(options: argparse.Namespace) -> None:
+    check_outputs(options)
+    if options.url is not None:
+        deliver(_outside(options), options)
+        return
+    given = [name for name in SERVER if getattr(options, name) is not None]
+    if given:
+        raise NotUnderstood(f"--{given[0]} is about a server.", instead="add --url http://…")
+    parts = list(PARTS) if options.what == "all" else [options.what]
+    found = []
+    with counting("attacking", "parts") as tell:
+        for i, each in enumerate(parts):
+            tell(i, len(parts))
+            found.append(PARTS[each](options))
+    report = reduce(Report.__add__, found)
+    if options.what == "all":
+        report = Report(title="Attacks, and what ε means", findings=report.findings)
+    deliver(report, options)
+
+
+def _outside(options: argparse.Namespace) -> Report:
+    from discreet.lab import rebuilt  # noqa: PLC0415
+    from discreet.lab.hosts import People, Web  # noqa: PLC0415
+
+    if options.what != "reconstruct" or options.people is None:
+        raise NotUnderstood(
+            "a server is attacked by reconstruction, and the attacker knows how many people there are.",
+            instead="discreet attack reconstruct --url http://… --people 100",
+        )
+    server = {name: getattr(options, name) or default for name, default in SERVER.items()}
+    noise, truth = str(server.pop("noise")), server.pop("truth")
+    target = People(host=Web(options.url), n=options.people, **{name: str(each) for name, each in server.items()})
+    bits = None if truth is None else _bits(str(truth))
+    with counting("asking", "questions") as tell:
+        return rebuilt.outside(target, m=options.queries, noise=noise, truth=bits, progress=tell)
+
+
+def _bits(path: str) -> list[int]:
+    try:
+        words = Path(path).read_text().split()
+    except OSError as problem:
+        raise NotUnderstood(f"the truth cannot be read: {problem.strerror}.", instead="name a file of bits") from None
+    if not words or any(word not in ("0", "1") for word in words):
+        raise NotUnderstood("the truth is a line of 0 or 1 for each person.", instead="name such a file")
+    return [int(word) for word in words]
+
+
+# ── each part ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _given(options: argparse.Namespace, **names: str) -> dict[str, Any]:
+    """The options that were given, under the names that a function has for them."""
+    return {name: value for name, option in names.items() if (value := getattr(options, option)) is not None}
+
+
+def _one(finding: Finding) -> Report:
+    return Report(title="Attacks on one person", findings=(finding,))
+
+
+def _reconstruct(options: argparse.Namespace) -> Report:
+    from discreet.lab import rebuilt  # noqa: PLC0415
+
+    given = _given(options, epsilon="epsilon", n="people", m="queries", runs="runs")
+    with counting("reconstructing", "parts") as tell:
+        return rebuilt.report(**given, progress=tell)
+
+
+def _difference(options: argparse.Namespace) -> Report:
+    from discreet.lab import breach  # noqa: PLC0415
+
+    return _one(breach.differencing(**_given(options, epsilon="epsilon", runs="runs")))
+
+
+def _average(options: argparse.Namespace) -> Report:
+    from discreet.lab import breach  # noqa: PLC0415
+
+    return _one(breach.averaging(**_given(options, epsilon="epsilon", runs="runs")))
+
+
+def _tracker(options: argparse.Namespace) -> Report:
+    from discreet.lab import breach  # noqa: PLC0415
+
+    return _one(breach.tracking(**_given(options, epsilon="epsilon", runs="runs")))
+
+
+def _class(options: argparse.Namespace) -> Report:
+    from discreet.lab import breach  # noqa: PLC0415
+
+    return _one(breach.class_average(**_given(options, epsilon="epsilon", curators="runs")))
+
+
+def _membership(options: argparse.Namespace) -> Report:
+    from discreet.lab import breach  # noqa: PLC0415
+
+    return _one(breach.tracing(**_given(options, epsilon="epsilon", members="people")))
+
+
+def _game(options: argparse.Namespace) -> Report:
+    from discreet.lab import game  # noqa: PLC0415
+
+    return game.report(**_given(options, epsilon="epsilon", delta="delta", rounds="runs"))
+
+
+def _bayes(options: argparse.Namespace) -> Report:
+    from discreet.lab import bayes  # noqa: PLC0415
+
+    return bayes.report(**_given(options, epsilon="epsilon", people="people"))
+
+
+def _shame(options: argparse.Namespace) -> Report:
+    from discreet.lab import shame  # noqa: PLC0415
+
+    return shame.report(**_given(options, delta="delta", people="people", runs="runs"))
+
+
+def _replicability(options: argparse.Namespace) -> Report:
+    from discreet.lab import replicability  # noqa: PLC0415
+
+    return replicability.report(**_given(options, n="people", trials="runs"))
+
+
+PARTS: Mapping[str, Callable[[argparse.Namespace], Report]] = {
+    "reconstruct": _reconstruct,
+    "difference": _difference,
+    "average": _average,
+    "tracker": _tracker,
+    "class": _class,
+    "membership": _membership,
+    "game": _game,
+    "bayes": _bayes,
+    "shame": _shame,
+    "replicability": _replicability,
+}

@@ -1,0 +1,43 @@
+"""What `discreet attack` and `discreet audit` share: a report on the terminal, and in files if asked for."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import NotUnderstood
+from discreet.lab.page import ready
+from discreet.lab.report import Report
+
+__all__ = ["add_outputs", "check_outputs", "deliver"]
+
+ENDINGS = {"json": ".json", "html": ".html"}
+
+
+def add_outputs(command: Any) -> None:
+    """The options that say where a report goes besides the terminal."""
+    command.add_argument("--json", metavar="FILE", help="also write everything found, for programs")
+    command.add_argument("--html", metavar="FILE", help="also write a page with the pictures; it loads nothing")
+
+
+def check_outputs(options: argparse.Namespace) -> None:
+    """Refuse names that could not be written, before the work is done."""
+    for name, ending in ENDINGS.items():
+        path = getattr(options, name)
+        if path is not None and not path.endswith(ending):
+            raise NotUnderstood(f"--{name} names a file in {ending}.", instead=f"write --{name} found{ending}")
+        if path is not None and not Path(path).absolute().parent.is_dir():
+            raise NotUnderstood(f"--{name} names a folder that is not there.", instead="make the folder first")
+    if options.html is not None:
+        ready()
+
+
+def deliver(report: Report, options: argparse.Namespace) -> None:
+    """Print it, and write what was asked for."""
+    print(report)
+    for name in ENDINGS:
+        path = getattr(options, name)
+        if path is not None:
+            report.save(path)
+            print(f"\nWritten: {path}")

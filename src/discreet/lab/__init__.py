@@ -1,0 +1,12 @@
+"""The lab: outsiders who attack, measure and explain.
+
+It sees what an analyst sees: answers. `reconstruct` and `membership` break curators that add too little noise and fail
+against this one as far as the theory says they must; `game`, `bayes`, `shame` and `replicability` say what ε means;
+`channel`, `audit`, `replay` and `pipeline` hold claims against what can be seen, and `museum` keeps what they caught.
+
+    >>> from discreet.lab import game, reconstruct
+    >>> round(game.error(epsilon=1), 4)                    # nobody guesses better who is in the data
+    0.2689
+    >>> reconstruct.exhaustive([0.5, 0.5, 1, 1, 0.5, 1.5, 1.5, 2.5], bound=0.5)
+    [(1, 1, 0)]
+"""

@@ -1,0 +1,83 @@
+"""`discreet attack`: once as a process, as a user runs it; then many times in this one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from discreet.cli import main
+from discreet.lab import siege
+from discreet.lab.naive import Naive
+from test_cli import run
+
+
+@pytest.fixture
+def attack(capsys: pytest.CaptureFixture):
+    def call(*words: object, status: int = 0) -> str:
+        """What it says, on the stream that belongs to its status."""
+        assert main(["attack", *map(str, words)]) == status
+        said = capsys.readouterr()
+        return said.err if status else said.out
+
+    return call
+
+
+def test_a_report_on_the_terminal_and_in_files(tmp_path: Path) -> None:
+    found, page = tmp_path / "found.json", tmp_path / "found.html"
+    shown = run("attack", "game", "--epsilon", 2, "--runs", 1000, "--json", found, "--html", page)
+    assert "best guess right at most 88.1 %" in shown
+    assert f"Written: {page}" in shown
+    facts = json.loads(found.read_text())["findings"][0]["facts"]
+    assert facts["error"] == pytest.approx(0.1192, abs=1e-4)
+    assert page.read_text().count("<svg") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("bayes", "--people", 5), "posteriors within 2ε"),
+        (("shame", "--delta", "0.001", "--people", 100), "somebody is shamed"),
+        (("replicability", "--people", 100, "--runs", 20), "ρ ≤"),
+        (("difference", "--runs", 2), "exact server: 2 of 2 told"),
+        (("tracker", "--runs", 2), "refusing small sets: 2 of 2 told"),
+        (("class", "--runs", 2), "40.95 % caught for sure"),
+        (("average", "--runs", 1), "only a limit on the total holds"),
+        (("membership", "--people", 30), "at 5 % false alarms"),
+        (("reconstruct", "--people", 16, "--runs", 2), "are blatantly non-private"),
+    ],
+)
+def test_every_attack_and_every_meaning(attack, words: tuple, said: str) -> None:
+    assert said in attack(*words)
+
+
+def test_a_server_of_yours(attack, tmp_path: Path) -> None:
+    secret = siege.fair_bits(30)
+    truth = tmp_path / "truth.txt"
+    truth.write_text("\n".join(map(str, secret)))
+    words = ("reconstruct", "--people", 30, "--queries", 60, "--secret", "secret = 1", "--key", "id")
+    with Naive(siege.people(secret)) as server:
+        shown = attack(*words, "--url", server.url, "--truth", truth, "--noise", "none", "--table", "people")
+        assert "blatantly non-private" in shown
+        assert f"{secret.sum()} of 30 have the secret" in attack(*words, "--url", server.url)
+    assert "did not answer" in attack(*words, "--url", server.url, status=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("game", "--json", "found.txt"), "--json found.json"),
+        (("game", "--html", "no/such/found.html"), "make the folder"),
+        (("game", "--table", "people"), "add --url"),
+        (("game", "--url", "http://127.0.0.1:1/", "--people", 9), "attack reconstruct --url"),
+        (("reconstruct", "--url", "http://127.0.0.1:1/"), "--people 100"),
+        (("reconstruct", "--url", "somewhere", "--people", 9), "http://"),
+        (("reconstruct", "--url", "http://127.0.0.1:1/", "--people", 9, "--truth", "nowhere"), "a file of bits"),
+        (("reconstruct", "--people", 9, "--queries", 3), "for example 36"),
+        (("game", "--epsilon", "-1"), "epsilon"),
+        (("bayes", "--people", "90"), "at most 14"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused(attack, words: tuple, said: str) -> None:
+    assert said in attack(*words, status=2)
