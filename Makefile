@@ -33,6 +33,7 @@ bench: $(VENV)/.bench
 	@$(BIN)/python bench/quantiles.py
 	@$(BIN)/python bench/learn.py
 	@$(BIN)/python bench/tpch.py --data $(VENV)/tpch
+	@$(BIN)/python bench/workload.py
 	@$(BIN)/python bench/lab.py
 
 # Beside other libraries, each in an environment of its own; those that cannot be installed are named in the table.

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ import psycopg
 import pytest
 from hypothesis import settings
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy comes: two test processes share the cores already
 settings.register_profile("plain", deadline=None)  # machines are noisy; nothing here is timed
 settings.load_profile("plain")
 

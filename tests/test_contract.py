@@ -15,6 +15,7 @@ from contract import Case, Table, check_loss_against_law, check_mechanism, check
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.mechanisms.ceiling import Ceiling
+from discreet.mechanisms.combined import Combined
 from discreet.mechanisms.edges import Edges
 from discreet.mechanisms.extreme import Extreme
 from discreet.mechanisms.modes import Modes
@@ -22,12 +23,15 @@ from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.places import Places
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.selection import TopK
+from discreet.mechanisms.strategy import Each, Matrix, Strategy, Total
+from discreet.plan.batch import Batch
 from discreet.plan.distinct import Distinct
 from discreet.plan.expression import Field
 from discreet.plan.measure import Caps, Setting
 from discreet.plan.moments import Moments
 from discreet.plan.plan import Exact, Key, Plan
 from discreet.plan.sums import Sums
+from discreet.workload import Answers, Workload
 from randomizers import CASES as RANDOMIZERS
 from surveys import CASES as SURVEYS
 from test_quantiles import law
@@ -212,6 +216,30 @@ def two(law: Any) -> Any:
     return table
 
 
+def combined(m: Combined) -> Any:
+    """What combinations with one row each release, from the matrices written out."""
+
+    def table(secret: list[int]) -> Table:
+        starts = [int(each.dense()[0] @ np.array(secret)) for each in m.strategies]
+        laws = [{start + k: law.pmf(k) for k in range(-50, 51)} for start, law in zip(starts, m.laws, strict=True)]
+        found = {}
+        for chosen_ in itertools.product(*(each.items() for each in laws)):
+            found[tuple((value,) for value, _ in chosen_)] = float(np.prod([p for _, p in chosen_]))
+        return found
+
+    return table
+
+
+def answered(m: Any) -> Any:
+    law = m.mechanism.laws[0]
+
+    def table(secret: list[int]) -> Table:
+        values = {secret[0] + k: law.pmf(k) for k in range(-60, 61)}
+        return {Answers(np.array([float(value)]), None, m.error): p for value, p in values.items()}
+
+    return table
+
+
 LAPLACE = dp.Laplace(epsilon=1, sensitivity=1)
 WIDE = dp.Laplace(epsilon="0.5", sensitivity=3)
 GRID = dp.Laplace(epsilon=1, sensitivity="0.5", step="0.25")
@@ -253,6 +281,16 @@ SPREAD = Plan(
 DIFFERENT = Plan(
     table="t", caps=ROW, where=None, keys=(), measures=(Distinct(of=WARD.tree),), laws=(LAPLACE.law,), naming=None
 )
+HALVES = Strategy((Total(2),)), Strategy((Matrix(2, (1, -2)),))
+COMBINED = Combined(cells=2, strategies=HALVES, laws=(DiscreteLaplace(Fraction(1)), DiscreteLaplace(Fraction(3, 2))))
+TURNED = Combined(
+    cells=2, strategies=HALVES[1:], laws=(DiscreteGaussian(Fraction(20)),), neighbours="replace",
+)  # fmt: skip
+PLANNED = Workload.identity(1).plan(epsilon=1)
+BATCH = Plan(
+    table="t", caps=ROW, where=None, keys=(), laws=(LAPLACE.law,), naming=None,
+    measures=(Batch(of=WARD.tree, values=("10", "11"), strategy=Strategy((Each(2),))),),
+)  # fmt: skip
 
 CASES = [
     Case("Laplace", LAPLACE, 41, 42, noisy(LAPLACE.law)),
@@ -298,6 +336,10 @@ CASES = [
     Case("Plan, moments", SPREAD, parted(7, 3), parted(7, 4), two(SPREAD.laws[0])),
     Case("Plan, distinct", DIFFERENT, counted(41), counted(42), planned(LAPLACE.law)),
     Case("Plan, private keys", BY_WARD, keyed(3, 1), keyed(3, 2), planned(LAPLACE.law, THRESHOLD)),
+    Case("Combined", COMBINED, [7, 3], [7, 4], combined(COMBINED)),
+    Case("Combined, replaced", TURNED, [7, 3], [6, 4], combined(TURNED)),
+    Case("Planned", PLANNED, [41], [42], answered(PLANNED)),
+    Case("Plan, batch", BATCH, parted(7, 3), parted(7, 4), two(BATCH.laws[0])),
     *RANDOMIZERS,
     *SURVEYS,
     Case("Then", LAPLACE.then(double), 41, 42, lambda x: {2 * k: p for k, p in noisy(LAPLACE.law)(x).items()}),

@@ -23,9 +23,11 @@ MAY_IMPORT = {
     "sql": {"errors", "sql"},
     "plan": {"errors", "layout", "core", "mechanisms", "accounting", "sql", "plan"},
     "learn": {"errors", "core", "mechanisms", "accounting", "plan", "learn"},
+    "workload": {"errors", "layout", "core", "mechanisms", "accounting", "plan", "workload"},
     "engines": {"errors", "core", "plan", "engines"},
+    "batching": {"errors", "core", "mechanisms", "plan", "workload"},
     "opening": {"errors", "core", "ledger", "plan", "engines"},
-    "curator": {"errors", "core", "ledger", "sql", "plan", "engines", "opening"},
+    "curator": {"errors", "core", "ledger", "sql", "plan", "engines", "batching", "opening"},
     "lab": {"errors", "core", "layout", "mechanisms", "local", "curator", "lab"},
     "cli": {"errors", "core", "layout", "ledger", "sql", "plan", "engines", "curator", "lab", "cli"},
 }

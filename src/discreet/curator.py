@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from discreet.batching import joint, readings, several, shared, together
 from discreet.core import record
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
@@ -31,18 +32,17 @@ from discreet.ledger.facts import Charge
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import Left
-from discreet.opening import ledger_of, one_table, path_of
+from discreet.opening import ledger_of, one_table, path_of, shelf_of
 from discreet.plan import automatic
 from discreet.plan import catalogue as catalogues
 from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
 from discreet.plan.derive import derive
 from discreet.plan.explain import Explanation
-from discreet.plan.indexed import indexed
 from discreet.plan.kept import kept, read
 from discreet.plan.margin import enough, next_cost
 from discreet.plan.plan import Plan, Released
-from discreet.plan.price import Want, least_cost, plans_for, reachable, want
+from discreet.plan.price import Want, depends, least_cost, plans_for, reachable, want
 from discreet.plan.schema import Catalogue
 from discreet.sql.parameters import Parameters, Params
 from discreet.sql.parse import parse
@@ -59,7 +59,7 @@ class Curator:
     def __init__(self, catalogue: Catalogue, source: Source, ledger: Ledger, *, coins: Coins = SYSTEM) -> None:
         self.ledger, self._coins = ledger, coins
         self.catalogue = read_public(catalogue.stored(source.stored), source)
-        self.engine = DuckDB(source, catalogue.name, self._shelf())
+        self.engine = DuckDB(source, catalogue.name, shelf_of(self.ledger, self.catalogue))
         self._assumed = automatic.assumed(self.catalogue)
         self._drafts: dict[Any, Draft] = {}
 
@@ -119,9 +119,25 @@ class Curator:
         draft = reachable(draft, wanted)
         if automatic.wanted_bounds(draft):
             return self._with_bounds(draft, lambda known: self._compiled(sql, params, known), wanted, analyst)
-        if wanted.within is None or not _depends(draft, wanted):
+        if wanted.within is None or not depends(draft, wanted):
             return self._answer(draft, self._plans(draft, wanted), wanted, analyst)
         return self._closer(draft, wanted, analyst)
+
+    def ask_many(
+        self, questions: Sequence[str], *, epsilon: Number, confidence: Number = "0.95", analyst: str = ""
+    ) -> list[Answer]:
+        """Answer several questions for one cost; the same questions again are free.
+
+        Counts of one table are planned as one and read from one release; others are asked one by one, for equal shares.
+        """
+        wanted = want(epsilon=epsilon, within=None, confidence=confidence, delta=None, default=None)
+        drafts = [self._draft(each) for each in several(questions)]
+        if not (plans := joint(drafts, wanted, self._earlier(self.engine.version()))):
+            part = shared(drafts, wanted, self.ledger.left_to(analyst).__contains__)
+            return [self.ask(each, epsilon=part, confidence=confidence, analyst=analyst) for each in questions]
+        plan, receipt, released = self._released(plans, analyst)
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), together(drafts)))
+        return [Answer.of(n, plan, released, heard, confidence=wanted.confidence) for n in readings(drafts, plan)]
 
     def explain(
         self,
@@ -146,7 +162,7 @@ class Curator:
         if automatic.wanted_bounds(draft):
             part, wanted = automatic.divided(draft, wanted)
             remarks = automatic.foretold(draft, part)
-        if wanted.within is not None and _depends(draft, wanted):
+        if wanted.within is not None and depends(draft, wanted):
             remarks = (
                 "The margin depends on the data: asking starts with this cost, and spends more until it is reached.",
             )
@@ -318,13 +334,6 @@ class Curator:
         """Delete the index; whether there was one. Questions are answered without it, too."""
         return self._indexable().drop()
 
-    def _shelf(self) -> Shelf | None:
-        """Where the index is; there is none beside a ledger that is no file."""
-        where = self.ledger.where
-        if not self.ledger.durable or "://" in where:
-            return None
-        return Shelf(Path(f"{where}.index"), self.catalogue.name, lambda: indexed(self.catalogue))
-
     def _indexable(self) -> Shelf:
         if self.engine.shelf is None:
             raise NotUnderstood(
@@ -362,11 +371,6 @@ class Curator:
         tables = ", ".join(each.name for each in self.catalogue.tables)
         kept_in = self.ledger.where if self.ledger.durable else "memory only: it is gone with this process"
         return f"<{self.catalogue.name}: {tables}; budget {self.budget}; left {self.left}; ledger in {kept_in}>"
-
-
-def _depends(draft: Draft, wanted: Want) -> bool:
-    """Whether the cost of a margin depends on the data."""
-    return wanted.relative or not all(each.view(draft.measures).steady for each in draft.readings)
 
 
 def open(

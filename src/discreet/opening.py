@@ -9,13 +9,15 @@ from typing import Any
 
 from discreet.core.loss import Budget
 from discreet.core.reach import Neighbours, neighbourhood
+from discreet.engines.index import Shelf
 from discreet.engines.source import Source, open_frame, open_path
 from discreet.errors import NotUnderstood
 from discreet.ledger.ledger import Ledger
 from discreet.plan import declare
+from discreet.plan.indexed import indexed
 from discreet.plan.schema import Catalogue, Table
 
-__all__ = ["ledger_of", "one_table", "path_of"]
+__all__ = ["ledger_of", "one_table", "path_of", "shelf_of"]
 
 Progress = Callable[[int, int], None]
 
@@ -89,6 +91,13 @@ def _reached(source: Any, path: Path | None, name: str | None, columns: list[str
         return open_frame(source, name or "data", columns)
     file = path.suffix.lower() in (".parquet", ".csv")
     return open_path(path, [name] if name is not None and (file or path.is_file()) else None)
+
+
+def shelf_of(ledger: Ledger, catalogue: Catalogue) -> Shelf | None:
+    """Where the index is; there is none beside a ledger that is no file."""
+    if not ledger.durable or "://" in ledger.where:
+        return None
+    return Shelf(Path(f"{ledger.where}.index"), catalogue.name, lambda: indexed(catalogue))
 
 
 def ledger_of(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.core.law import Integers, narrowest
 from discreet.engines.render import Stored, keyed, normal, spell, stepped
+from discreet.plan.batch import Batch
 from discreet.plan.distinct import Distinct
 from discreet.plan.measure import Measure
 from discreet.plan.plan import Plan
@@ -143,7 +144,7 @@ def _laddered(measure: Ceilings, stored: Stored) -> str:
     return f"CASE WHEN {value} IS NULL THEN NULL {rungs} ELSE {len(measure.rungs)} END"
 
 
-def _tallied(measure: Mode, found: pa.Table, index: Index) -> Integers:
+def _tallied(measure: Mode | Batch, found: pa.Table, index: Index) -> Integers:
     """A row for each declared value, a column for each group."""
     places = {value: place for place, value in enumerate(measure.values)}
     counts = np.zeros((len(places), len(index)), np.int64)
@@ -154,7 +155,7 @@ def _tallied(measure: Mode, found: pa.Table, index: Index) -> Integers:
     return counts
 
 
-def _declared(measure: Mode, stored: Stored) -> str:
+def _declared(measure: Mode | Batch, stored: Stored) -> str:
     text = keyed(measure.of, measure.kind, stored)
     first, last = measure.values[0], measure.values[-1]
     if isinstance(first, int) and isinstance(last, int) and measure.values == tuple(range(first, last + 1)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from discreet.plan.batch import Batch
 from discreet.plan.distinct import Distinct
 from discreet.plan.edges import Ends
 from discreet.plan.foremost import Foremost
@@ -12,4 +13,4 @@ from discreet.plan.sums import Sums
 
 __all__ = ["KINDS"]
 
-KINDS: tuple[type[Measure], ...] = (Ceilings, Distinct, Ends, Extremes, Foremost, Mode, Moments, Ranks, Sums)
+KINDS: tuple[type[Measure], ...] = (Batch, Ceilings, Distinct, Ends, Extremes, Foremost, Mode, Moments, Ranks, Sums)

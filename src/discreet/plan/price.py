@@ -21,7 +21,7 @@ from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.compile import Draft
 from discreet.plan.plan import Plan
 
-__all__ = ["Want", "least_cost", "plan_for", "plans_for", "reachable", "want"]
+__all__ = ["Want", "bought_rho", "depends", "least_cost", "plan_for", "plans_for", "reachable", "search", "want"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +73,11 @@ def reachable(draft: Draft, wanted: Want) -> Draft:
     return draft if wanted.within is None else replace(draft, first=None)
 
 
+def depends(draft: Draft, wanted: Want) -> bool:
+    """Whether the cost of a margin depends on the data."""
+    return wanted.relative or not all(each.view(draft.measures).steady for each in draft.readings)
+
+
 # ── an ε ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -84,14 +89,14 @@ def plan_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> 
 @lru_cache(maxsize=512)
 def plans_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> tuple[Plan, ...]:
     """All plans that this ε buys, by their predicted error: the first is taken, unless only another fits the budget."""
-    rho, plans = _rho(draft.catalogue.budget, epsilon), list[Plan]()
+    rho, plans = bought_rho(draft.catalogue.budget, epsilon), list[Plan]()
     for each in (draft, *([] if draft.first is None else [replace(draft, measures=(draft.first,))])):
         plans.append(_laplace(each, epsilon, delta))
         plans += [_gaussian(each, epsilon, rho, delta)] if rho > 0 else []
     return tuple(sorted(plans, key=lambda plan: _error(plan, draft)))
 
 
-def _rho(budget: Budget, epsilon: Fraction) -> Fraction:
+def bought_rho(budget: Budget, epsilon: Fraction) -> Fraction:
     """What an ε buys of zCDP under the budget's δ; all of the budget's for all of its ε."""
     if budget.delta is None or budget.events is None or budget.delta == budget.events:
         return Fraction(0)

@@ -14,7 +14,7 @@ from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Law
 
-__all__ = ["Several", "law_scale", "radii", "radius", "several"]
+__all__ = ["Several", "law_scale", "normal", "radii", "radius", "several"]
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ def radii(law: Law | Several, weights: NDArray[np.float64], confidence: Fraction
     if isinstance(law, Several):
         return np.asarray(_summed(law, missed) * np.sqrt((weights**2).sum(axis=1)) + weights.sum(axis=1))
     if isinstance(law, DiscreteGaussian):
-        found = _normal(missed) * np.sqrt((weights**2).sum(axis=1))
+        found = normal(missed) * np.sqrt((weights**2).sum(axis=1))
     elif weights.shape[1] <= 3:
         found = _laplace(weights, missed)
     else:
-        found = np.maximum(_laplace(_merged(weights), missed), _normal(missed) * np.sqrt(2 * (weights**2).sum(axis=1)))
+        found = np.maximum(_laplace(_merged(weights), missed), normal(missed) * np.sqrt(2 * (weights**2).sum(axis=1)))
     return np.asarray(law_scale(law) * found + weights.sum(axis=1))
 
 
@@ -75,7 +75,7 @@ def _summed(law: Several, missed: float) -> float:
 
     Because  see `_merged`; the variance is that of the discrete law, so that only the sum is off by a step, not each.
     """
-    found = _normal(missed)
+    found = normal(missed)
     if isinstance(law.law, DiscreteLaplace):
         shares = [law.times // 3 + (n < law.times % 3) for n in range(min(law.times, 3))]
         scales = np.sqrt(np.array([shares]) / (2 * law.times))
@@ -93,7 +93,7 @@ def law_scale(law: Law) -> float:
 
 
 @lru_cache(maxsize=256)
-def _normal(missed: float) -> float:
+def normal(missed: float) -> float:
     """The z with P(|Z| > z) = missed, from above."""
     low, high = 0.0, 40.0
     for _ in range(60):

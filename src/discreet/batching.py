@@ -1,0 +1,162 @@
+"""Questions that are handed over together: planned as one, where one release answers them all with less noise.
+
+Counts of one table, each with conditions of its own, are counts of the regions that all conditions together make; these
+are counted once, and what is released are the combinations from which all counts follow with the least expected error.
+Other questions share the cost evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from discreet.core import record
+from discreet.core.gaussian import DiscreteGaussian
+from discreet.core.laplace import DiscreteLaplace
+from discreet.core.law import Law
+from discreet.core.loss import Loss
+from discreet.errors import BudgetExceeded, NotUnderstood, Refusal
+from discreet.mechanisms.strategy import Strategy
+from discreet.plan.atoms import Regions, regions
+from discreet.plan.batch import Batch
+from discreet.plan.compile import Draft
+from discreet.plan.expression import Apply, Literal, Tree, both
+from discreet.plan.plan import Plan
+from discreet.plan.price import Want, bought_rho, plans_for
+from discreet.plan.reading import Reading
+from discreet.plan.sums import Sums
+from discreet.workload.designs import Solved
+from discreet.workload.planner import designs
+from discreet.workload.queries import Dense
+
+__all__ = ["MOST_QUESTIONS", "joint", "readings", "several", "shared", "together"]
+
+MOST_QUESTIONS, MOST_PLANNED = 1000, 512  # questions; regions that are planned as one, so that it takes seconds
+
+
+def several(questions: Sequence[str]) -> list[str]:
+    """A list of questions, or a refusal."""
+    if isinstance(questions, str) or not isinstance(questions, Sequence) or not questions:
+        raise NotUnderstood(
+            "questions are a list of SQL texts.", instead='ask_many(["SELECT …", "SELECT …"], epsilon=1)'
+        )
+    if len(questions) > MOST_QUESTIONS:
+        raise NotUnderstood(f"these are {len(questions):,} questions.", instead=f"at most {MOST_QUESTIONS:,} at once")
+    return list(questions)
+
+
+def together(drafts: Sequence[Draft]) -> str:
+    """What there is to say beside the answers."""
+    return f"{len(drafts)} questions were answered together, from one release; the cost is that of all."
+
+
+def shared(drafts: Sequence[Draft], wanted: Want, fits: Callable[[Loss], bool]) -> Fraction:
+    """The cost of each of several questions that are asked one by one; a refusal where not all of them fit."""
+    assert wanted.epsilon is not None
+    part = wanted.epsilon / len(set(drafts))
+    total = sum((plans_for(each, part, wanted.delta)[0].loss for each in drafts), start=Loss.ZERO)
+    if not fits(total) and not fits(Loss(pure=wanted.epsilon)):
+        raise BudgetExceeded("the budget has no room for all of these.", instead="ask fewer, or for less")
+    return part
+
+
+def joint(drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan]) -> tuple[Plan, ...]:
+    """The plans that answer all of these from one release, the one of least expected error first; or none.
+
+    A batch that was paid for before is asked again as it was: it is the same question, whatever machine found the
+    strategy.
+    """
+    first, epsilon = drafts[0], wanted.epsilon
+    assert epsilon is not None
+    asked = [_conditions(each) for each in drafts]
+    known = [condition for each in asked for condition in each]
+    if len(known) < 2 or not all(asked) or not all(_alike(each, first) for each in drafts):
+        return ()
+    found = regions(known)
+    if found is None or not 0 < len(found.codes) <= MOST_PLANNED:
+        return ()
+    rho = bought_rho(first.catalogue.budget, epsilon)
+    again = (
+        each for each in earlier if _same(each, first, found) and (each.loss.pure or each.loss.rho) in (epsilon, rho)
+    )
+    if (before := next(again, None)) is not None:
+        return (before,)
+    plans = [plan for cost in (epsilon, rho) if cost for plan in _bought(first, found, cost, gaussian=cost is rho)]
+    return tuple(sorted(plans, key=lambda each: each.measures[0].predicted(each.laws[0], each.setting)))
+
+
+def readings(drafts: Sequence[Draft], plan: Plan) -> list[Draft]:
+    """Each question, as what it reads of the one release."""
+    found, place = [], 0
+    for draft in drafts:
+        own = tuple(Reading(function=str(place + n), measure=0) for n in range(len(draft.readings)))
+        found.append(replace(draft, measures=plan.measures, readings=own))
+        place += len(own)
+    return found
+
+
+def _conditions(draft: Draft) -> list[Tree | None]:
+    """Of a question that only counts rows of one table, which rows each number counts; nothing for any other."""
+    if not isinstance(draft.relation, str) or draft.keys:
+        return []
+    found: list[Tree | None] = []
+    for reading in draft.readings:
+        measure = draft.measures[reading.measure]
+        if reading.function == "rows":
+            found.append(draft.where)
+        elif reading.function == "present" and isinstance(measure, Sums) and (only := _filter(measure.of)) is not None:
+            found.append(both(draft.where, only))
+        else:
+            return []
+    return found
+
+
+def _filter(tree: Tree | None) -> Tree | None:
+    """The condition of COUNT(*) FILTER (WHERE …): a CASE with one branch, which is there."""
+    if isinstance(tree, Apply) and tree.function == "case" and len(tree.arguments) == 2:
+        condition, value = tree.arguments
+        return condition if isinstance(value, Literal) and value.value is not None else None
+    return None
+
+
+def _same(plan: Plan, draft: Draft, found: Regions) -> bool:
+    """Whether a plan is of these regions of the same rows."""
+    measure = plan.measures[0] if len(plan.measures) == 1 else None
+    same = isinstance(measure, Batch) and (measure.of, measure.values) == (found.code, found.codes)
+    return same and (plan.table, plan.caps, plan.where) == (draft.relation, draft.caps, None)
+
+
+def _alike(draft: Draft, first: Draft) -> bool:
+    return draft.relation == first.relation and draft.caps == first.caps
+
+
+def _bought(draft: Draft, found: Regions, cost: Fraction, *, gaussian: bool) -> list[Plan]:
+    """The best plans for Laplace or for Gaussian noise; a strategy that is too large for the record is left out."""
+    plans = []
+    for design in designs(Dense.of(found.matrix), gaussian=gaussian):
+        if isinstance(design, Solved):
+            plan = _plan(draft, found, design.strategies[0], cost, gaussian)
+            try:
+                record.write(plan)
+            except Refusal:
+                continue
+            plans.append(plan)
+    return plans
+
+
+def _plan(draft: Draft, found: Regions, strategy: Strategy, cost: Fraction, gaussian: bool) -> Plan:
+    measure = Batch(of=found.code, values=found.codes, strategy=strategy)
+    reach = measure.reach(draft.setting)
+    law: Law = DiscreteGaussian(reach.l2_squared / (2 * cost)) if gaussian else DiscreteLaplace(reach.l1 / cost)
+    return Plan(
+        table=draft.relation,
+        caps=draft.caps,
+        where=None,
+        keys=(),
+        measures=(measure,),
+        laws=(law,),
+        naming=None,
+        neighbours=draft.catalogue.neighbours,
+        unit=draft.catalogue.unit,
+    )

@@ -1,0 +1,226 @@
+"""Workloads: many linear counting queries, asked together at the least error.
+
+>>> from discreet.workload import Workload
+>>> ages = Workload.ranges(64)                       # every range of 64 ages: 2,080 counts
+>>> plan = ages.plan(epsilon=1)
+>>> plan.strategy, round(plan.expected_error, 1)     # mean squared error per query; each age on its own has 44
+('p-identity', 30.8)
+>>> plan.loss.pure
+Fraction(1, 1)
+>>> answers = plan.release([10] * 64)                # one release answers all of them
+>>> len(answers), bool(abs(answers[63] - answers.cells.sum()) < 1e-6)    # they agree: all ages are the sum of each
+(2080, True)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from discreet.core.exact import Number, number, price, probability, whole
+from discreet.core.reach import Neighbours, neighbourhood
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan.atoms import conditions
+from discreet.plan.price import search
+from discreet.workload.planned import Planned, planned
+from discreet.workload.planner import MOST_DENSE, designs
+from discreet.workload.queries import Crossed, Dense, Intervals, Kind, Marginals, Queries, Stacked
+
+__all__ = ["Workload"]
+
+MOST_CELLS = 1 << 24
+MOST_ENTRIES = 50_000_000  # of a matrix
+MOST_TABLES = 4096  # sets of attributes below those that are asked for
+MATRIX = "pass rows of numbers, one for each query: Workload([[1, 1, 0], [0, 1, 1]])"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Some linear queries over the cells of a histogram: a matrix with a row for each, or one of the families below."""
+
+    queries: Any
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.queries, Queries):
+            object.__setattr__(self, "queries", _matrix(self.queries))
+        if self.cells > MOST_CELLS:
+            raise NotAllowed(f"{self.cells:,} cells are too many.", instead=f"ask of at most {MOST_CELLS:,}")
+
+    # ── families ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    @classmethod
+    def identity(cls, cells: int) -> Workload:
+        """Every cell on its own."""
+        return cls._intervals(cells, "identity")
+
+    @classmethod
+    def prefix(cls, cells: int) -> Workload:
+        """Every cell together with all before it: a cumulative distribution."""
+        return cls._intervals(cells, "prefix")
+
+    cdf = prefix
+
+    @classmethod
+    def ranges(cls, cells: int) -> Workload:
+        """Every range of consecutive cells."""
+        return cls._intervals(cells, "ranges")
+
+    @classmethod
+    def windows(cls, cells: int, width: int) -> Workload:
+        """Every range of so many consecutive cells."""
+        n, wide = whole(cells, "cells"), whole(width, "width")
+        if wide > n:
+            raise NotUnderstood("a window is no wider than the cells.", instead=f"at most width={n}")
+        return cls(Intervals(n, "windows", wide))
+
+    @classmethod
+    def total(cls, cells: int) -> Workload:
+        """All cells together."""
+        return cls._intervals(cells, "total")
+
+    @classmethod
+    def marginals(
+        cls, sizes: Sequence[int], *, ways: int | None = None, kept: Sequence[Sequence[int]] | None = None
+    ) -> Workload:
+        """Tables of counts by attributes with so many values each: by all sets of `ways` of them, or by those kept."""
+        if isinstance(sizes, (str, bytes)) or not isinstance(sizes, Sequence) or not sizes:
+            raise NotUnderstood("sizes are the numbers of values of the attributes.", instead="sizes=(10, 10, 2)")
+        known = tuple(whole(each, "size") for each in sizes)
+        if (ways is None) == (kept is None):
+            raise NotUnderstood("say which tables.", instead="ways=2, or kept=[(0, 1), (2,)]")
+        if ways is not None:
+            many = 0 if type(ways) is int and ways == 0 else whole(ways, "ways")
+            if many > len(known):
+                raise NotUnderstood("there are not so many attributes.", instead=f"at most ways={len(known)}")
+            if math.comb(len(known), many) > MOST_TABLES:
+                raise NotAllowed("these are too many tables.", instead="ask by fewer attributes at once")
+            sets = tuple(combinations(range(len(known)), many))
+        else:
+            sets = tuple(_attributes(each, len(known)) for each in kept or ())
+        if not sets or len(set(sets)) < len(sets):
+            raise NotUnderstood("each table is named once.", instead="kept=[(0, 1), (2,)]")
+        found = Marginals(known, sets)
+        if sum(2 ** len(each) for each in sets) > 16 * MOST_TABLES or len(found.below) > MOST_TABLES:
+            raise NotAllowed("these are too many tables.", instead="ask by fewer attributes at once")
+        return cls(found)
+
+    @classmethod
+    def predicates(cls, texts: Sequence[str], *, columns: Mapping[str, Any]) -> Workload:
+        """How many rows fulfil each SQL condition on declared columns; the cells are the regions they divide rows into.
+
+        `columns` is what `dp.open` takes: {"age": (0, 120), "sex": ["F", "M"]}. Cells are in the order of `regions`.
+        """
+        return cls(Dense.of(conditions(texts, columns).matrix))
+
+    @staticmethod
+    def regions(texts: Sequence[str], *, columns: Mapping[str, Any]) -> tuple[str, ...]:
+        """The regions of `predicates`: "10" is where the first condition is true and the second is not."""
+        return conditions(texts, columns).codes
+
+    @classmethod
+    def product(cls, *parts: Workload) -> Workload:
+        """Every combination of a query of each, over the product of their cells (the first changes slowest)."""
+        _some(parts)
+        return parts[0] if len(parts) == 1 else cls(Crossed(tuple(each.queries for each in parts)))
+
+    @classmethod
+    def union(cls, *parts: Workload) -> Workload:
+        """The queries of all of them, over the same cells."""
+        _some(parts)
+        if len({each.cells for each in parts}) > 1:
+            raise NotUnderstood("these are over different cells.", instead="unite workloads with as many cells")
+        return parts[0] if len(parts) == 1 else cls(Stacked(tuple(each.queries for each in parts)))
+
+    @classmethod
+    def _intervals(cls, cells: int, kind: Kind) -> Workload:
+        return cls(Intervals(whole(cells, "cells"), kind))
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def cells(self) -> int:
+        """How many counts it reads."""
+        return int(self.queries.cells)
+
+    def __len__(self) -> int:
+        return int(self.queries.size)
+
+    def answer(self, counts: Any) -> Any:
+        """The exact answers, for comparison; not private."""
+        return self.queries.times(np.asarray(counts, np.float64).reshape(self.cells, 1))[:, 0]
+
+    # ── planning ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def plan(
+        self,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        within: Number | None = None,
+        confidence: Number = "0.95",
+        rows: int = 1,
+        neighbours: Neighbours = "add-remove",
+    ) -> Planned:
+        """The strategy of least expected error, as a mechanism.
+
+        For pure `epsilon`, for `rho` of zCDP, or for the least ε for which every answer is `within` this of the exact
+        one, with this confidence. One person adds at most `rows` to all counts together. Planning sees no data, and the
+        same workload is planned once.
+        """
+        if sum(each is not None for each in (epsilon, rho, within)) != 1:
+            raise NotUnderstood("say one of cost and margin.", instead='epsilon=1, rho="0.1" or within=25')
+        said: Any = {"cells": self.cells, "rows": whole(rows, "rows"), "neighbours": neighbourhood(neighbours)}
+        sure = probability(confidence, "confidence")
+        if rho is not None:
+            return planned(designs(self.queries, gaussian=True), epsilon=None, rho=price(rho, "rho"), **said)
+        found = designs(self.queries, gaussian=False)
+
+        def bought(cost: Fraction) -> Planned:
+            return planned(found, epsilon=cost, rho=None, **said)
+
+        if epsilon is not None:
+            return bought(price(epsilon, "epsilon"))
+        margin = number(within, "within")
+        if margin <= 0:
+            raise NotUnderstood("a margin is greater than zero.", instead="within=25")
+        self.queries.listed()
+        return bought(search(lambda cost: float(bought(cost).error.radius(sure).max()) <= margin, margin))
+
+
+def _matrix(given: Any) -> Dense:
+    """A matrix of queries, or a refusal."""
+    try:
+        matrix = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise NotUnderstood("a workload is a matrix of numbers.", instead=MATRIX) from None
+    if matrix.ndim != 2:
+        raise NotUnderstood("a workload has a row for each query and a column for each cell.", instead=MATRIX)
+    if not matrix.size or matrix.size > MOST_ENTRIES:
+        raise NotUnderstood(f"a matrix has from one to {MOST_ENTRIES:,} entries.", instead=MATRIX)
+    if not np.isfinite(matrix).all() or np.abs(matrix).max() > 1e9:
+        raise NotUnderstood("weights are finite numbers, of at most a billion.", instead=MATRIX)
+    if not matrix.any(axis=1).all():
+        raise NotUnderstood("a query of zeros asks for nothing.", instead="leave it out, or give a cell a weight")
+    if matrix.shape[1] > MOST_DENSE and len({column.tobytes() for column in matrix.T.copy()}) > MOST_DENSE:
+        raise NotAllowed(
+            f"a matrix tells at most {MOST_DENSE:,} cells apart.",
+            instead="for more use a family: Workload.ranges(n), Workload.marginals(sizes, ways=2), Workload.product(…)",
+        )
+    return Dense.of(matrix)
+
+
+def _attributes(given: Any, known: int) -> tuple[int, ...]:
+    if not isinstance(given, Sequence) or not all(type(each) is int and 0 <= each < known for each in given):
+        raise NotUnderstood("a table names attributes by their places.", instead=f"from 0 to {known - 1}: (0, 1)")
+    return tuple(sorted(set(given)))
+
+
+def _some(parts: Sequence[Any]) -> None:
+    if not parts or not all(isinstance(each, Workload) for each in parts):
+        raise NotUnderstood("this takes workloads.", instead="Workload.product(Workload.prefix(10), Workload.total(2))")
