@@ -20,17 +20,20 @@ import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, show
+from discreet.core.laplace import DiscreteLaplace
 from discreet.core.mechanism import Mechanism, compose, parallel
 from discreet.lab import audit, randomizers, tables
 from discreet.lab.channel import Table
 from discreet.lab.subject import Checked, Exact, Sampled
 from discreet.mechanisms.ceiling import Ceiling
+from discreet.mechanisms.combined import Combined
 from discreet.mechanisms.extreme import Extreme
 from discreet.mechanisms.modes import Modes
 from discreet.mechanisms.noise import Gaussian, Laplace, Noise
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip, Selection, TopK
+from discreet.mechanisms.strategy import Matrix, Strategy
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 
 __all__ = ["EXACT", "SAMPLED", "checks"]
@@ -130,6 +133,9 @@ FLIP = PermuteAndFlip(**UP)
 MODES = Modes(choose=PermuteAndFlip(**UP, monotone=True))
 
 
+WEIGHED = Combined(cells=2, strategies=(Strategy((Matrix(2, (1, -2)),)),), laws=(DiscreteLaplace(Fraction(2)),))
+
+
 def _both(name: str, mechanism: Mechanism, scores: Sequence[Sequence[int]]) -> Exact:
     """Noise and a choice side by side."""
 
@@ -165,6 +171,11 @@ EXACT: tuple[Exact, ...] = (
     _quantiles(Quantiles(epsilon=1, at=("1/2",), last=10)),
     _extreme(Extreme(epsilon=1, side="greatest", rank=2, last=10)),
     _ceiling(Ceiling(epsilon=1, last=10, slope="0.5")),
+    Exact(
+        name="Combined",
+        mechanism=WEIGHED,
+        written=lambda: [tables.noise(WEIGHED.laws[0], 0, *moved) for moved in ((1,), (-2,))],
+    ),
     _both("Laplace, then a choice", compose(LAPLACE, FLIP), APART),
     _both("Laplace beside a choice", parallel(LAPLACE, FLIP), ([0, 40], [0, 40])),
     *randomizers.EXACT,
