@@ -20,6 +20,7 @@ from discreet.plan.automatic import PART
 from discreet.plan.expression import Field
 from discreet.plan.ranks import Ceilings
 from kit import ALARM
+from lineage import stored, table
 from test_quantiles import ANCHOR
 
 LADDER = Ceilings(of=Field(name="x", kind="real"), least=Fraction(0), first=-3)
@@ -70,15 +71,20 @@ def test_a_bound_is_bought_once_and_said(tmp_path: Path) -> None:
 
 def test_what_needs_a_known_bound_is_refused(tmp_path: Path) -> None:
     columns = AUTO | {"i": {"min": 0, "max": "auto", "step": 1}}
-    table = pa.table({"x": ANCHOR, "i": ANCHOR.astype(int)})
-    asked = clinic(tmp_path, table, columns=columns, budget=dp.Budget(epsilon=10))
+    rows = pa.table({"x": ANCHOR, "i": ANCHOR.astype(int)})
+    asked = clinic(tmp_path, rows, columns=columns, budget=dp.Budget(epsilon=10))
     with pytest.raises(dp.NotAllowed, match="part of the cost"):
         asked.ask("SELECT AVG(x) FROM visits", within=1)
-    with pytest.raises(dp.NotAllowed, match="cannot be declared"):
-        asked.ask("SELECT FLOOR(i / 10) AS f, COUNT(*) FROM visits GROUP BY f", epsilon=1)
+    for said in (
+        "SELECT FLOOR(i / 10) AS f, COUNT(*) FROM visits GROUP BY f",
+        "SELECT DATE '2024-01-01' + i AS f, COUNT(*) FROM visits GROUP BY f",
+        "SELECT MODE(i) FROM visits",
+    ):
+        with pytest.raises(dp.NotAllowed, match="the values of this are not known"):
+            asked.ask(said, epsilon=1)
     assert asked.left.pure == 10
     with pytest.raises(dp.NotUnderstood):
-        clinic(tmp_path, table, columns={"x": (0, "automatic")}, ledger=tmp_path / "other")
+        clinic(tmp_path, rows, columns={"x": (0, "automatic")}, ledger=tmp_path / "other")
 
 
 def test_nothing_is_bought_without_room_for_the_rest(tmp_path: Path) -> None:
@@ -103,6 +109,19 @@ def test_a_bound_too_high_for_the_question_is_lowered(tmp_path: Path) -> None:
     answer = asked.ask("SELECT SUM(x) AS s FROM visits", epsilon=9)
     assert answer.cost.pure == 9
     assert any("x is clamped to 0 to" in each for each in answer.heard.remarks)
+
+
+def test_joins_that_do_not_read_it_are_answered(tmp_path: Path) -> None:
+    a = table("a", "who", rows_per_unit=1, columns={"y": (0, 9)})
+    b = table("b", "who", rows_per_unit=1, columns={"x": {"min": 0, "max": "auto"}, "z": (0, 9)})
+    made = ["CREATE TABLE a AS SELECT n AS who, 3 AS y FROM range(50) AS r(n)",
+            "CREATE TABLE b AS SELECT n AS who, 5 AS x, 2 AS z FROM range(50) AS r(n)"]  # fmt: skip
+    with stored(tmp_path / "held.duckdb", made, [a, b]) as curator:
+        for said in ("SUM(y)", "SUM(z)", "COUNT(*)"):
+            curator.ask(f"SELECT {said} FROM a JOIN b ON a.who = b.who", epsilon=1)
+        for said in ("SUM(x)", "COUNT(*) FILTER (WHERE x > 3)"):
+            with pytest.raises(dp.NotAllowed, match="of its own table only"):
+                curator.ask(f"SELECT {said} FROM a JOIN b ON a.who = b.who", epsilon=1)
 
 
 def test_a_catalogue_may_say_so(tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ class Curator:
         for column, bound in zip(columns, bounds, strict=True):
             plan, receipt, released = self._released((bound,), analyst)
             draft, catalogue, high = automatic.lowered(plan, released, catalogue, column, again)
-            spent, said = spent + receipt.cost, [*said, automatic.found_said(column, high, part)]
+            spent, said = spent + receipt.cost, [*said, automatic.found_said(column, high, plan)]
         answer = self._answer(draft, self._plans(draft, rest), rest, analyst)
         heard = replace(answer.heard, cost=spent + answer.cost, remarks=(*said, *answer.heard.remarks))
         return replace(answer, heard=heard)

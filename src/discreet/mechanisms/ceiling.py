@@ -98,6 +98,14 @@ class CeilingError:
 
     ceiling: Ceiling
 
+    def above(self, rungs: int, confidence: Number = 0.95) -> float:
+        """With this confidence fewer records are above it than this and those above the rung so many further up.
+
+        Because  each rung further up weighs `slope` more, and the choice errs by no more than its gap.
+        """
+        choose = self.ceiling.choose
+        return rungs * float(self.ceiling.slope / choose.rate) + choose.error.gap(self.ceiling.last + 1, confidence)
+
     def describe(self) -> str:
         most = show(self.ceiling.choose.error.gap(self.ceiling.last + 1), 3)
         return f"95 % of the time fewer records are above it than {most} more than cost it its place on the ladder."

@@ -15,6 +15,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import NotUnderstood
+from discreet.plan.around import INNER
 from discreet.plan.days import UNITS
 from discreet.plan.schema import Kind
 from discreet.plan.spelling import case, constant, quoted
@@ -174,7 +175,7 @@ def _select(view: q.Select, hidden: list[str]) -> str:
     items = [f"{spell(item.what)} AS {quoted(item.name)}" for item in view.items] + [quoted(each) for each in hidden]
     source = f"({_select(view.source, hidden)})" if isinstance(view.source, q.Select) else RELEASED
     text = f"SELECT {'DISTINCT ' if view.distinct else ''}{', '.join(items)} FROM {source}"
-    text += f" AS {quoted(view.source.alias or 'inner')}" if isinstance(view.source, q.Select) else ""
+    text += f" AS {quoted(view.source.alias or INNER)}" if isinstance(view.source, q.Select) else ""
     for word, clause in (
         ("WHERE", view.where),
         ("GROUP BY", view.keys),
@@ -198,7 +199,7 @@ def _order(each: q.Order) -> str:
 def spell(what: q.Expression) -> str:
     """One expression in DuckDB's words."""
     if isinstance(what, q.Name):
-        return quoted(what.name)
+        return f"{quoted(what.table)}.{quoted(what.name)}" if what.table else quoted(what.name)
     if isinstance(what, q.Constant):
         return constant(what.value)
     if isinstance(what, q.Aggregate):

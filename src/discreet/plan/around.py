@@ -7,7 +7,9 @@ from dataclasses import replace
 from discreet.errors import NotUnderstood
 from discreet.sql import query as q
 
-__all__ = ["apart", "numbered", "outer", "steady"]
+__all__ = ["INNER", "apart", "numbered", "outer", "steady"]
+
+INNER = "inner"  # what an answer inside is called that has no name
 
 
 def outer(select: q.Select, inner: q.Select) -> q.Select:
@@ -21,13 +23,7 @@ def outer(select: q.Select, inner: q.Select) -> q.Select:
             items.append(replace(item, what=_checked(item.what, columns, select)))
     aliases = {**{item.name.lower(): item.name for item in items}, **columns}
     order = tuple(
-        replace(
-            each,
-            by=numbered(each.by, replace(select, items=tuple(items)))
-            if isinstance(each.by, q.Constant) and type(each.by.value) is int
-            else _checked(each.by, aliases, select),
-        )
-        for each in select.order
+        replace(each, by=_order(each.by, replace(select, items=tuple(items)), columns)) for each in select.order
     )
     return replace(
         select,
@@ -39,6 +35,20 @@ def outer(select: q.Select, inner: q.Select) -> q.Select:
         qualify=select.qualify and _checked(select.qualify, aliases, select),
         order=order,
     )
+
+
+def _order(by: q.Expression, select: q.Select, columns: dict[str, str]) -> q.Expression:
+    """What an answer is ordered by: a bare name is a column of it first; all others are of the answer inside."""
+    names = {item.name.lower(): item.name for item in select.items}
+    if isinstance(by, q.Name) and by.table is None and by.name.lower() in names:
+        return replace(by, name=names[by.name.lower()])
+    if isinstance(by, q.Constant) and type(by.value) is int:
+        found = numbered(by, select)
+    else:
+        found = _checked(by, {**names, **columns}, select)
+    inside = set(columns.values())
+    alias = select.source.alias or INNER
+    return q.rename(found, lambda name: replace(name, table=alias) if name.name in inside else name)
 
 
 def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q.Expression:

@@ -6,19 +6,21 @@ bought twice for the same data and the same cost. Then the question is asked wit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
 from discreet.core.exact import show
 from discreet.errors import NotAllowed
+from discreet.mechanisms.ceiling import Ceiling
 from discreet.plan.compile import Draft
 from discreet.plan.expression import Field, fields
 from discreet.plan.measure import Caps
 from discreet.plan.plan import Plan, Released
 from discreet.plan.price import Want
-from discreet.plan.ranks import Ceilings
-from discreet.plan.relation import tables_of
+from discreet.plan.ranks import Ceilings, Mode
+from discreet.plan.relation import columns_of, tables_of
 from discreet.plan.schema import Catalogue, Column, Table
 
 __all__ = ["PART", "assumed", "bounded", "divided", "foretold", "found_said", "lowered", "plan_of", "wanted_bounds"]
@@ -53,21 +55,27 @@ def bounded(catalogue: Catalogue, table: str, name: str, high: Fraction) -> Cata
 
 def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
     """The columns whose upper bound a question needs."""
-    found = {each.name: each for table in _tables(draft) for each in table.columns if each.auto is not None}
-    if not found:
+    read = columns_of(draft.relation)
+    auto = {
+        each.name: each
+        for table in _tables(draft)
+        for each in table.columns
+        if each.auto is not None and (isinstance(draft.relation, str) or (table.name, each.name) in read)
+    }
+    if not auto:
         return ()
     if not isinstance(draft.relation, str):
         raise NotAllowed(
-            f"the upper bound of `{min(found)}` is found in questions of its own table only.",
-            instead=f"declare it: {min(found)} = {{ min = 0, max = 100 }}, or leave the other tables out",
+            f"the upper bound of `{min(auto)}` is found in questions of its own table only.",
+            instead=f"declare it: {min(auto)} = {{ min = 0, max = 100 }}, or leave the other tables out",
             place=draft.view.place,
         )
-    auto = found
-    for key in draft.keys:
-        if key.declared and key.kind == "integer" and fields(key.tree) & auto.keys():
-            name = min(fields(key.tree) & auto.keys())
+    chosen = [(each.of, each.kind) for each in draft.measures if isinstance(each, Mode)]
+    for tree, kind in [*((key.tree, key.kind) for key in draft.keys if key.declared), *chosen]:
+        if kind not in ("text", "boolean") and fields(tree) & auto.keys():
+            name = min(fields(tree) & auto.keys())
             raise NotAllowed(
-                f"the upper bound of `{name}` is found in the data, so groups of it cannot be declared.",
+                f"the upper bound of `{name}` is found in the data, so the values of this are not known.",
                 instead=f"declare it: {name} = {{ min = 0, max = 100 }}",
                 place=draft.view.place,
             )
@@ -143,10 +151,18 @@ def lowered(
     raise AssertionError("a ladder has rungs")
 
 
-def found_said(column: Column, high: Fraction, cost: Fraction) -> str:
-    """Which bound was found, in words."""
+def found_said(column: Column, high: Fraction, plan: Plan) -> str:
+    """Which bound was found, in words.
+
+    Because  three rungs further up, at ten times as much, would have been chosen if more rows than that were above this
+             one and not above that.
+    """
     assert column.auto is not None
+    (m,) = plan.mechanisms
+    assert isinstance(m, Ceiling)
+    rows = math.ceil(m.error.above(3))
     return (
         f"{column.name} is clamped to {show(column.auto)} to {show(high)}: the upper bound was found in the data,"
-        f" for ε = {show(cost)} of the cost."
+        f" for ε = {show(m.epsilon)}. One ten times too low goes unnoticed when fewer than {rows:,} rows are above it,"
+        " and margins do not cover what is cut off."
     )

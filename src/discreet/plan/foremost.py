@@ -185,7 +185,11 @@ def foremost(view: q.Select, measures: tuple[Measure, ...], among: int) -> Forem
     k, score = view.limit + (view.offset or 0), measures[0]
     plain = not (view.where or view.keys or view.having or view.qualify or view.distinct) and _bare(view.source)
     shown = [flatten(view, item.what) for item in view.items]
-    by = flatten(view, view.order[0].by)
+    first = view.order[0].by
+    named = {item.name.lower(): item.what for item in view.items}
+    if isinstance(first, q.Name) and first.table is None:  # a column of the answer
+        first = named.get(first.name.lower(), first)
+    by = flatten(view, first)
     if not plain or not view.limit or any(each is None or _reads(each) for each in shown):
         return None
     if not isinstance(by, q.Name) or by.name != "a0" or len(score.parts) != 1:

@@ -11,7 +11,7 @@ dense the data are there, which nobody may look at. What is known, beforehand, i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -28,7 +28,7 @@ from discreet.mechanisms.extreme import Extreme, Side, depth
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.modes import Modes
 from discreet.mechanisms.quantiles import MOST_POINTS, Quantiles
-from discreet.mechanisms.selection import Exponential, PermuteAndFlip
+from discreet.mechanisms.selection import Exponential, PermuteAndFlip, Selection
 from discreet.plan.expression import Apply, Tree, Value
 from discreet.plan.measure import Floats, Measure, Setting, View
 from discreet.plan.schema import Kind
@@ -36,7 +36,7 @@ from discreet.plan.schema import Kind
 __all__ = ["Ceilings", "Chosen", "Extremes", "Histogram", "Histogrammed", "Mode", "Placed", "Ranks", "Side"]
 
 TOP = 13  # the power of ten that a ladder of bounds ends before
-CHOICES = {"flip": PermuteAndFlip, "exponential": Exponential}
+CHOICES: dict[str, Callable[..., Selection]] = {"flip": PermuteAndFlip, "exponential": Exponential}
 
 
 class Chosen(View):

@@ -16,7 +16,20 @@ from discreet.errors import NotUnderstood
 from discreet.plan.expression import Tree, fields
 from discreet.plan.schema import Kind
 
-__all__ = ["Derived", "Folded", "From", "How", "Made", "Part", "Relation", "Total", "United", "prune", "tables_of"]
+__all__ = [
+    "Derived",
+    "Folded",
+    "From",
+    "How",
+    "Made",
+    "Part",
+    "Relation",
+    "Total",
+    "United",
+    "columns_of",
+    "prune",
+    "tables_of",
+]
 
 How = Literal["first", "inner", "left", "semi", "anti"]
 FUNCTIONS = ("rows", "present", "distinct", "sum", "avg", "min", "max")
@@ -160,6 +173,32 @@ def tables_of(relation: Relation) -> set[str]:
         inner = [each.source if isinstance(each, Part) else each for each in relation.parts]
         return set().union(*(tables_of(each) for each in inner))
     return tables_of(relation.source)
+
+
+def columns_of(relation: Relation) -> set[tuple[str, str]]:
+    """The tables that a relation reads, each with the columns that it reads of it; of a table alone, nothing."""
+    if isinstance(relation, str):
+        return set()
+    if isinstance(relation, (From, United)):
+        parts = [_named(each) if isinstance(each, Part) else columns_of(each) for each in relation.parts]
+        return set[tuple[str, str]]().union(*parts)
+    if not isinstance(relation.source, str):
+        return columns_of(relation.source)
+    if isinstance(relation, Few):
+        names = {relation.unit, *relation.columns}
+    else:
+        made = relation.columns if isinstance(relation, Derived) else relation.keys
+        totals = () if isinstance(relation, Derived) else relation.totals
+        names = fields(relation.where).union(
+            *(fields(each.tree) for each in made), *(fields(each.of) for each in totals)
+        )
+    return {(relation.source, name) for name in names}
+
+
+def _named(part: Part) -> set[tuple[str, str]]:
+    if isinstance(part.source, str):
+        return {(part.source, name) for name in ({name for name, _ in part.names} | set(part.single))}
+    return columns_of(part.source)
 
 
 def _kept(part: Part, needed: set[str]) -> Part:

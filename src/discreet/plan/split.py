@@ -181,14 +181,23 @@ def _test(what: q.Expression, catalogue: Catalogue) -> Side | None:
 def _renamed(select: q.Select, scope: Scope) -> q.Select:
     """The same SELECT over the columns of a join; what is no column there may be a name of the answer."""
     stars = [item for item in select.items if isinstance(item.what, q.Star)]
+    aliases = {item.name.lower() for item in select.items}
     return replace(
         select,
         items=tuple(item if item in stars else replace(item, what=q.rename(item.what, scope)) for item in select.items),
         keys=tuple(q.rename(each, scope) for each in select.keys),
         having=select.having and q.rename(select.having, scope),
         qualify=select.qualify and q.rename(select.qualify, scope),
-        order=tuple(replace(each, by=q.rename(each.by, scope)) for each in select.order),
+        order=tuple(replace(each, by=_by(each.by, aliases, scope)) for each in select.order),
     )
+
+
+def _by(by: q.Expression, aliases: set[str], scope: Scope) -> q.Expression:
+    """What an answer is ordered by: a bare name is a column of the answer first, one with a table's name never is."""
+    if isinstance(by, q.Name) and by.table is None and by.name.lower() in aliases:
+        return by
+    found = q.rename(by, scope)
+    return replace(found, table="") if isinstance(by, q.Name) and isinstance(found, q.Name) else found
 
 
 class _Cut:
@@ -340,5 +349,8 @@ class _Cut:
             by = each.by
             if isinstance(by, q.Constant) and type(by.value) is int:
                 by = numbered(by, self.select)
-            found.append(replace(each, by=self.above(by, within)))
+            elif isinstance(by, q.Name) and by.table is None and not within:
+                by = self.aliases.get(by.name.lower(), by)
+            above = q.rename(self.above(by, within), lambda name: replace(name, table=RELEASED))
+            found.append(replace(each, by=above))
         return tuple(found)

@@ -112,7 +112,9 @@ class _Selects(Reader):
         known = self._with(node.args.get("with_"), known, depth)
         source = self._from(node, known, depth)
         self._named, self._depth = known, depth
-        columns = [each for listed in node.expressions for each in _one_by_one(listed)]
+        lists = [_one_by_one(each) for each in node.expressions]
+        columns = [each for listed in lists for each in listed]
+        _renumber(node, [len(each) for each in lists])
         if not 1 <= len(columns) <= MOST_COLUMNS:
             raise self.refuse(node, f"a SELECT has 1 to {MOST_COLUMNS} columns.", EXAMPLE, NotUnderstood)
         items = tuple(self._item(each) for each in columns)
@@ -355,3 +357,14 @@ def _one_by_one(item: Any) -> list[Any]:
             one.set("alias", exp.to_identifier(f"{item.alias}_{share.name}", quoted=True))
         found.append(one)
     return found
+
+
+def _renumber(node: exp.Select, sizes: list[int]) -> None:
+    """Let numbers of columns, in ORDER BY and GROUP BY, mean the columns that were written: of a list its first."""
+    if max(sizes, default=1) == 1:
+        return
+    clauses = [node.args.get("order"), node.args.get("group")]
+    for by in [each for clause in clauses if clause is not None for each in clause.expressions]:
+        number = by.this if isinstance(by, exp.Ordered) else by
+        if isinstance(number, exp.Literal) and number.is_int and 1 <= int(number.this) <= len(sizes):
+            number.set("this", str(1 + sum(sizes[: int(number.this) - 1])))
