@@ -60,10 +60,13 @@ def test_no_text_is_too_long_for_the_engine(text: str) -> None:
 
 def test_an_engine_that_breaks_is_mended_for_whoever_asks_next(tmp_path: Path) -> None:
     asked = dp.open(pa.table({"t": ["x"] * 100}), columns={"t": str}, budget=BUDGET)
+    paid = _paid(asked)
     asked.engine.source.connection.close()
     with pytest.raises(dp.Broken, match="stays spent"):
-        asked.engine.aggregate(*_paid(asked))
+        asked.engine.aggregate(*paid)
     assert int(asked.ask("SELECT COUNT(*) FROM data", epsilon=SURE)) == 100
+    asked.engine.source.connection.close()
+    assert int(asked.ask("SELECT COUNT(t) FROM data", epsilon=SURE)) == 100  # noticed before it is paid for
 
 
 class _Free:

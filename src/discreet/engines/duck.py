@@ -65,7 +65,11 @@ class DuckDB:
         for text in texts:
             if text in self._checked:
                 continue
-            cursor = self.source.cursor()
+            try:
+                cursor = self.source.cursor()
+            except duckdb.Error:  # it broke under an earlier question
+                self.source.mend()
+                cursor = self.source.cursor()
             try:
                 cursor.execute(f"EXPLAIN {text}", {"salt": 0} if "$salt" in text else None)
             except duckdb.Error:
