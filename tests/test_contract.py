@@ -223,7 +223,7 @@ def tabled(measure: Totals, law: Any) -> Any:
 
     def table(secret: Exact) -> Table:
         exact, found = int(secret.units[0]), dict[Any, float]()
-        for i, j in itertools.product(range(-60, 61), repeat=2):
+        for i, j in itertools.product(range(-100, 101), repeat=2):
             fine = (2 * FINE * (u * (exact + i) + v * (exact + j)) + u + v) // (2 * (u + v))
             key = ((("a",),), (((fine,),),))
             found[key] = found.get(key, 0.0) + first.pmf(i) * second.pmf(j)
