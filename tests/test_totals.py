@@ -107,6 +107,8 @@ def test_the_same_weights_everywhere() -> None:
 def test_what_is_predicted_is_the_error_of_least_squares(sizes: Any, asked: Any, law: Any) -> None:
     measure = totals(sizes, asked, law)
     estimate, variances = solved(measure, law)
+    each = [p * own.variance for p, own in zip(measure.precisions(law), measure.laws(law), strict=True)]
+    assert each == pytest.approx([each[0]] * len(each), rel=0.05)  # so no other weights of the tables err less
     mine, rows = 0.0, 0
     for one, (spread, _) in zip(asked, measure._asked(law), strict=True):
         each = ((written(sizes, one) @ estimate) ** 2) @ variances
