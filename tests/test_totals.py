@@ -353,8 +353,8 @@ def test_what_cannot_be_is_mended_without_moving_what_can() -> None:
     counts = FINE * np.array([[750, 250, 250, -250]])  # 1000 and 0, either way
     assert np.array_equal(measure.possible(counts), counts)
     odd = np.random.default_rng(2).integers(-3 * FINE, 3 * FINE, (1, 120))
-    for asked in (rollup(3), ((0,), (1, 2)), ((0, 1), (1, 2))):
-        mine = totals((4, 5, 6), asked, LAWS[0])
+    for asked in (rollup(3), ((0,), (1, 2)), ((0, 1), (1, 2)), ((),)):
+        mine = Totals(of=ROWS, sizes=(4, 5, 6), asked=asked, tables=asked, weights=(1,) * len(asked))
         mended = mine.possible(odd).ravel()
         for table in mine.tables:
             assert (written(mine.sizes, table) @ mended.astype(float)).min() >= 0

@@ -268,7 +268,10 @@ class Totals(Added):
     def _raised(self, x: Any, sign: int, away: Sequence[Set]) -> Integers:
         """Upwards to whole numbers, and by what the tables still lack."""
         whole: Any = np.array([math.ceil(each) for each in x.ravel().tolist()], object).reshape(self.sizes)
-        lacks = [-int(whole.sum(axis=each).min()) // math.prod(self.sizes[n] for n in each) + 1 for each in away]
+        lacks = [
+            -int(whole.sum(axis=each, keepdims=True).min()) // math.prod(self.sizes[n] for n in each) + 1
+            for each in away
+        ]
         return narrowest(sign * (whole + max(0, *lacks)).reshape(1, -1))
 
     def error(self, law: Law, setting: Setting, merge: Merge) -> float:
