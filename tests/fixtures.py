@@ -32,6 +32,8 @@ import pyarrow.parquet
 
 import discreet as dp
 from discreet.core.exact import show
+from discreet.core.mechanism import Then
+from discreet.core.reach import Reach
 from discreet.curator import Curator
 from discreet.engines.source import open_path
 from discreet.ledger.ledger import Ledger
@@ -54,6 +56,7 @@ from discreet.plan.plan import Key, Plan
 from discreet.plan.ranks import Extremes, Mode, Ranks
 from discreet.plan.relation import Derived, Few, Folded, From, United
 from discreet.plan.sums import Sums
+from discreet.plan.totals import Totals
 from discreet.sql import query as q
 from discreet.sql.times import Interval
 
@@ -293,13 +296,23 @@ def _noise(noise: Any) -> str:
         kind = type(noise.choose).__name__ + (", monotone" if noise.choose.monotone else "")
         said = f"{kind}, ε = {show(noise.choose.epsilon)}, sensitivity {show(noise.choose.sensitivity)}"
         return said + (f"; gap {show(noise.error.gap(), 6)}" if isinstance(noise, Places) else "")
-    reach = f"l1 {show(noise.reach.l1, 12)}, l2² {show(noise.reach.l2_squared, 12)}"
-    return f"reach {reach}; {noise.law}"
+    if isinstance(noise, Then):
+        return "; ".join(f"reach {_reach(part.reach)}; {part.law}" for part in noise.mechanism.parts)
+    return f"reach {_reach(noise.reach)}; {noise.law}"
+
+
+def _reach(reach: Reach) -> str:
+    return f"l1 {show(reach.l1, 12)}, l2² {show(reach.l2_squared, 12)}"
 
 
 def _measure(measure: Measure) -> str:
     if isinstance(measure, Foremost):
         return f"the {'last' if measure.least else 'first'} {measure.k} of {measure.among} by {_measure(measure.score)}"
+    if isinstance(measure, Totals):
+        tables = ", ".join(
+            f"{w} × ({', '.join(map(str, t))})" for t, w in zip(measure.tables, measure.weights, strict=True)
+        )
+        return f"{_measure(measure.of)}, by {tables}"
     said = ", ".join(measure.parts)
     if isinstance(measure, Mode):
         return f"mode of {words(measure.of)} in {', '.join(_constant(each) for each in measure.values)}"

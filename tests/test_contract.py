@@ -31,6 +31,7 @@ from discreet.plan.measure import Caps, Setting
 from discreet.plan.moments import Moments
 from discreet.plan.plan import Exact, Key, Plan
 from discreet.plan.sums import Sums
+from discreet.plan.totals import FINE, Totals
 from discreet.workload import Answers, Workload
 from randomizers import CASES as RANDOMIZERS
 from surveys import CASES as SURVEYS
@@ -216,6 +217,21 @@ def two(law: Any) -> Any:
     return table
 
 
+def tabled(measure: Totals, law: Any) -> Any:
+    """What totals of one group release: the mean of two noisy numbers, with weights, on a fine grid."""
+    (first, second), (u, v) = measure.laws(law), measure.precisions(law)
+
+    def table(secret: Exact) -> Table:
+        exact, found = int(secret.units[0]), dict[Any, float]()
+        for i, j in itertools.product(range(-100, 101), repeat=2):
+            fine = (2 * FINE * (u * (exact + i) + v * (exact + j)) + u + v) // (2 * (u + v))
+            key = ((("a",),), (((fine,),),))
+            found[key] = found.get(key, 0.0) + first.pmf(i) * second.pmf(j)
+        return found
+
+    return table
+
+
 def combined(m: Combined) -> Any:
     """What combinations with one row each release, from the matrices written out."""
 
@@ -291,6 +307,9 @@ BATCH = Plan(
     table="t", caps=ROW, where=None, keys=(), laws=(LAPLACE.law,), naming=None,
     measures=(Batch(of=WARD.tree, values=("10", "11"), strategy=Strategy((Each(2),))),),
 )  # fmt: skip
+TABLES = Totals(of=ROWS, sizes=(1,), asked=((0,), ()), tables=((0,), ()), weights=(2, 1))
+ONE_WARD = Key(tree=WARD.tree, kind="text", values=("a",))
+TOTALS = Plan(table="t", caps=ROW, where=None, keys=(ONE_WARD,), measures=(TABLES,), laws=(LAPLACE.law,), naming=None)
 
 CASES = [
     Case("Laplace", LAPLACE, 41, 42, noisy(LAPLACE.law)),
@@ -340,6 +359,7 @@ CASES = [
     Case("Combined, replaced", TURNED, [7, 3], [6, 4], combined(TURNED)),
     Case("Planned", PLANNED, [41], [42], answered(PLANNED)),
     Case("Plan, batch", BATCH, parted(7, 3), parted(7, 4), two(BATCH.laws[0])),
+    Case("Plan, totals", TOTALS, counted(41), counted(42), tabled(TABLES, LAPLACE.law)),
     *RANDOMIZERS,
     *SURVEYS,
     Case("Then", LAPLACE.then(double), 41, 42, lambda x: {2 * k: p for k, p in noisy(LAPLACE.law)(x).items()}),

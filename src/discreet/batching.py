@@ -1,12 +1,14 @@
-"""Questions that are handed over together: planned as one, where one release answers them all with less noise.
+"""Numbers that are asked for together: planned as one, where one release answers them all with less noise.
 
 Counts of one table, each with conditions of its own, are counts of the regions that all conditions together make; these
 are counted once, and what is released are the combinations from which all counts follow with the least expected error.
-Other questions share the cost evenly.
+Other questions share the cost evenly. One question that asks by several groupings is such a batch, too: those tables
+are measured from which all follow best.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -26,12 +28,15 @@ from discreet.plan.plan import Plan
 from discreet.plan.price import Want, bought_rho, plans_for
 from discreet.plan.reading import Reading
 from discreet.plan.sums import Sums
+from discreet.plan.totals import MOST_GROUPS, MOST_KEYS, Totals
 from discreet.workload.designs import Solved
 from discreet.workload.planner import designs
 from discreet.workload.queries import Dense
+from discreet.workload.totals import best_totals
 
-__all__ = ["MOST_QUESTIONS", "joint", "readings", "several", "shared", "together"]
+__all__ = ["MOST_QUESTIONS", "joint", "readings", "several", "shared", "tabled", "together"]
 
+CLEAR = 0.97  # of the squared error of adding up the finest groups: what is worth another way
 MOST_QUESTIONS, MOST_PLANNED = 1000, 512  # questions; regions that are planned as one, so that it takes seconds
 
 
@@ -94,6 +99,28 @@ def readings(drafts: Sequence[Draft], plan: Plan) -> list[Draft]:
         found.append(replace(draft, measures=plan.measures, readings=own))
         place += len(own)
     return found
+
+
+def tabled(draft: Draft) -> Draft:
+    """A question by several groupings, with what may be measured instead of the finest groups where that errs less."""
+    measure = draft.measures[0] if len(draft.measures) == 1 else None
+    sizes = tuple(key.size for key in draft.keys)
+    few = 0 < len(sizes) <= MOST_KEYS and 1 < math.prod(sizes) <= MOST_GROUPS
+    if not draft.sets or draft.private or not few or not isinstance(measure, Sums) or len(measure.parts) > 1:
+        return draft
+    if measure.summed and measure.low < 0 < measure.high and draft.setting.neighbours == "replace":
+        return draft
+    asked = tuple(tuple(sorted(each)) for each in draft.sets)
+    found: list[Totals | None] = []
+    for gaussian in (False, True):
+        best = best_totals(sizes, asked, gaussian=gaussian)
+        worth = best is not None and best.ratio <= CLEAR
+        found.append(
+            Totals(of=measure, sizes=sizes, asked=asked, tables=best.tables, weights=best.weights)
+            if best is not None and worth
+            else None
+        )
+    return replace(draft, totals=(found[0], found[1]))
 
 
 def _conditions(draft: Draft) -> list[Tree | None]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from discreet.batching import joint, readings, several, shared, together
+from discreet.batching import joint, readings, several, shared, tabled, together
 from discreet.core import record
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
@@ -37,7 +37,7 @@ from discreet.plan import automatic
 from discreet.plan import catalogue as catalogues
 from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
-from discreet.plan.derive import derive
+from discreet.plan.derive import derive, expected
 from discreet.plan.explain import Explanation
 from discreet.plan.kept import kept, read
 from discreet.plan.margin import enough, next_cost
@@ -190,7 +190,7 @@ class Curator:
 
     @staticmethod
     def _compiled(sql: str, params: Params, catalogue: Catalogue) -> Draft:
-        draft = compile(parse(sql, Parameters.of(params)), catalogue)
+        draft = tabled(compile(parse(sql, Parameters.of(params)), catalogue))
         rehearse(draft)
         return draft
 
@@ -225,7 +225,7 @@ class Curator:
         follows = [(plan, *found) for plan in self._earlier(version) if (found := derive(draft, plan)) is not None]
         if not follows:
             return None
-        plan, draft, merge = min(follows, key=lambda each: float(each[2].cells.mean() / each[0].loss.rho))
+        plan, draft, merge = min(follows, key=lambda each: expected(*each))
         receipt = self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version)  # it was paid for
         released = read(self.ledger.answer(receipt, self._look(plan, receipt, version)))
         remarks = ["It follows from an earlier answer, so it costs nothing."]

@@ -176,7 +176,7 @@ class Answer(Frame):
         reading = self.draft.readings[number]
         if not reading.view(self.plan.measures).ranged:
             return reading.bought(self.plan, self._rows, confidence)
-        low, high = reading.ends(self.plan, self._rows, confidence, None if self.merge is None else self.merge.cells)
+        low, high = reading.ends(self.plan, self._rows, confidence, self.merge)
         if self.shown is self.released:
             return low, high
         least, most = reading.view(self.plan.measures).possible
@@ -238,10 +238,9 @@ def share_of(confidence: Fraction, cells: int) -> Fraction:
 
 
 def _columns(draft: Draft, plan: Plan, released: Released, merge: Merge | None) -> list[Given]:
-    cells = None if merge is None else merge.cells
     released = released if merge is None else merge.of(released)
     keys = [[key[n] for key in released.keys] for n in range(len(draft.keys))]
-    numbers = {f"a{n}": reading.values(plan, released, cells) for n, reading in enumerate(draft.readings)}
+    numbers = {f"a{n}": reading.values(plan, released, merge) for n, reading in enumerate(draft.readings)}
     return _given(draft, keys, numbers)
 
 

@@ -23,6 +23,7 @@ from discreet.plan.reading import Reading
 from discreet.plan.relation import Relation, prune
 from discreet.plan.schema import Catalogue, Table
 from discreet.plan.split import Question, split
+from discreet.plan.totals import Totals
 from discreet.sql import query as q
 
 __all__ = ["Draft", "compile"]
@@ -48,6 +49,7 @@ class Draft:
     titles: tuple[str, ...]  # what the question calls each of them
     view: q.Select
     first: Foremost | None = None  # what may be measured instead, where only the first keys are wanted
+    totals: tuple[Totals | None, Totals | None] = (None, None)  # … or several groupings: by Laplace and Gaussian noise
 
     @property
     def added(self) -> int:

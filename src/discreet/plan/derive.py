@@ -26,7 +26,7 @@ from discreet.plan.relation import prune
 from discreet.plan.split import RELEASED
 from discreet.sql import query as q
 
-__all__ = ["derive"]
+__all__ = ["derive", "expected"]
 
 NOWHERE = Place("", 0, 0)
 
@@ -46,7 +46,16 @@ def derive(draft: Draft, plan: Plan) -> tuple[Draft, Merge] | None:
     except NotUnderstood:
         return None
     merge = _merge(draft, [row[len(extra) :] if all(row[: len(extra)]) else None for row in rows])
+    if not all(plan.measures[each.measure].follows(merge) for each in readings):
+        return None
     return replace(draft, measures=plan.measures, readings=readings, caps=plan.caps, first=None), merge
+
+
+def expected(plan: Plan, draft: Draft, merge: Merge) -> float:
+    """How wrong the answer will be that follows so: the mean over its numbers, squared, in people."""
+    used = [reading.measure for reading in draft.readings]
+    errors = [plan.measures[n].error(plan.laws[n], plan.setting, merge) for n in used]
+    return sum(errors) / max(len(errors), 1)
 
 
 def _same_rows(draft: Draft, plan: Plan) -> bool:

@@ -11,6 +11,7 @@ a class, and the planner, the plan, the engine and the answer ask it these quest
     predicted   how wrong it will be, in people, for the choice between laws
     chosen      the exact data of some groups only: those whose keys may be named
     possible    the nearest released numbers that some data could have
+    added, alike, follows, error    the noise of groups that are added up, and whether their sum is known at all
     view        one number that is read from the released parts, with its margins: a `View`
 
 Several aggregates share a measure when one release answers them all.
@@ -19,10 +20,10 @@ Several aggregates share a measure when one release answers them all.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,10 @@ from discreet.core.record import recorded
 from discreet.mechanisms.noise import Noise
 from discreet.plan.expression import Tree
 from discreet.plan.schema import Kind
+from discreet.plan.spread import several
+
+if TYPE_CHECKING:
+    from discreet.plan.merge import Merge
 
 __all__ = ["MOST_STEPS", "Added", "Caps", "Floats", "Form", "Measure", "Noised", "Setting", "Steps", "View", "nearest"]
 
@@ -181,6 +186,24 @@ class Measure(ABC):
     def possible(self, parts: Integers) -> Integers:
         """The nearest released parts that some data could have."""
         return parts
+
+    def added(self, law: Any, times: int) -> tuple[Any, ...]:
+        """The laws of the noise on what adds up most groups, so many, of what was asked for."""
+        return (several(law, times),)
+
+    def alike(self, law: Any, merge: Merge) -> Iterator[tuple[Any, Any]]:
+        """The rows whose sums of groups have the same noise, and the law of it."""
+        cells = merge.cells
+        for times in np.unique(cells):
+            yield several(law, max(int(times), 1)), np.flatnonzero(cells == times)
+
+    def error(self, law: Any, setting: Setting, merge: Merge) -> float:
+        """How wrong sums of groups are, as `predicted` says it of one group: their mean."""
+        return self.predicted(law, setting) * float(merge.cells.mean())
+
+    def follows(self, merge: Merge) -> bool:
+        """Whether these sums of groups are known, with their margins."""
+        return True
 
 
 class Added(Measure):

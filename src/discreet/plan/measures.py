@@ -10,7 +10,20 @@ from discreet.plan.measure import Measure
 from discreet.plan.moments import Moments
 from discreet.plan.ranks import Ceilings, Extremes, Mode, Ranks
 from discreet.plan.sums import Sums
+from discreet.plan.totals import Totals
 
 __all__ = ["KINDS"]
 
-KINDS: tuple[type[Measure], ...] = (Batch, Ceilings, Distinct, Ends, Extremes, Foremost, Mode, Moments, Ranks, Sums)
+KINDS: tuple[type[Measure], ...] = (
+    Batch,
+    Ceilings,
+    Distinct,
+    Ends,
+    Extremes,
+    Foremost,
+    Mode,
+    Moments,
+    Ranks,
+    Sums,
+    Totals,
+)

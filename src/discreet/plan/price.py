@@ -93,6 +93,9 @@ def plans_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) ->
     for each in (draft, *([] if draft.first is None else [replace(draft, measures=(draft.first,))])):
         plans.append(_laplace(each, epsilon, delta))
         plans += [_gaussian(each, epsilon, rho, delta)] if rho > 0 else []
+    laplace, gaussian = draft.totals
+    plans += [] if laplace is None else [_laplace(replace(draft, measures=(laplace,)), epsilon, delta)]
+    plans += [_gaussian(replace(draft, measures=(gaussian,)), epsilon, rho, delta)] if gaussian and rho > 0 else []
     return tuple(sorted(plans, key=lambda plan: _error(plan, draft)))
 
 

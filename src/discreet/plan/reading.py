@@ -8,16 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.core.law import Integers
 from discreet.plan.measure import Floats, Measure, View
+from discreet.plan.merge import Merge
 from discreet.plan.plan import Plan, Released
-from discreet.plan.spread import several
 
-__all__ = ["Cells", "Reading"]
-
-Cells = NDArray[np.int64] | None  # how many groups each row adds up; None: one
+__all__ = ["Reading"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,22 +30,26 @@ class Reading:
 
     def margin(self, plan: Plan, confidence: Fraction, cells: int = 1) -> Fraction | None:
         """Half the width of the interval around every value of so many groups, where that is known without looking."""
-        return self.view(plan.measures).margin(several(plan.laws[self.measure], cells), confidence)
+        view, laws = self.view(plan.measures), plan.measures[self.measure].added(plan.laws[self.measure], cells)
+        margins = [view.margin(law, confidence) for law in laws]
+        return max((each for each in margins if each is not None), default=None)
 
-    def values(self, plan: Plan, released: Released, cells: Cells = None) -> list[Any]:
-        """The numbers, group by group, or row by row of so many groups."""
+    def values(self, plan: Plan, released: Released, merge: Merge | None = None) -> list[Any]:
+        """The numbers, group by group, or row by row of sums of groups."""
         view, parts = self.view(plan.measures), released.sums[self.measure]
         found: list[Any] = [None] * parts.shape[1]
-        for law, here in self._alike(plan, parts, cells):
+        for law, here in self._alike(plan, parts, merge):
             for place, value in zip(here, view.values(law, parts[:, here]), strict=True):
                 found[place] = value
         return found
 
-    def ends(self, plan: Plan, released: Released, confidence: Fraction, cells: Cells = None) -> tuple[Floats, Floats]:
+    def ends(
+        self, plan: Plan, released: Released, confidence: Fraction, merge: Merge | None = None
+    ) -> tuple[Floats, Floats]:
         """The ends of an interval around each number that holds it with this confidence."""
         view, parts = self.view(plan.measures), released.sums[self.measure]
         low, high = np.zeros(parts.shape[1]), np.zeros(parts.shape[1])
-        for law, here in self._alike(plan, parts, cells):
+        for law, here in self._alike(plan, parts, merge):
             low[here], high[here] = view.ends(law, parts[:, here], confidence)
         return low, high
 
@@ -63,11 +64,9 @@ class Reading:
                 return each.view(f"low {self.function}").interval(plan.laws[n], released.sums[n], confidence)
         return None
 
-    def _alike(self, plan: Plan, parts: Integers, cells: Cells) -> Iterator[tuple[Any, Any]]:
-        """The rows that add up equally many groups, and the law of their noise."""
+    def _alike(self, plan: Plan, parts: Integers, merge: Merge | None) -> Iterator[tuple[Any, Any]]:
+        """The rows whose noise has the same law, and that law."""
         law = plan.laws[self.measure]
-        if cells is None:
-            yield law, np.arange(parts.shape[1])
-            return
-        for times in np.unique(cells):
-            yield several(law, max(int(times), 1)), np.flatnonzero(cells == times)
+        if merge is None:
+            return iter([(law, np.arange(parts.shape[1]))])
+        return plan.measures[self.measure].alike(law, merge)

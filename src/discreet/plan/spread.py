@@ -14,7 +14,7 @@ from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Law
 
-__all__ = ["Several", "law_scale", "normal", "radii", "radius", "several"]
+__all__ = ["Several", "Weighed", "law_scale", "normal", "radii", "radius", "several"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,33 @@ class Several:
         """Variances add."""
         return self.times * self.law.variance
 
+    @property
+    def parts(self) -> tuple[float, ...]:
+        """The variances of three parts of it, or as many as there are draws, as even as can be."""
+        draws = [self.times // 3 + (n < self.times % 3) for n in range(min(self.times, 3))]
+        return tuple(each * self.law.variance for each in draws)
+
+    @property
+    def heavy(self) -> bool:
+        """Whether its tails are those of Laplace laws."""
+        return isinstance(self.law, DiscreteLaplace)
+
+    step = 1.0
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """The sum of independent draws of several laws with weights: the variances of three parts of it, see `_merged`."""
+
+    parts: tuple[float, ...]
+    heavy: bool  # whether the laws are Laplace laws
+    step: float  # how far it is from such a sum of continuous draws, at most
+
+    @property
+    def variance(self) -> float:
+        """Variances add."""
+        return sum(self.parts)
+
 
 def several(law: Law, times: int) -> Law | Several:
     """The law of a sum of draws."""
@@ -36,7 +63,7 @@ def several(law: Law, times: int) -> Law | Several:
 
 
 @lru_cache(maxsize=4096)
-def radius(law: Law | Several, weights: tuple[Fraction, ...], confidence: Fraction) -> Fraction:
+def radius(law: Law | Several | Weighed, weights: tuple[Fraction, ...], confidence: Fraction) -> Fraction:
     """The least r, or hardly more, such that Σ wᵢXᵢ stays within ±r with this confidence; the Xᵢ are independent.
 
     Because  one draw: the law's own quantile, exactly. Several: see `radii`.
@@ -44,12 +71,12 @@ def radius(law: Law | Several, weights: tuple[Fraction, ...], confidence: Fracti
     used = tuple(abs(each) for each in weights if each)
     if not used:
         return Fraction(0)
-    if len(used) == 1 and not isinstance(law, Several):
+    if len(used) == 1 and not isinstance(law, (Several, Weighed)):
         return used[0] * law.radius(confidence)
     return Fraction(float(radii(law, np.array([[float(each) for each in used]]), confidence)[0]))
 
 
-def radii(law: Law | Several, weights: NDArray[np.float64], confidence: Fraction) -> NDArray[np.float64]:
+def radii(law: Law | Several | Weighed, weights: NDArray[np.float64], confidence: Fraction) -> NDArray[np.float64]:
     """The same for many rows of weights, none of them negative.
 
     Because  each draw is within one step of a draw from the continuous law with the same scale (Laplace: |X| is a floor
@@ -59,8 +86,8 @@ def radii(law: Law | Several, weights: NDArray[np.float64], confidence: Fraction
              function of its floating body (Meyer and Reisner 1991).
     """
     missed = float(1 - confidence)
-    if isinstance(law, Several):
-        return np.asarray(_summed(law, missed) * np.sqrt((weights**2).sum(axis=1)) + weights.sum(axis=1))
+    if isinstance(law, (Several, Weighed)):
+        return np.asarray(_summed(law, missed) * np.sqrt((weights**2).sum(axis=1)) + law.step * weights.sum(axis=1))
     if isinstance(law, DiscreteGaussian):
         found = normal(missed) * np.sqrt((weights**2).sum(axis=1))
     elif weights.shape[1] <= 3:
@@ -70,15 +97,14 @@ def radii(law: Law | Several, weights: NDArray[np.float64], confidence: Fraction
     return np.asarray(law_scale(law) * found + weights.sum(axis=1))
 
 
-def _summed(law: Several, missed: float) -> float:
+def _summed(law: Several | Weighed, missed: float) -> float:
     """The quantile of a sum of draws that a normal law and at most three Laplace laws of its variance have, at most.
 
     Because  see `_merged`; the variance is that of the discrete law, so that only the sum is off by a step, not each.
     """
     found = normal(missed)
-    if isinstance(law.law, DiscreteLaplace):
-        shares = [law.times // 3 + (n < law.times % 3) for n in range(min(law.times, 3))]
-        scales = np.sqrt(np.array([shares]) / (2 * law.times))
+    if law.heavy and law.variance > 0:
+        scales = np.sqrt(np.array([law.parts]) / (2 * law.variance))
         found = max(found, float(_laplace(scales, missed)[0]))
     return found * math.sqrt(law.variance)
 

@@ -43,7 +43,10 @@ def _shares(weights: Sequence[float]) -> tuple[Fraction, ...]:
 
 
 def _best_shares(wanted: Floats, holds: Floats) -> Floats:
-    """The shares s of ε that make Σ wanted_T / Σ_S holds_TS·s_S² least, where they add up to one."""
+    """The shares s of ε that make Σ wanted_T / Σ_S holds_TS·s_S² least, where they add up to one.
+
+    It has several local minima, so it starts from equal shares and from most of them for one, for each.
+    """
 
     def of(s: Floats) -> tuple[float, Floats]:
         x = holds @ s**2
@@ -53,8 +56,16 @@ def _best_shares(wanted: Floats, holds: Floats) -> Floats:
         slope = -2 * s * (holds.T @ (wanted / x**2))
         return float(total**2 * error), total**2 * slope + 2 * total * error
 
-    found = descend(of, np.full(holds.shape[1], 1 / holds.shape[1]), steps=2000, gain=1e-10)[1]
+    size = holds.shape[1]
+    starts = [np.full(size, 1 / size), *(np.where(np.arange(size) == n, 1, 0.2 / size) for n in _likely(wanted, holds))]
+    found = min((descend(of, each, steps=2000, gain=1e-10) for each in starts), key=lambda each: each[0])[1]
     return np.asarray(found / found.sum())
+
+
+def _likely(wanted: Floats, holds: Floats) -> list[int]:
+    """The few that would do best on their own, with a little of all others."""
+    alone = [float((wanted / (holds @ (np.arange(holds.shape[1]) == n) + 1e-3)).sum()) for n in range(holds.shape[1])]
+    return sorted(range(len(alone)), key=alone.__getitem__)[:4]
 
 
 # ── marginals ────────────────────────────────────────────────────────────────────────────────────────────────────
