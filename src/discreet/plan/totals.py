@@ -149,7 +149,7 @@ class Totals(Added):
             raise NotUnderstood("these are not totals of groups.", instead="ask in SQL")
         most = self.of.reach(replace(setting, neighbours="add-remove")).l1
         combined = Combined(
-            cells=self.cells, strategies=self.strategies, laws=self.laws(law), rows=int(most),
+            cells=self.cells, strategies=self.strategies, laws=self.laws(law), rows=math.ceil(most),
             neighbours=setting.neighbours, unit=setting.unit,
         )  # fmt: skip
         return Then(mechanism=combined, function=lambda released: self.groups(released, law))
