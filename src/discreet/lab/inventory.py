@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, show
+from discreet.core.exact import Number, probability, show
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.mechanism import Mechanism, compose, parallel
 from discreet.lab import audit, randomizers, tables
@@ -262,8 +262,9 @@ SAMPLED: tuple[Sampled, ...] = (
 
 
 def checks(samples: int = 10**6, alarm: Number = audit.ALARM, coins: Coins = SYSTEM) -> Iterator[Callable[[], Checked]]:
-    """One check after the other, each when it is called."""
+    """One check after the other, each when it is called; all together accuse the innocent with probability `alarm`."""
     for each in EXACT:
         yield each.check
+    own = probability(alarm, "alarm") / len(SAMPLED)
     for one in SAMPLED:
-        yield partial(one.check, samples, alarm=alarm, coins=coins)
+        yield partial(one.check, samples, alarm=own, coins=coins)
