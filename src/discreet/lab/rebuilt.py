@@ -23,6 +23,7 @@ from discreet.lab.siege import (
     behind,
     besiege,
     fair_bits,
+    foretold,
     judged,
     landscape,
     one_by_one,
@@ -146,12 +147,13 @@ def _through_sql(n: int, m: int, epsilon: Number, coins: Coins) -> Finding:
     for name, neighbours, both, most in ways:
         with opened(crowd, epsilon=e, neighbours=neighbours) as curator:
             guess = one_by_one(behind(curator, CROWD, e), both=both)
-        outcomes.append(judged(name, [(guess, crowd)], queries=1, ceiling=most))
+        told = foretold(e, neighbours)
+        outcomes.append(judged(name, [(guess, crowd)], queries=1, foretold=told, ceiling=most))
     kept = all(each.good for each in outcomes[1:])
     return Finding(
         title=f"Through SQL, total ε = {show(e)}",
         text="SELECT COUNT(*) … WHERE secret = 1 AND id IN (…), again and again. The naive server tells everything. "
-        f"This curator answers as many questions and then has nothing left ({left}). The best attack on it takes one "
+        f"This curator answers as many questions and then has nothing left ({left}). A better attack takes one "
         f"question, with everybody in a group of their own, about {CROWD:,} people. No attack gets more than "
         f"e^ε/(1+e^ε) = {ceiling:.3f} of the bits.\n\n"
         'That is for neighbours="replace", which protects what a record says. The default, "add-remove", protects '
