@@ -196,7 +196,10 @@ def test_a_table_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str],
         (["audit", "table"], "takes 1 subject"),
         (["audit", "table", "nowhere.csv"], "cannot be read"),
         (["audit", "museum", "x"], "takes no subject"),
-        (["audit", "mechanisms", "--samples", "-1"], "samples"),
+        (["audit", "mechanisms", "--samples", "-1"], "--samples 1000000"),
+        (["audit", "mechanisms", "--samples", "0.5"], "--samples 1000000"),
+        (["audit", "museum", "--samples", "10"], "does not read --samples"),
+        (["audit", "mechanisms", "--epsilon", "1"], "audit table or sql"),
     ],
 )
 def test_what_the_command_refuses(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

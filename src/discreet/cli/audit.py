@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add"]
 
+MILLION = 10**6
 LARGEST = 1 << 24  # bytes of a table
 MORE = """\
   discreet audit mechanisms                     every mechanism of this project against its own claim
@@ -47,9 +48,7 @@ def add(commands: Any) -> None:
     audit.add_argument("what", choices=("mechanisms", "museum", "table", "sql"), help="see below")
     audit.add_argument("subject", nargs="*", metavar="SUBJECT", help="a FILE, or a CATALOGUE and a question")
     audit.add_argument("--epsilon", metavar="ε", help="of a table: δ at this ε; of a question: its cost, default 1")
-    audit.add_argument(
-        "--samples", metavar="N", default="1000000", help="releases of each mechanism; default: a million"
-    )
+    audit.add_argument("--samples", metavar="N", help="releases of each mechanism; default: a million")
     add_outputs(audit)
     audit.set_defaults(run=_audit)
 
@@ -60,6 +59,11 @@ def _audit(options: argparse.Namespace) -> None:
     if len(options.subject) != wanted:
         instead = next(line for line in MORE.splitlines() if f"audit {options.what}" in line).split("   ")[0]
         raise NotUnderstood(f"audit {options.what} takes {wanted or 'no'} subject(s).", instead=instead.strip())
+    for option, by in (("samples", ("mechanisms",)), ("epsilon", ("table", "sql"))):
+        if getattr(options, option) is not None and options.what not in by:
+            raise NotUnderstood(
+                f"audit {options.what} does not read --{option}.", instead=f"leave it out, or audit {' or '.join(by)}"
+            )
     report = {"mechanisms": _mechanisms, "museum": _museum, "table": _table, "sql": _sql}[options.what](options)
     deliver(report, options)
     if any(each.good is False for each in report.findings):
@@ -71,7 +75,11 @@ def _mechanisms(options: argparse.Namespace) -> Report:
     from discreet.lab import findings, inventory  # noqa: PLC0415
     from discreet.lab.audit import ALARM  # noqa: PLC0415
 
-    steps = list(inventory.checks(whole(options.samples, "samples"), ALARM))
+    try:
+        samples = whole(MILLION if options.samples is None else options.samples, "samples")
+    except NotUnderstood:
+        raise NotUnderstood("--samples is a whole number of at least one.", instead=f"--samples {MILLION}") from None
+    steps = list(inventory.checks(samples, ALARM))
     return findings.of_mechanisms(_each(steps, "mechanisms"), ALARM)
 
 
