@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +18,11 @@ from discreet.core.laplace import DiscreteLaplace
 from discreet.core.mechanism import Then
 from discreet.lab import audit, inventory, replay, subject, tables
 from discreet.lab.audit import Event
+from discreet.mechanisms.edges import Edges
+from discreet.mechanisms.extreme import Extreme
+from discreet.mechanisms.quantiles import Quantiles
+from discreet.mechanisms.selection import Exponential, PermuteAndFlip
+from discreet.mechanisms.slots import Part
 from kit import ALARM, Script
 
 NOISE = dp.Laplace(epsilon=1, sensitivity=1)
@@ -121,6 +129,9 @@ def test_every_mechanism_is_in_the_inventory() -> None:
         return below if inspect.isabstract(kind) or kind.__name__.startswith("_") else below | {kind}
 
     places = ("discreet.core", "discreet.mechanisms", "discreet.local")
+    for package in places:
+        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            importlib.import_module(found.name)
     ours = {kind for kind in concrete(dp.Mechanism) if kind.__module__.startswith(places)}
     assert ours - {Then} <= {type(each.mechanism) for each in inventory.EXACT}  # what follows a release is free
 
@@ -141,6 +152,50 @@ def test_too_little_noise_is_noticed() -> None:
         other=releases(Fraction(10, 11), 42),
     )
     assert not sampled.check(alarm="1e-8").kept
+
+
+def exact(name: str) -> subject.Exact:
+    return next(each for each in inventory.EXACT if each.name == name)
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "rate"),
+    [("Quantiles of groups", Quantiles, "_rate"), ("Edges", Edges, "rate"),
+     ("Extreme", Extreme, "rate"), ("Places", PermuteAndFlip, "rate"), ("Ceiling", Exponential, "rate")],
+)  # fmt: skip
+def test_a_rate_that_is_too_large_is_noticed(
+    name: str, owner: type, rate: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tables are those of the code that draws: a tenth more in it, and the claim is broken."""
+    kept, more = inspect.getattr_static(owner, rate), Fraction(11, 10)
+
+    def property_(m: object) -> Fraction:
+        return more * kept.__get__(m, owner)
+
+    def method(m: Quantiles, choice: object) -> Fraction:
+        return more * kept(m, choice)
+
+    monkeypatch.setattr(owner, rate, method if callable(kept) else property(property_))
+    assert not exact(name).check().kept
+
+
+def test_a_rate_that_is_kept_and_too_large_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    median = exact("Quantile, q = 0.5")
+    monkeypatch.setitem(vars(median.mechanism), "_rate", Fraction(11, 10) * median.mechanism._rate)
+    assert not median.check().kept
+
+
+def test_slots_that_are_off_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Misses that count twice are as a rate that is twice too large."""
+    kept = Part._slots
+
+    def doubled(part: Part, aim: Fraction) -> object:
+        found = kept(part, aim)
+        return replace(found, near=2 * found.near, step=2 * found.step)
+
+    monkeypatch.setattr(Part, "_slots", doubled)
+    for name in ("Quantiles of groups", "Extreme"):
+        assert not exact(name).check().kept
 
 
 # ── one run ──────────────────────────────────────────────────────────────────────────────────────────────────────

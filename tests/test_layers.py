@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "opening": {"errors", "core", "ledger", "plan", "engines"},
     "curator": {"errors", "core", "ledger", "sql", "plan", "engines", "batching", "opening"},
     "lab": {"errors", "core", "layout", "mechanisms", "local", "curator", "lab"},
+    "__main__": {"cli"},
     "cli": {"errors", "core", "layout", "ledger", "sql", "plan", "engines", "curator", "lab", "cli"},
 }
 OUTSIDE = {"numpy", "cryptography", "flint"}

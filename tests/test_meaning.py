@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
 
@@ -49,6 +50,31 @@ def test_a_mechanism_that_claims_less_is_seen_through() -> None:
     """The control: noise for 1.1 times the ε that is claimed."""
     played = game.play(dp.Laplace(epsilon="1.1", sensitivity=1), rounds=200_000)
     assert stats.binomtest(played.wrong, played.rounds, game.error(epsilon=1), alternative="less").pvalue < ALARM
+
+
+def test_fair_noise_is_rarely_accused_and_less_noise_is() -> None:
+    """Wrong as often as allowed, 2,000 games: an end at 95 % accuses one in forty of them."""
+    least, rounds = game.error(epsilon=1), 1000
+    wrong, times = np.unique(np.random.default_rng(3).binomial(rounds, least, 2000), return_counts=True)
+    games = [game.Played(wrong=int(each), rounds=rounds, least=least) for each in wrong]
+    accused = sum(int(n) for one, n in zip(games, times, strict=True) if not one.fair("0.0005"))
+    assert accused <= stats.binom.ppf(1 - ALARM, 2000, 0.0005)
+    crude = sum(int(n) for one, n in zip(games, times, strict=True) if one.interval[1] < least)
+    assert crude > stats.binom.ppf(1 - ALARM, 2000, 0.0005)
+    assert not game.Played(wrong=round(0.8 * least * rounds), rounds=rounds, least=least).fair("0.0005")
+
+
+def test_a_report_says_which_noise_is_not_fair(monkeypatch: pytest.MonkeyPatch) -> None:
+    alarms: list[Fraction] = []
+    monkeypatch.setattr(game.Played, "fair", lambda played, alarm: bool(alarms.append(alarm)) or played.least < 0.48)
+    assert game.report(rounds=20).findings[0].verdict == "best guess right at most 73.1 %"
+    assert alarms == [game.ALARM / 2] * 2
+    monkeypatch.undo()
+    played = game.play
+    monkeypatch.setattr(game, "play", lambda noise, **said: replace(played(noise, **said), least=0.49))
+    (finding,) = game.report(rounds=20_000).findings
+    assert finding.good is False
+    assert finding.verdict == "Laplace and Gaussian noise is guessed more often than its promise allows"
 
 
 def test_a_gaussian_is_judged_by_its_exact_curve() -> None:
@@ -243,6 +269,9 @@ def test_what_cannot_be_written_is_refused(tmp_path) -> None:
         lambda: game.error(dp.Loss.ZERO, epsilon=1),
         lambda: game.error("ε"),
         lambda: game.error(epsilon=-1),
+        lambda: game.error(epsilon=1, delta=1.0),
+        lambda: game.tradeoff(epsilon=1, delta=1),
+        lambda: game.error(epsilon=1, delta=-0.1),
         lambda: game.tradeoff(epsilon=1).missed(2),
         lambda: game.play(dp.Loss.ZERO),
         lambda: bayes.posterior([0.5, 0.6], [[1], [1]]),

@@ -109,8 +109,42 @@ def test_published_means_tell_who_took_part() -> None:
     found = breach.tracing(members=40, columns=400)
     exact, noisy = found.facts["exact means"], found.facts["discreet, total ε = 1"]
     assert exact["area"] > 0.9  # each of forty members scores three deviations above strangers
-    assert noisy["area"] < 1 - game.error(epsilon=1) + 0.2  # a single release: members' scores move together
+    assert noisy["verdict"] == "within what ε allows"  # a false alarm of 1/1000 at most, and of far less: much noise
+    assert noisy["pairs"] < 0.9  # 40 pairs, each at about one half: beyond five deviations
+    assert exact["pairs"] > 0.7  # each at about 0.99
+    assert exact["found"] > 0.5 > noisy["found"]  # each at about 0.9, and at about 0.05
     assert found.facts["allowed"] == pytest.approx(0.05 * math.e)
+    with pytest.raises(dp.NotUnderstood, match="at least"):
+        breach.tracing(members=5)
+
+
+def test_the_curator_that_is_traced_protects_replacements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many members whatever happens: a stranger in the place of one is a replacement, and ε is about that."""
+    seen = []
+    opened = breach.open_curator
+    monkeypatch.setattr(breach, "open_curator", lambda *a, **said: seen.append(said) or opened(*a, **said))
+    breach.tracing(members=20, columns=10)
+    assert [said["neighbours"] for said in seen] == ["replace"]
+
+
+def test_pairs_accuse_who_tells_too_much_and_nobody_else() -> None:
+    """Right as often as ε = 1 allows, 500 pairs: rarely accused. The control is right as often as ε = 2 allows."""
+    rng, accused = np.random.default_rng(5), {}
+    for e in (1, 2):
+        right = rng.random((60, 500)) < 1 / (1 + math.exp(-e))
+        verdicts = [
+            breach.Traced(members=2.0 * row, strangers=np.ones(500), held_out=np.arange(100.0)).outcome("", Fraction(1))
+            for row in right
+        ]
+        accused[e] = sum(each.verdict == "more than ε allows" for each in verdicts)
+    assert accused[1] <= stats.binom.ppf(1 - ALARM, 60, 0.001)
+    assert accused[2] > 50
+
+
+def test_the_threshold_is_set_on_others() -> None:
+    found = breach.Traced(members=np.array([96.0, 95, 2]), strangers=np.array([99.0, 1, 1]), held_out=np.arange(100.0))
+    assert found.counted == (2, 1)  # above 94: five of the hundred
+    assert breach.Traced(members=np.ones(3), strangers=np.ones(3), held_out=np.ones(100)).counted == (0, 0)
 
 
 def test_curves_of_tests() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 import discreet as dp
 from discreet.cli import main
 from discreet.core.coins import Coins
-from discreet.lab import audit, pipeline, synthetic
+from discreet.lab import audit, inventory, pipeline, synthetic
 from kit import Script, tape
 
 COLUMNS = {"cost": (0, 100), "g": ["a", "b"], "w": str}
@@ -76,10 +78,11 @@ def test_opening_takes_coins() -> None:
     assert asked[0] == asked[1]
 
 
-def test_canaries_are_protected_as_paid_for() -> None:
-    """One answer, ten thousand people; a false alarm of 1e-8. Asked for ε = 1 it does not keep ε = 0.7."""
-    found = pipeline.canaries("COUNT(*)", epsilon=1, alarm="1e-8")
-    assert 0.7 < found.epsilon <= 1
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_canaries_are_protected_as_paid_for(neighbours: str) -> None:
+    """One answer, ten thousand people; a false alarm of 1e-8. Asked for ε = 1 it does not keep ε = 0.5."""
+    found = pipeline.canaries("COUNT(*)", epsilon=1, guesses=5000, alarm="1e-8", neighbours=neighbours)
+    assert 0.5 < found.epsilon <= 1
     with pytest.raises(dp.NotUnderstood):
         pipeline.canaries("MEDIAN(x)")
 
@@ -117,7 +120,8 @@ columns.day = { min = 2024-01-01, max = 2024-12-31 }
 
 
 @pytest.fixture
-def clinic(tmp_path: Path) -> Path:
+def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(audit, "ALARM", Fraction(1, 10**9))
     with duckdb.connect(str(tmp_path / "clinic.duckdb")) as c:
         c.execute("CREATE TABLE patients AS SELECT i AS patient_id, i % 90 AS age, 'z' AS zip FROM range(50) t(i)")
         c.execute(
@@ -161,7 +165,11 @@ def test_replaced_people_private_keys_and_analysts(clinic: Path, capsys: pytest.
     more = 'neighbours = "replace"\n\n[analysts.alice]\nbudget = { epsilon = "1", delta = "1e-7" }\n\n[tables.patients]'
     clinic.write_text(CATALOGUE.replace("\n[tables.patients]", more))
     assert main(["audit", "sql", str(clinic), "SELECT zip, COUNT(*) FROM patients GROUP BY zip"]) == 0
-    assert "nothing differs but noisy numbers" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert "nothing differs but noisy numbers" in said
+    assert "The engine, by canaries: the claim is kept" in said
+    assert 'the same neighbours ("replace")' in said
+    assert "called broken with probability 1e-9 at most" in said
 
 
 @pytest.mark.parametrize(
@@ -188,7 +196,10 @@ def test_a_table_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str],
         (["audit", "table"], "takes 1 subject"),
         (["audit", "table", "nowhere.csv"], "cannot be read"),
         (["audit", "museum", "x"], "takes no subject"),
-        (["audit", "mechanisms", "--samples", "-1"], "samples"),
+        (["audit", "mechanisms", "--samples", "-1"], "--samples 1000000"),
+        (["audit", "mechanisms", "--samples", "0.5"], "--samples 1000000"),
+        (["audit", "museum", "--samples", "10"], "does not read --samples"),
+        (["audit", "mechanisms", "--epsilon", "1"], "audit table or sql"),
     ],
 )
 def test_what_the_command_refuses(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -214,14 +225,21 @@ def test_the_museum_and_the_mechanisms(tmp_path: Path, capsys: pytest.CaptureFix
     assert all(each["facts"]["caught"] for each in found[1:])
     assert all(len(each["codes"]) == 2 for each in found[1:])
     assert main(["audit", "mechanisms", "--samples", "1000", "--html", str(tmp_path / "m.html")]) == 0
-    assert "every claim is kept" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert "every claim is kept" in said
+    assert "one is accused with probability 0.001 at most" in said
+
+
+def test_all_samples_of_mechanisms_share_one_alarm() -> None:
+    sampled = [each for each in inventory.checks(alarm="0.001") if isinstance(each, partial)]
+    assert [each.keywords["alarm"] for each in sampled] == [Fraction(1, 1000) / len(inventory.SAMPLED)] * len(sampled)
+    assert len(sampled) == len(inventory.SAMPLED) > 1
 
 
 def test_a_broken_claim_is_an_exit_status(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from discreet.lab import inventory
     from discreet.lab.subject import Checked
 
     broken = Checked(name="x", claim="ε = 1", found="ε = 2", share=2.0, kept=False, exact=True)
-    monkeypatch.setattr(inventory, "checks", lambda samples: [lambda: broken])
+    monkeypatch.setattr(inventory, "checks", lambda samples, alarm: [lambda: broken])
     assert main(["audit", "mechanisms"]) == 1
     assert "BROKEN" in capsys.readouterr().out

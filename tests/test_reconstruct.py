@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import discreet as dp
+from discreet.core.laplace import DiscreteLaplace
 from discreet.lab import game, rebuilt, reconstruct, siege
 from discreet.lab.defences import Bounded, Exact, Gaussian, Lying, Rounding, Sampling, Sticky, TotalLaplace
 from discreet.lab.hosts import Function, People, Web
@@ -280,6 +283,29 @@ def test_where_presence_is_protected_the_ceiling_is_met(crowd: np.ndarray) -> No
     with siege.opened(crowd, epsilon=EPSILON, neighbours="add-remove") as curator:
         right = int((siege.one_by_one(siege.behind(curator, n, EPSILON), both=True) == crowd).sum())
     assert not over(right, n, 1 - game.error(epsilon=2 * EPSILON))
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("both", [False, True])
+def test_groups_of_one_get_what_is_foretold(crowd: np.ndarray, both: bool, neighbours: str) -> None:
+    """Of 2,000 bits: less than the ceiling where records are replaced, and exactly that where they come and go."""
+    with siege.opened(crowd, epsilon=EPSILON, neighbours=neighbours) as curator:
+        right = int((siege.one_by_one(siege.behind(curator, len(crowd), EPSILON), both=both) == crowd).sum())
+    told = siege.foretold(EPSILON, neighbours)
+    assert stats.binomtest(right, len(crowd), told).pvalue > ALARM
+    assert told == pytest.approx(CEILING if neighbours == "add-remove" else 1 / (1 + math.exp(-0.5)))
+
+
+def test_the_larger_count_is_the_likelier_bit() -> None:
+    """Against the product of the two laws, for all pairs of counts that tell anything."""
+    law = DiscreteLaplace(Fraction(2))
+    pairs = list(itertools.product(range(-4, 6), repeat=2))
+    told = [(i, bool(held), pair[not held]) for i, pair in enumerate(pairs) for held in (1, 0)]
+    host = SimpleNamespace(ask=lambda sql: told)
+    guess = siege.one_by_one(People(host=host, n=len(pairs)), both=True)
+    for (one, none), found in zip(pairs, guess, strict=True):
+        odds = law.pmf(one - 1) * law.pmf(none) / law.pmf(one) / law.pmf(none - 1)
+        assert found == (odds > 1) or odds == pytest.approx(1)
 
 
 def test_a_curator_that_spends_more_is_caught(crowd: np.ndarray) -> None:

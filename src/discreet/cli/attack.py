@@ -43,7 +43,7 @@ def add(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     attack.add_argument("what", metavar="WHAT", choices=(*PARTS, "all"), help="an attack or a meaning, see below")
-    attack.add_argument("--epsilon", metavar="ε", default="1", help="what the curator promises in all; default: 1")
+    attack.add_argument("--epsilon", metavar="ε", help="what the curator promises in all; default: 1")
     attack.add_argument("--delta", metavar="δ", help="for game (default 1e-6) and shame (default 0.01)")
     attack.add_argument("--people", type=int, metavar="N", help="how many people; default: as suits the attack")
     attack.add_argument("--queries", type=int, metavar="M", help="questions to reconstruct from; default: 4 for each")
@@ -67,15 +67,34 @@ def _attack(options: argparse.Namespace) -> None:
     if given:
         raise NotUnderstood(f"--{given[0]} is about a server.", instead="add --url http://…")
     parts = list(PARTS) if options.what == "all" else [options.what]
+    _check(options, parts)
     found = []
     with counting("attacking", "parts") as tell:
         for i, each in enumerate(parts):
             tell(i, len(parts))
-            found.append(PARTS[each](options))
+            found.append(PARTS[each][0](options))
     report = reduce(Report.__add__, found)
     if options.what == "all":
         report = Report(title="Attacks, and what ε means", findings=report.findings)
     deliver(report, options)
+
+
+def _check(options: argparse.Namespace, parts: list[str]) -> None:
+    """Refuse what no part reads, or what not all can take, before anything is tried."""
+    _whole(options)
+    read = {option for each in parts for option in PARTS[each][1]}
+    if len(parts) > 1:
+        read -= {"people", "queries"}  # no number suits them all
+    for option in ("epsilon", "delta", "people", "queries", "runs"):
+        if getattr(options, option) is not None and option not in read:
+            known = ", ".join(f"--{each}" for each in sorted(read))
+            raise NotUnderstood(f"attack {options.what} does not read --{option}.", instead=f"it reads {known}")
+
+
+def _whole(options: argparse.Namespace) -> None:
+    for option in ("people", "queries", "runs"):
+        if (given := getattr(options, option)) is not None and given < 1:
+            raise NotUnderstood(f"--{option} is a whole number of at least one.", instead=f"--{option} 100")
 
 
 def _outside(options: argparse.Namespace) -> Report:
@@ -87,6 +106,10 @@ def _outside(options: argparse.Namespace) -> Report:
             "a server is attacked by reconstruction, and the attacker knows how many people there are.",
             instead="discreet attack reconstruct --url http://… --people 100",
         )
+    _whole(options)
+    ignored = [each for each in ("epsilon", "delta", "runs") if getattr(options, each) is not None]
+    if ignored:
+        raise NotUnderstood(f"with --url, --{ignored[0]} says nothing.", instead=f"leave --{ignored[0]} out")
     server = {name: getattr(options, name) or default for name, default in SERVER.items()}
     noise, truth = str(server.pop("noise")), server.pop("truth")
     target = People(host=Web(options.url), n=options.people, **{name: str(each) for name, each in server.items()})
@@ -179,15 +202,15 @@ def _replicability(options: argparse.Namespace) -> Report:
     return replicability.report(**_given(options, n="people", trials="runs"))
 
 
-PARTS: Mapping[str, Callable[[argparse.Namespace], Report]] = {
-    "reconstruct": _reconstruct,
-    "difference": _difference,
-    "average": _average,
-    "tracker": _tracker,
-    "class": _class,
-    "membership": _membership,
-    "game": _game,
-    "bayes": _bayes,
-    "shame": _shame,
-    "replicability": _replicability,
+PARTS: Mapping[str, tuple[Callable[[argparse.Namespace], Report], tuple[str, ...]]] = {  # and the options it reads
+    "reconstruct": (_reconstruct, ("epsilon", "people", "queries", "runs")),
+    "difference": (_difference, ("epsilon", "runs")),
+    "average": (_average, ("epsilon", "runs")),
+    "tracker": (_tracker, ("epsilon", "runs")),
+    "class": (_class, ("epsilon", "runs")),
+    "membership": (_membership, ("epsilon", "people")),
+    "game": (_game, ("epsilon", "delta", "runs")),
+    "bayes": (_bayes, ("epsilon", "people")),
+    "shame": (_shame, ("delta", "people", "runs")),
+    "replicability": (_replicability, ("people", "runs")),
 }

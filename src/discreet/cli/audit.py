@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["add"]
 
+MILLION = 10**6
 LARGEST = 1 << 24  # bytes of a table
 MORE = """\
   discreet audit mechanisms                     every mechanism of this project against its own claim
   discreet audit museum                         published bugs, rebuilt and caught
   discreet audit table FILE                     exact ε and δ of a table of probabilities, .csv or .json: a row for each
                                                 input, a column for each output; 0.25, 1/4 and "1/4" are all exact
-  discreet audit sql CATALOGUE "SELECT …"       replay a question on made-up neighbours; look for canaries in one answer
+  discreet audit sql CATALOGUE "SELECT …"       replay a question on made-up neighbours; and test the engine by canaries
 
 Exit status: 0 every claim is kept, 1 one is broken, 2 refused.
 """
@@ -47,9 +48,7 @@ def add(commands: Any) -> None:
     audit.add_argument("what", choices=("mechanisms", "museum", "table", "sql"), help="see below")
     audit.add_argument("subject", nargs="*", metavar="SUBJECT", help="a FILE, or a CATALOGUE and a question")
     audit.add_argument("--epsilon", metavar="ε", help="of a table: δ at this ε; of a question: its cost, default 1")
-    audit.add_argument(
-        "--samples", metavar="N", default="1000000", help="releases of each mechanism; default: a million"
-    )
+    audit.add_argument("--samples", metavar="N", help="releases of each mechanism; default: a million")
     add_outputs(audit)
     audit.set_defaults(run=_audit)
 
@@ -60,6 +59,11 @@ def _audit(options: argparse.Namespace) -> None:
     if len(options.subject) != wanted:
         instead = next(line for line in MORE.splitlines() if f"audit {options.what}" in line).split("   ")[0]
         raise NotUnderstood(f"audit {options.what} takes {wanted or 'no'} subject(s).", instead=instead.strip())
+    for option, by in (("samples", ("mechanisms",)), ("epsilon", ("table", "sql"))):
+        if getattr(options, option) is not None and options.what not in by:
+            raise NotUnderstood(
+                f"audit {options.what} does not read --{option}.", instead=f"leave it out, or audit {' or '.join(by)}"
+            )
     report = {"mechanisms": _mechanisms, "museum": _museum, "table": _table, "sql": _sql}[options.what](options)
     deliver(report, options)
     if any(each.good is False for each in report.findings):
@@ -69,8 +73,14 @@ def _audit(options: argparse.Namespace) -> None:
 def _mechanisms(options: argparse.Namespace) -> Report:
     from discreet.core.exact import whole  # noqa: PLC0415
     from discreet.lab import findings, inventory  # noqa: PLC0415
+    from discreet.lab.audit import ALARM  # noqa: PLC0415
 
-    return findings.of_mechanisms(_each(list(inventory.checks(whole(options.samples, "samples"))), "mechanisms"))
+    try:
+        samples = whole(MILLION if options.samples is None else options.samples, "samples")
+    except NotUnderstood:
+        raise NotUnderstood("--samples is a whole number of at least one.", instead=f"--samples {MILLION}") from None
+    steps = list(inventory.checks(samples, ALARM))
+    return findings.of_mechanisms(_each(steps, "mechanisms"), ALARM)
 
 
 def _museum(_: argparse.Namespace) -> Report:
@@ -134,26 +144,28 @@ def _numeric(cell: str) -> bool:
 
 def _sql(options: argparse.Namespace) -> Report:
     from discreet.lab import findings, pipeline, synthetic  # noqa: PLC0415
+    from discreet.lab.audit import ALARM  # noqa: PLC0415
 
     catalogue, sql = options.subject
     cost = "1" if options.epsilon is None else options.epsilon
     with load(catalogue, None) as curator:
         opened, declared = _opening(curator), curator.catalogue.tables
-        replace_one = curator.catalogue.neighbours == "replace"
+        neighbours = curator.catalogue.neighbours
     people = synthetic.tables(declared)
     with opened(people, SYSTEM) as curator:
         curator.ask(sql, epsilon=cost)  # what is refused is not audited
 
     def replay(how: str) -> tuple[str, Any]:
-        other = synthetic.neighbours(declared, how, replace=replace_one)
+        other = synthetic.neighbours(declared, how, replace=neighbours == "replace")
         return how, pipeline.replayed(opened, people, other, sql, tapes=2, epsilon=cost)
 
     def canaries(aggregate: str) -> tuple[str, Any]:
-        return aggregate, pipeline.canaries(aggregate, epsilon=cost, guesses=5000)
+        alarm = ALARM / len(pipeline.AGGREGATES)
+        return aggregate, pipeline.canaries(aggregate, epsilon=cost, guesses=5000, neighbours=neighbours, alarm=alarm)
 
     steps = [partial(replay, how) for how in synthetic.ODD] + [partial(canaries, each) for each in pipeline.AGGREGATES]
     found = _each(steps, "steps")
-    return findings.of_question(sql, found[: len(synthetic.ODD)], found[len(synthetic.ODD) :], cost)
+    return findings.of_question(sql, found[: len(synthetic.ODD)], found[len(synthetic.ODD) :], cost, neighbours)
 
 
 def _opening(curator: Curator) -> Callable[[Any, Any], Curator]:

@@ -157,16 +157,17 @@ def probability(value: object, name: str) -> Fraction:
 
 def whole(value: object, name: str) -> int:
     """A whole number of at least one."""
-    read = positive(value, name)
-    if read.denominator != 1:
+    read = number(value, name)
+    wrong = "greater than zero" if read <= 0 else "a whole number" if read.denominator != 1 else None
+    if wrong is not None:
         raise NotUnderstood(
-            f"{name} must be a whole number, not {_quote(value)}.", instead=f"for example {_example(name)}"
+            f"{name} must be {wrong}, not {_quote(value)}.", instead=f"for example {_example(name, '10')}"
         )
     return int(read)
 
 
-def _example(name: str) -> str:
-    return "bounds=(0, 1000)" if " " in name else f"{name}={EXAMPLES.get(name, chr(34) + '0.5' + chr(34))}"
+def _example(name: str, otherwise: str = '"0.5"') -> str:
+    return "bounds=(0, 1000)" if " " in name else f"{name}={EXAMPLES.get(name, otherwise)}"
 
 
 def _quote(value: object) -> str:

@@ -33,6 +33,7 @@ from discreet.mechanisms.noise import Laplace
 __all__ = ["Beliefs", "Study", "count_channel", "posterior", "report", "smoking"]
 
 Real = NDArray[Any]
+FARTHEST = 600  # the largest |ln| of a probability or of a factor that is held as a float
 MOST = 14  # people whose databases are all listed
 
 
@@ -125,6 +126,10 @@ def smoking(*, people: int = 10, epsilon: Number = 1, link: Number = "0.9") -> S
     n, e, p = whole(people, "people"), price(epsilon, "epsilon"), float(probability(link, "link"))
     if n > MOST:
         raise NotUnderstood("all databases are listed, so people must be few.", instead=f"at most {MOST}")
+    if e * max(n, 2) > FARTHEST:
+        raise NotUnderstood(
+            "at this epsilon some odds are too small to be told.", instead=f"at most {FARTHEST // max(n, 2)}"
+        )
     databases = np.arange(1 << n)
     ill = np.bitwise_count(databases).astype(int)
     prior = 0.5 * p**ill * (1 - p) ** (n - ill) + 0.5 * (1 - p) ** ill * p ** (n - ill)

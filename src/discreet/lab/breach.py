@@ -13,6 +13,7 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, price, show, whole
 from discreet.core.loss import Budget
 from discreet.curator import open as open_curator
+from discreet.errors import NotUnderstood
 from discreet.lab import game, membership, siege
 from discreet.lab.defences import uniform
 from discreet.lab.hosts import Curated, People, Web, number_of
@@ -20,7 +21,7 @@ from discreet.lab.naive import Naive
 from discreet.lab.report import Finding, Picture, Series, Table
 from discreet.lab.share import share
 
-__all__ = ["averaging", "class_average", "differencing", "tracing", "tracking"]
+__all__ = ["Traced", "averaging", "class_average", "differencing", "tracing", "tracking"]
 
 SIZE = 40  # people in small databases
 Attack = Callable[[People, int], float]
@@ -221,50 +222,121 @@ def class_average(*, epsilon: Number = 1, runs: int = 2000, curators: int = 20, 
     )  # fmt: skip
 
 
+# ── who is in the data ───────────────────────────────────────────────────────────────────────────────────────────
+
+FEWEST = 20  # members; of fewer, no share says anything
+HELD_OUT = 1000  # strangers by whom the threshold is set
+ALARMS = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traced:
+    """What the scores of members, of as many strangers, and of held-out strangers tell."""
+
+    members: membership.Real
+    strangers: membership.Real
+    held_out: membership.Real
+
+    @property
+    def roc(self) -> membership.Roc:
+        """The test at every threshold."""
+        return membership.roc(self.members, self.strangers)
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        """How many members, and how many strangers, are above the score that 5 % of the held-out ones exceed."""
+        cut = np.sort(self.held_out)[-int(ALARMS * len(self.held_out)) - 1]
+        return int((self.members > cut).sum()), int((self.strangers > cut).sum())
+
+    def outcome(self, what: str, epsilon: Fraction | None = None) -> siege.Outcome:
+        """Of pairs of a member and a stranger, how often the one with the higher score was the member.
+
+        Given    both were drawn alike, and ε (if one is given) is promised for the replacement of one record.
+        Promise  the verdict accuses who keeps that promise with probability at most 1/1000.
+        Because  which of a pair is in the data is a fair coin, and the release is ε-private in each of these coins. So
+                 of n guesses as many are right, at most, as n coins of chance e^ε/(1 + e^ε) show (Steinke, Nasr,
+                 Jagielski 2023, Theorem 3.1), although they are all made from one release. A tie counts as wrong.
+        """
+        right, n = int((self.members > self.strangers).sum()), len(self.members)
+        ceiling = None if epsilon is None else 1 - game.error(epsilon=epsilon)
+        return siege.Outcome(what=what, right=right, bits=n, chance=0.5, ceiling=ceiling)
+
+
 def tracing(*, epsilon: Number = 1, members: int = 50, columns: int = 400, coins: Coins = SYSTEM) -> Finding:
     """Whose record is behind published means: exact ones tell, those of this curator do not."""
+    e, n, d = price(epsilon, "epsilon"), whole(members, "people"), whole(columns, "columns")
+    if n < FEWEST:
+        raise NotUnderstood(f"{n} people are too few to tell a share.", instead=f"people={FEWEST}, at least")
+    p = 0.2 + 0.6 * uniform(d, coins)
+    inside, outside, held = ((uniform(k * d, coins).reshape(k, d) < p).astype(np.int64) for k in (n, n, HELD_OUT))
+    found = {
+        name: Traced(**{
+            group: membership.trace(records, told, p)
+            for group, records in (("members", inside), ("strangers", outside), ("held_out", held))
+        })
+        for name, told in _published(inside, e).items()
+    }  # fmt: skip
+    ours = f"discreet, total ε = {show(e)}"
+    outcomes = {name: each.outcome(name, e if name == ours else None) for name, each in found.items()}
+    exact, most = found["exact means"].counted[0], 1 - game.tradeoff(epsilon=e).missed(ALARMS)
+    return Finding(
+        title=f"Who is in the data? {n} people, {d} published means",
+        text="The attacker has a record and the population's means, and asks whether the published means lean "
+        "towards that record. Every mean is harmless; together they tell who took part. The threshold is set on "
+        f"{HELD_OUT:,} other strangers. This curator protects what a record says: a stranger's in its place changes "
+        "no answer's chance by more than a factor e^ε. Pairs of a member and a stranger judge that: "
+        f"{outcomes[ours].verdict}.",
+        verdict=f"exact means find {100 * exact / n:.0f} % at 5 % false alarms",
+        good=None if outcomes[ours].good else False,
+        tables=(_found(found, most), Table(heads=("published", "pairs right (95 %)", *siege.Outcome.HEADS[2:]),
+                                           rows=tuple(each.row() for each in outcomes.values()),
+                                           right="foretold,allowed,chance", title="The member of each pair")),
+        pictures=(_drawn(found, e),),
+        facts={
+            name: {"area": each.roc.area, "found": each.counted[0] / n, "alarms": each.counted[1] / n,
+                   "pairs": outcomes[name].fraction, "verdict": outcomes[name].verdict}
+            for name, each in found.items()
+        } | {"allowed": most},
+    )  # fmt: skip
+
+
+def _published(inside: membership.Real, epsilon: Fraction) -> dict[str, membership.Real]:
+    """The means of all columns, from an exact server and from this curator."""
     import pyarrow as pa  # noqa: PLC0415
 
-    e, n, d = price(epsilon, "epsilon"), whole(members, "members"), whole(columns, "columns")
-    p = 0.2 + 0.6 * uniform(d, coins)
-    inside, outside = ((uniform(n * d, coins).reshape(n, d) < p).astype(np.int64) for _ in range(2))
+    n, d = inside.shape
     names = [f"c{i}" for i in range(d)]
     frame = pa.table({name: inside[:, i] for i, name in enumerate(names)})
     with Naive(frame) as server:
         exact = membership.means(Web(server.url), names, table="people", size=n)
     declared = {name: {"min": 0, "max": 1, "step": 1} for name in names}
-    with open_curator(frame, columns=declared, budget=Budget(epsilon=e)) as curator:
-        host = Curated(curator, epsilon=e / -(-d // 100))
+    with open_curator(frame, columns=declared, budget=Budget(epsilon=epsilon), neighbours="replace") as curator:
+        host = Curated(curator, epsilon=epsilon / -(-d // 100))
         noisy = membership.means(host, names, table="data", size=n)
-    found = {
-        name: membership.roc(membership.trace(inside, told, p), membership.trace(outside, told, p))
-        for name, told in (("exact means", exact), (f"discreet, total ε = {show(e)}", noisy))
-    }
-    limit = game.tradeoff(epsilon=e).series("")
-    most = 1 - game.tradeoff(epsilon=e).missed(0.05)
+    return {"exact means": exact, f"discreet, total ε = {show(epsilon)}": noisy}
+
+
+def _found(found: dict[str, Traced], most: float) -> Table:
+    rows = tuple(
+        (name, f"{each.roc.area:.3f}", *(_measured(count, len(each.members)) for count in each.counted))
+        for name, each in found.items()
+    )
+    return Table(
+        heads=("published", "area under the curve", "members found (95 %)", "strangers accused (95 %)"),
+        rows=(*rows, ("the most that ε allows", "", f"{most:.3f}", f"{ALARMS:.3f}"),
+              ("chance", "0.500", f"{ALARMS:.3f}", f"{ALARMS:.3f}")),
+        right="area under the curve",
+    )  # fmt: skip
+
+
+def _drawn(found: dict[str, Traced], epsilon: Fraction) -> Picture:
+    limit = game.tradeoff(epsilon=epsilon).series("")
     series = [
-        Series(name=name, x=tuple(r.alarms.tolist()), y=tuple(r.hits.tolist()), kind="step")
-        for name, r in found.items()
+        Series(name=name, x=tuple(each.roc.alarms.tolist()), y=tuple(each.roc.hits.tolist()), kind="step")
+        for name, each in found.items()
     ]
     series.append(Series(name="the most that ε allows", x=limit.x, y=tuple(1 - y for y in limit.y), kind="dashed"))
-    rows = tuple((name, f"{r.area:.3f}", f"{r.hit(0.05):.3f}") for name, r in found.items())
-    return Finding(
-        title=f"Who is in the data? {n} people, {d} published means",
-        text="The attacker has a record and the population's means, and asks whether the published means lean "
-        "towards that record. Every mean is harmless; together they tell who took part.",
-        verdict=f"exact means find {100 * found['exact means'].hit(0.05):.0f} % at 5 % false alarms",
-        tables=(
-            Table(
-                heads=("published", "area under the curve", "found at 5 % false alarms"),
-                rows=(*rows, ("the most that ε allows", "", f"{most:.3f}"), ("chance", "0.500", "0.050")),
-                right="area under the curve,found at 5 % false alarms",
-            ),
-        ),
-        pictures=(
-            Picture(
-                title="Members found against strangers accused", x="false alarms", y="members found",
-                series=tuple(series), square=True,
-            ),
-        ),
-        facts={name: {"area": r.area, "found": r.hit(0.05)} for name, r in found.items()} | {"allowed": most},
+    return Picture(
+        title="Members found against strangers accused", x="false alarms", y="members found",
+        series=tuple(series), square=True,
     )  # fmt: skip

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, number, show
+from discreet.core.reach import Neighbours
 from discreet.errors import NotUnderstood
 from discreet.lab import audit, channel, tables
 from discreet.lab.audit import OneRun
@@ -32,7 +33,8 @@ EXACTLY = (
 )
 BY_SAMPLES = (
     "Each mechanism as a black box: a lower bound on ε from what it releases, by an event found in one half of the"
-    " releases and counted in the other. A share near 100 % means that the audit notices a little missing noise."
+    " releases and counted in the other. A share near 100 % means that the audit notices a little missing noise. If all"
+    " of them keep their claims, one is accused with probability {alarm} at most."
 )
 MUSEUM = (
     "Published failures of differential-privacy software, rebuilt in a few lines. The same audit is given the wrong"
@@ -109,8 +111,8 @@ def _names(columns: Sequence[int]) -> str:
 # ── the mechanisms ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def of_mechanisms(checked: Sequence[Checked]) -> Report:
-    """Every claim beside what was found."""
+def of_mechanisms(checked: Sequence[Checked], alarm: Fraction) -> Report:
+    """Every claim beside what was found; `alarm` is that of all together."""
     parts = []
     for exact, title, text in (
         (True, "Exact tables", EXACTLY),
@@ -126,7 +128,7 @@ def of_mechanisms(checked: Sequence[Checked]) -> Report:
         parts.append(
             Finding(
                 title=title,
-                text=text,
+                text=text.format(alarm=show(alarm)),
                 verdict="every claim is kept" if kept else "a claim is broken",
                 good=kept,
                 tables=(Table(heads=("mechanism", "claim", "share", "the claim is"), rows=rows, right="share"),),
@@ -240,9 +242,13 @@ def _notes() -> Picture:
 
 
 def of_question(
-    sql: str, replays: Sequence[tuple[str, Replay]], runs: Sequence[tuple[str, OneRun]], epsilon: Number
+    sql: str,
+    replays: Sequence[tuple[str, Replay]],
+    runs: Sequence[tuple[str, OneRun]],
+    epsilon: Number,
+    neighbours: Neighbours = "add-remove",
 ) -> Report:
-    """What replays of a question on made-up neighbours show, and what canaries show of the pipeline."""
+    """What replays of a question on made-up neighbours show, and what canaries show of the engine."""
     same = all(each.same for _, each in replays)
     rows = tuple((name, "nothing" if each.same else each.describe()) for name, each in replays)
     replayed = Finding(
@@ -253,11 +259,19 @@ def of_question(
         tables=(Table(heads=("one person is", "what differs"), rows=rows),),
         facts={"same": same, "differences": {name: each.differences for name, each in replays}},
     )
+    return Report(title="Audit of a question", findings=(replayed, _canaries(runs, epsilon, neighbours)))
+
+
+def _canaries(runs: Sequence[tuple[str, OneRun]], epsilon: Number, neighbours: Neighbours) -> Finding:
     kept = not any(each.refutes(epsilon) for _, each in runs)
-    canary = Finding(
-        title="Canaries",
-        text=f"Of many people, each is put into the data by a coin; one question by groups is asked for ε = {epsilon},"
-        " and who is in is guessed from its answer.",
+    alarm = sum((each.alarm for _, each in runs), Fraction(0))
+    moved = "is in one of two groups of their own" if neighbours == "replace" else "is in the data or not"
+    return Finding(
+        title="The engine, by canaries",
+        text="This is not about your question, but about the engine that answers it, on other data with the same"
+        f' neighbours ("{neighbours}"): each of many people {moved}, by a coin; a question by groups is asked for'
+        f" ε = {epsilon}, and which it was is guessed from its answer. If the claim is kept, it is called broken with"
+        f" probability {show(alarm)} at most.",
         verdict="the claim is kept" if kept else "the claim is broken",
         good=kept,
         tables=(
@@ -270,9 +284,8 @@ def of_question(
             ),
         ),
         pictures=(_guesses(runs, epsilon),),
-        facts={"kept": kept, "runs": {name: vars(each) for name, each in runs}},
+        facts={"kept": kept, "alarm": alarm, "runs": {name: vars(each) for name, each in runs}},
     )
-    return Report(title="Audit of a question", findings=(replayed, canary))
 
 
 def _guesses(runs: Sequence[tuple[str, OneRun]], epsilon: Number) -> Picture:

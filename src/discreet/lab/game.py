@@ -25,16 +25,17 @@ from functools import partial
 import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Ball, Number, ball, nearest, number, price, show, whole
+from discreet.core.exact import Ball, Number, ball, nearest, number, price, probability, show, whole
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.errors import NotUnderstood
 from discreet.lab.report import Finding, Picture, Report, Series, Table
-from discreet.lab.share import share
+from discreet.lab.share import at_most, share
 from discreet.mechanisms.noise import Gaussian, Laplace, Noise
 
 __all__ = ["Played", "Tradeoff", "error", "in_words", "play", "report", "tradeoff"]
 
+ALARM = Fraction(1, 1000)  # how often a report may accuse noise that keeps its promise
 TINY = Fraction(1, 10**9)  # a δ below which a curve is not followed
 STEPS = 48  # points of a curve δ(ε) that are read
 NOTES = (("0", "perfect"), ("0.1", "very high"), ("1", "OK?"), ("5", "bad"), ("10", "meaningless?"), ("100000", ""))
@@ -129,7 +130,10 @@ def _promise(promise: Loss | Mechanism | None, epsilon: Number | None, delta: Nu
         if not isinstance(promise, (Loss, Mechanism)):
             raise NotUnderstood("a promise is a loss or a mechanism.", instead="for example game.error(epsilon=1)")
         return promise
-    return Loss(pure=_amount(epsilon), event=number(delta, "delta"))
+    event = number(delta, "delta")
+    if not 0 <= event < 1:
+        raise NotUnderstood("delta is at least zero and below one.", instead='for example delta="1e-6"')
+    return Loss(pure=_amount(epsilon), event=event)
 
 
 def _amount(epsilon: object) -> Fraction:
@@ -157,6 +161,10 @@ class Played:
     def interval(self) -> tuple[float, float]:
         """Where the true error is, with 95 % confidence."""
         return share(self.wrong, self.rounds)
+
+    def fair(self, alarm: Number = ALARM) -> bool:
+        """Whether the error may be what the promise allows; a promise that is kept is accused this often at most."""
+        return at_most(self.wrong, self.rounds, 1 - probability(alarm, "alarm")) >= self.least
 
 
 def play(noise: Noise, *, rounds: int = 100_000, coins: Coins = SYSTEM) -> Played:
@@ -199,7 +207,7 @@ def report(*, epsilon: Number = 1, delta: Number = "1e-6", rounds: int = 100_000
     measured = Table(
         heads=("noise", "measured error (95 %)", "least allowed", "rounds"), rows=tuple(rows), right="rounds"
     )
-    fair = all(game.interval[1] >= game.least for game in played.values())
+    unfair = [name for name, game in played.items() if not game.fair(ALARM / len(played))]
     diagonal = Series(name="knows nothing", x=(0.0, 1.0), y=(1.0, 0.0), kind="dashed")
     curves = [tradeoff(epsilon=e).series(f"{mine}, as Laplace noise")]
     curves += [tradeoff(noises["Gaussian"]).series(f"{mine}, δ = {show(d)}, as Gaussian noise")] if d else []
@@ -218,12 +226,18 @@ def report(*, epsilon: Number = 1, delta: Number = "1e-6", rounds: int = 100_000
                 text="Two databases differ in one person. Whoever sees the answer guesses which one it came from, "
                 f"and knows everything else. At {mine} the best guess is wrong at least {100 * error(epsilon=e):.3g} "
                 "% of the time; a coin is wrong half of the time.",
-                verdict=f"best guess right at most {100 * (1 - error(epsilon=e)):.3g} %",
-                good=None if fair else False,
+                verdict=_verdict(unfair, e),
+                good=False if unfair else None,
                 tables=(table, measured),
                 pictures=(picture,),
-                facts={"epsilon": e, "error": error(epsilon=e)}
+                facts={"epsilon": e, "error": error(epsilon=e), "unfair": unfair}
                 | {name: {"error": game.error, "least": game.least} for name, game in played.items()},
             ),
         ),
     )
+
+
+def _verdict(unfair: list[str], epsilon: Fraction) -> str:
+    if unfair:
+        return f"{' and '.join(unfair)} noise is guessed more often than its promise allows"
+    return f"best guess right at most {100 * (1 - error(epsilon=epsilon)):.3g} %"

@@ -24,6 +24,7 @@ from discreet.errors import Broken, NotUnderstood, Refusal
 __all__ = ["Curated", "Function", "Host", "People", "Target", "Web", "number_of"]
 
 Progress = Callable[[int, int], None]
+WRONG = "the server did not answer as it should"
 PATIENCE = 60.0  # seconds that a server may take for an answer
 
 
@@ -69,16 +70,21 @@ class Web:
         except urllib.error.HTTPError as refused:
             raise Refusal(f"the server refused, with status {refused.code}.", instead="ask something else") from None
         except (OSError, ValueError, KeyError, TypeError):
-            raise Broken("the server did not answer as it should") from None
+            raise Broken(WRONG) from None
 
 
 def number_of(host: Host, sql: str) -> float:
     """The only number of an answer; NaN where the question was refused or the answer is NULL."""
     try:
         ((value,),) = host.ask(sql)
+        read = math.nan if value is None else float(value)
     except Refusal:
         return math.nan
-    return math.nan if value is None else float(value)
+    except (ValueError, TypeError):  # no number, or not only one
+        raise Broken(WRONG) from None
+    if math.isinf(read):
+        raise Broken(WRONG)
+    return read
 
 
 class Target(Protocol):

@@ -11,15 +11,15 @@ A share of one means that the claim is tight: no smaller one would be true.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, show
+from discreet.core.exact import Number, probability, show
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.mechanism import Mechanism, compose, parallel
 from discreet.lab import audit, randomizers, tables
@@ -27,12 +27,16 @@ from discreet.lab.channel import Table
 from discreet.lab.subject import Checked, Exact, Sampled
 from discreet.mechanisms.ceiling import Ceiling
 from discreet.mechanisms.combined import Combined
+from discreet.mechanisms.edges import Edges
 from discreet.mechanisms.extreme import Extreme
+from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.modes import Modes
 from discreet.mechanisms.noise import Gaussian, Laplace, Noise
+from discreet.mechanisms.places import Places
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip, Selection, TopK
+from discreet.mechanisms.slots import Part
 from discreet.mechanisms.strategy import Matrix, Strategy
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 
@@ -54,6 +58,7 @@ UP: dict[str, Any] = {"epsilon": 1, "sensitivity": 1}
 APART = ([0, 40], [1, 39])  # one far behind: the ratio of its chances is all but e^ε
 MIXED = ([3, 0, 5, 4], [4, 1, 4, 3])
 GROWN = ([3, 0, 5, 4], [4, 0, 6, 4])
+LATE = ([0, 0, 40], [1, 1, 39])  # two far behind
 BEHIND = ([0, 40], [1, 40])
 
 
@@ -67,7 +72,7 @@ def _top(choose: TopK) -> Exact:
     return Exact(
         name="Top 2",
         mechanism=choose,
-        written=lambda: [tables.top(choose, *MIXED), tables.top(choose, [0, 40, 40], [1, 39, 39])],
+        written=lambda: [tables.top(choose, *MIXED), tables.top(choose, *LATE)],
     )
 
 
@@ -81,43 +86,76 @@ def _keys(name: str, rule: Threshold | GaussianThreshold) -> Exact:
     return Exact(name=name, mechanism=rule, written=written)
 
 
-RECORDS = ([2, 2, 3, 7, 9], [0] * 30, [10] * 30)
-MORE = ([0], [10], [5])
+LAST = 30  # of the grids
+RECORDS = (  # a wide gap at what is aimed at is the best there, until one more record comes on the far side
+    [2, 2, 3, 7, 9],
+    [0] * 5 + [2] * 5 + [28] * 30,
+    [0] * 20 + [28] * 20,
+    [0] * 20 + [28] * 5,
+    [0] * 15 + [14] * 10 + [28] * 15,
+)
+MORE = ([0], [LAST])
 
 
-def _misses(data: Sequence[int], last: int, aim: Callable[[int], Fraction]) -> list[Fraction]:
-    """By the definition: minus how far the aim is from the records before each point, and before or at it."""
-    found = []
-    for y in range(last + 1):
-        before, upto = sum(x < y for x in data), sum(x <= y for x in data)
-        found.append(-max(Fraction(0), before - aim(len(data)), aim(len(data)) - upto))
-    return found
+def _one_more() -> Iterator[tuple[list[int], list[int]]]:
+    """Some records, and the same with one more."""
+    return ((data, data + more) for data in RECORDS for more in MORE)
 
 
 def _quantile(m: Quantile) -> Exact:
     def scores(data: Sequence[int]) -> list[Fraction]:
-        grid = range(int(m.bounds[1]) + 1)
-        return [-abs((1 - m.q) * sum(x < y for x in data) - m.q * sum(x > y for x in data)) for y in grid]
+        slots = m._slots(data)
+        return [Fraction(-miss) for miss in np.repeat(slots.miss, slots.width).tolist()]
 
-    rate = m.epsilon / (2 * max(m.q, 1 - m.q))
-    return Exact(name=f"Quantile, q = {show(m.q)}", mechanism=m, written=lambda: _one_more(scores, rate))
+    return Exact(
+        name=f"Quantile, q = {show(m.q)}",
+        mechanism=m,
+        written=lambda: [tables.softmax(m._rate, *map(scores, pair)) for pair in _one_more()],
+    )
 
 
-def _one_more(scores: Callable[[Sequence[int]], list[Fraction]], rate: Fraction) -> list[Table]:
-    """The exponential mechanism with these scores, on some records and on one more."""
-    return [tables.softmax(rate, scores(data), scores(data + more)) for data in RECORDS for more in MORE]
+def _points(
+    name: str, m: Quantiles | Extreme | Edges, choices: Callable[[Part], Iterable[tuple[Part, Fraction, Fraction]]]
+) -> Exact:
+    """Choices among the points of a grid, side by side: each by the slots, the aim and the rate that it draws from."""
+
+    def written() -> list[Table]:
+        rows = [[choices(_part(data, m.last)) for data in pair] for pair in _one_more()]
+        return [reduce(tables.product, map(_softmax, *pair)) for pair in rows]
+
+    return Exact(name=name, mechanism=m, written=written)
+
+
+def _part(data: Sequence[int], last: int) -> Part:
+    (part,) = Histogram.of(np.array(data)).parts(last)
+    return part
+
+
+def _softmax(one: tuple[Part, Fraction, Fraction], other: tuple[Part, Fraction, Fraction]) -> Table:
+    """The same choice on two neighbours: what is held, the aim, and the rate, which depends on no data."""
+    (held, aim, rate), (held_too, aim_too, rate_too) = one, other
+    assert rate == rate_too
+    return tables.softmax(rate, tables.scores(held, aim), tables.scores(held_too, aim_too))
 
 
 def _quantiles(m: Quantiles) -> Exact:
-    (q,) = m.at
-    scores = partial(_misses, last=m.last, aim=lambda n: q * n)
-    rate = m.epsilon / (2 * max(q, 1 - q))
-    return Exact(name="Quantiles of groups", mechanism=m, written=lambda: _one_more(scores, rate))
+    assert m.fine == len(m.at) == 1  # every point is a value
+    root = m._root
+    return _points("Quantiles of groups", m, lambda part: [(part, root.q * part.total, m._rate(root))])
 
 
 def _extreme(m: Extreme) -> Exact:
-    scores = partial(_misses, last=m.last, aim=lambda n: Fraction(n - m.rank))
-    return Exact(name="Extreme", mechanism=m, written=lambda: _one_more(scores, m.rate))
+    return _points("Extreme", m, lambda part: [(part, Fraction(part.total - m.rank), m.rate)])
+
+
+def _edges(m: Edges) -> Exact:
+    return _points("Edges", m, lambda part: [(held, aim, m.rate) for held, aim in m._aims(part)])
+
+
+def _places(m: Places) -> Exact:
+    sign = -1 if m.least else 1
+    rows = [[sign * score for score in each] for each in LATE]
+    return Exact(name="Places", mechanism=m, written=lambda: [tables.top(m._top, *rows)])
 
 
 def _ceiling(m: Ceiling) -> Exact:
@@ -166,11 +204,13 @@ EXACT: tuple[Exact, ...] = (
     _keys("Threshold, two keys", Threshold(epsilon=1, delta="1e-6", keys=2)),
     _keys("Gaussian threshold", GaussianThreshold(epsilon=1, delta="1e-6")),
     _keys("Gaussian threshold, two keys", GaussianThreshold(epsilon=1, delta="1e-6", keys=2)),
-    _quantile(Quantile(epsilon=1, q="0.5", bounds=(0, 10), step=1)),
-    _quantile(Quantile(epsilon=1, q="0.25", bounds=(0, 10), step=1)),
-    _quantiles(Quantiles(epsilon=1, at=("1/2",), last=10)),
-    _extreme(Extreme(epsilon=1, side="greatest", rank=2, last=10)),
-    _ceiling(Ceiling(epsilon=1, last=10, slope="0.5")),
+    _quantile(Quantile(epsilon=1, q="0.5", bounds=(0, LAST), step=1)),
+    _quantile(Quantile(epsilon=1, q="0.25", bounds=(0, LAST), step=1)),
+    _quantiles(Quantiles(epsilon=1, at=("1/2",), last=LAST)),
+    _extreme(Extreme(epsilon=1, side="greatest", rank=5, last=LAST)),
+    _edges(Edges(epsilon=1, q="1/2", shift=5, last=LAST)),
+    _places(Places(choose=FLIP, k=2, among=3)),
+    _ceiling(Ceiling(epsilon=1, last=LAST, slope="0.5")),
     Exact(
         name="Combined",
         mechanism=WEIGHED,
@@ -222,8 +262,9 @@ SAMPLED: tuple[Sampled, ...] = (
 
 
 def checks(samples: int = 10**6, alarm: Number = audit.ALARM, coins: Coins = SYSTEM) -> Iterator[Callable[[], Checked]]:
-    """One check after the other, each when it is called."""
+    """One check after the other, each when it is called; all together accuse the innocent with probability `alarm`."""
     for each in EXACT:
         yield each.check
+    own = probability(alarm, "alarm") / len(SAMPLED)
     for one in SAMPLED:
-        yield partial(one.check, samples, alarm=alarm, coins=coins)
+        yield partial(one.check, samples, alarm=own, coins=coins)

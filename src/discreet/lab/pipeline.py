@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, number, whole
 from discreet.core.loss import Budget
+from discreet.core.reach import Neighbours
 from discreet.curator import Curator, open
 from discreet.errors import NotUnderstood
 from discreet.lab.audit import ALARM, OneRun, Sampler, one_run
@@ -126,27 +127,32 @@ def canaries(
     epsilon: Number = 1,
     canaries: int = 10_000,
     guesses: int | None = None,
+    neighbours: Neighbours = "add-remove",
     alarm: Number = ALARM,
     coins: Coins = SYSTEM,
 ) -> OneRun:
     """A lower bound on ε of a question by groups, from one answer: every canary is a person in a group of their own.
 
     Given    one of COUNT(*), COUNT(DISTINCT id), SUM(x); a canary that is in counts one, or as much as x can be.
-    Because  adding or removing a person changes one group, so that every canary is protected by the whole ε: `one_run`.
+             Where neighbours replace each other, everybody is there, in one of two groups of their own.
+    Because  adding or removing a person changes one group, and replacing one changes two, for which that question has
+             the noise: every canary is protected by the whole ε, `one_run`.
     """
     if aggregate not in AGGREGATES:
         raise NotUnderstood("canaries are counted or summed.", instead=" or ".join(AGGREGATES))
     import pyarrow as pa  # noqa: PLC0415
 
-    m, cost = whole(canaries, "canaries"), number(epsilon, "epsilon")
+    m, cost, replaced = whole(canaries, "canaries"), number(epsilon, "epsilon"), neighbours == "replace"
+    cages = 2 * m if replaced else m
     opened = opening(
-        unit="id", rows_per_unit=1, groups_per_unit=1, budget=Budget(epsilon=cost),
-        columns={"cage": list(range(m)), "x": (0, 1)},
+        unit="id", rows_per_unit=1, groups_per_unit=1, budget=Budget(epsilon=cost), neighbours=neighbours,
+        columns={"cage": list(range(cages)), "x": (0, 1)},
     )  # fmt: skip
 
     def release(included: NDArray[np.bool_], coins: Coins) -> NDArray[Any]:
-        who = np.flatnonzero(included)
-        frame = pa.table({"id": who, "cage": who, "x": np.ones(len(who))})
-        return _by_cage(opened(frame, coins), aggregate, m, cost)
+        who = np.arange(m) if replaced else np.flatnonzero(included)
+        frame = pa.table({"id": who, "cage": np.where(included[who], who, m + who), "x": np.ones(len(who))})
+        seen = _by_cage(opened(frame, coins), aggregate, cages, cost)
+        return seen[:m].clip(0, 1) - seen[m:].clip(0, 1) if replaced else seen  # beyond, noise says nothing more
 
     return one_run(release, canaries=m, guesses=guesses, alarm=alarm, coins=coins)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.core.coins import SYSTEM, Coins
@@ -23,6 +24,7 @@ from discreet.lab.siege import (
     behind,
     besiege,
     fair_bits,
+    foretold,
     judged,
     landscape,
     one_by_one,
@@ -46,7 +48,7 @@ def report(
     progress: Progress | None = None,
 ) -> Report:
     """Reconstruction from the worked examples to this curator, for n people, m queries and a total of ε."""
-    n, m, e = whole(n, "n"), whole(4 * n if m is None else m, "queries"), number(epsilon, "epsilon")
+    n, m, e = _several(n), whole(4 * n if m is None else m, "queries"), number(epsilon, "epsilon")
     if m <= n:
         raise NotUnderstood("ask more questions than there are people.", instead=f"for example {4 * n}")
     steps: list[Callable[[], Finding]] = [
@@ -61,6 +63,12 @@ def report(
         if progress is not None:
             progress(i + 1, len(steps))
     return Report(title=TITLE, findings=tuple(found))
+
+
+def _several(people: int) -> int:
+    if whole(people, "people") < 2:
+        raise NotUnderstood("answers about many take at least 2 people.", instead="for example 64")
+    return people
 
 
 def _worked() -> Finding:
@@ -146,12 +154,13 @@ def _through_sql(n: int, m: int, epsilon: Number, coins: Coins) -> Finding:
     for name, neighbours, both, most in ways:
         with opened(crowd, epsilon=e, neighbours=neighbours) as curator:
             guess = one_by_one(behind(curator, CROWD, e), both=both)
-        outcomes.append(judged(name, [(guess, crowd)], queries=1, ceiling=most))
+        told = foretold(e, neighbours)
+        outcomes.append(judged(name, [(guess, crowd)], queries=1, foretold=told, ceiling=most))
     kept = all(each.good for each in outcomes[1:])
     return Finding(
         title=f"Through SQL, total ε = {show(e)}",
         text="SELECT COUNT(*) … WHERE secret = 1 AND id IN (…), again and again. The naive server tells everything. "
-        f"This curator answers as many questions and then has nothing left ({left}). The best attack on it takes one "
+        f"This curator answers as many questions and then has nothing left ({left}). A better attack takes one "
         f"question, with everybody in a group of their own, about {CROWD:,} people. No attack gets more than "
         f"e^ε/(1+e^ε) = {ceiling:.3f} of the bits.\n\n"
         'That is for neighbours="replace", which protects what a record says. The default, "add-remove", protects '
@@ -181,10 +190,11 @@ def outside(
     progress: Progress | None = None,
 ) -> Report:
     """Reconstruct the people behind any target; with the truth at hand, say how well that went."""
-    asked = whole(4 * target.n if m is None else m, "queries")
-    guess = besiege(target, m=asked, noise=noise, coins=coins, progress=progress)
-    if truth is not None and len(guess) != len(list(truth)):  # type: ignore[arg-type]
+    n = _several(target.n)
+    asked = whole(4 * n if m is None else m, "queries")
+    if truth is not None and len(np.asarray(truth)) != target.n:
         raise NotUnderstood("the truth has one bit for each person.", instead=f"{target.n} of them")
+    guess = besiege(target, m=asked, noise=noise, coins=coins, progress=progress)
     outcomes = [] if truth is None else [judged("the server", [(guess, truth)], queries=asked)]
     method = reconstruct.by(noise).__name__.replace("_", " ")
     found = Finding(

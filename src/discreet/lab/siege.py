@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, whole
+from discreet.core.exact import Number, price, whole
 from discreet.core.loss import Budget
 from discreet.core.reach import Neighbours
 from discreet.curator import Curator
@@ -35,6 +35,7 @@ __all__ = [
     "behind",
     "besiege",
     "fair_bits",
+    "foretold",
     "judged",
     "landscape",
     "one_by_one",
@@ -124,11 +125,12 @@ def besiege(
 
 
 def one_by_one(people: People, *, both: bool = False) -> NDArray[np.int64]:
-    """Everybody in a group of their own: the best attack there is on a curator, in one question.
+    """Everybody in a group of their own, in one question: the likelier bit of each, by one noisy count or by `both`.
 
-    Because  groups are disjoint, so each person gets the whole ε. A count of one person, with Laplace noise of scale
-             1/ε, cut at one half, is wrong with probability 1/(1 + e^ε) exactly, the least that ε allows. With `both`,
-             those without the bit are counted too: where presence is protected, that is another answer about it.
+    Because  groups are disjoint, so each person gets the whole ε; `foretold` says how often this is right. Where
+             presence is protected, a count of those with the bit is right as often as ε allows. Where records are
+             replaced, it is right less often: a question about one person alone would have half of its noise. With
+             `both`, those without the bit are counted too, and the larger count is the likelier one.
     """
     if both:
         sql = (
@@ -142,6 +144,18 @@ def one_by_one(people: People, *, both: bool = False) -> NDArray[np.int64]:
     for key, held, count in rows:
         score[int(key)] += count if held else -count
     return (score > 0).astype(np.int64)
+
+
+def foretold(epsilon: Number, neighbours: Neighbours) -> float:
+    """How often `one_by_one` is right, of people with fair bits.
+
+    Because  noise of scale b is zero or more with probability a = 1/(1 + e^(-1/b)), and a count of one person, cut at
+             one half, is right when it is. Of two counts, the larger is right when both are right, with probability
+             a², and half of the time when one is, 2a(1 - a): that is a again. Adding or removing a person changes one
+             group by one, so b = 1/ε; replacing one changes two, so b = 2/ε.
+    """
+    e = price(epsilon, "epsilon")
+    return 1 - game.error(epsilon=e / 2 if neighbours == "replace" else e)
 
 
 # ── people ───────────────────────────────────────────────────────────────────────────────────────────────────────

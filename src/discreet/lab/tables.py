@@ -23,8 +23,9 @@ from discreet.lab.channel import Table, enclose
 from discreet.mechanisms.odds import Weights
 from discreet.mechanisms.scores import Scores
 from discreet.mechanisms.selection import Selection, TopK
+from discreet.mechanisms.slots import Part
 
-__all__ = ["chances", "noise", "product", "selection", "softmax", "switch", "top"]
+__all__ = ["chances", "noise", "product", "scores", "selection", "softmax", "switch", "top"]
 
 RARE = Fraction(1, 10**40)  # what lies beyond a table of noise
 
@@ -80,6 +81,16 @@ def softmax(rate: Fraction, *scores: Sequence[Fraction]) -> Table:
         return [weight / total for weight in weights]
 
     return enclose(lambda: [row(each) for each in scores])
+
+
+def scores(part: Part, aim: Fraction) -> list[Fraction]:
+    """Of each point of a part of a grid minus its miss, in order, as the slots have it that releases draw from."""
+    slots = part._slots(aim)
+    found = []
+    for width, near, step, falling in zip(slots.width, slots.near, slots.step, slots.falling, strict=True):
+        run = [Fraction(-int(near) - int(step) * far, aim.denominator) for far in range(width)]
+        found += run if falling else run[::-1]
+    return found
 
 
 def switch(rule: Any, *counts: Sequence[int]) -> Table:
