@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import sys
 import warnings
@@ -136,10 +137,43 @@ def test_a_budget_is_spent_by_an_estimator_and_its_clones_together() -> None:
     one.set_params(budget=dp.Budget(epsilon="1.1"))  # a larger budget does not forget
     with pytest.raises(dp.BudgetExceeded):
         one.fit(POINTS)
-    with pytest.raises(dp.NotAllowed, match="spent twice"):
-        pickle.dumps(one)
     with pytest.raises(dp.NotUnderstood, match="budget or a ledger"):
         model(budget="much").fit(POINTS)
+
+
+def test_another_budget_is_another_cap_and_no_other_purse() -> None:
+    for given in (dp.Budget(epsilon=1), None):  # whether or not there was one when they parted
+        one = model(epsilon="0.4", budget=given)
+        family = [one, clone(one), clone(clone(one))]
+        for each in family:
+            each.set_params(budget=dp.Budget(epsilon="1.2"))
+        for each in family:
+            each.fit(POINTS)
+        one.set_params(budget=None)  # nor is anything forgotten while another pays
+        for each in (*family, clone(one).set_params(budget=dp.Budget(epsilon="1.3"))):
+            each.set_params(budget=dp.Budget(epsilon="1.3"))
+            with pytest.raises(dp.BudgetExceeded, match=r"ε = 1.2, ρ = \S+ was spent before"):
+                each.fit(POINTS)
+
+
+def test_a_budget_in_a_search_is_spent_by_all_candidates_together() -> None:
+    tried = {"n_clusters": [2, 3], "budget": [dp.Budget(epsilon=1)]}
+    search = GridSearchCV(model(epsilon="0.4"), tried, cv=2, refit=False, error_score="raise")
+    with pytest.raises(dp.BudgetExceeded, match="ε = 0.8"):
+        search.fit(POINTS)
+
+
+def test_a_copy_spends_together_or_is_refused() -> None:
+    one = model(budget=dp.Budget(epsilon=1), epsilon="0.6")
+    other = copy.copy(one)  # before anything was spent
+    one.fit(POINTS)
+    with pytest.raises(dp.BudgetExceeded):
+        other.fit(POINTS)
+    for each in (one, model(budget=dp.Budget(epsilon=1)), one.set_params(budget=None)):
+        for way in (pickle.dumps, copy.deepcopy):
+            with pytest.raises(dp.NotAllowed, match="spent twice"):
+                way(each)
+    assert pickle.loads(pickle.dumps(clone(model()))).get_params() == model().get_params()
 
 
 # ── bad input, strange data ──────────────────────────────────────────────────────────────────────────────────
