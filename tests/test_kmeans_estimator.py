@@ -159,7 +159,7 @@ def test_another_budget_is_another_cap_and_no_other_purse() -> None:
 def test_a_budget_in_a_search_is_spent_by_all_candidates_together() -> None:
     tried = {"n_clusters": [2, 3], "budget": [dp.Budget(epsilon=1)]}
     search = GridSearchCV(model(epsilon="0.4"), tried, cv=2, refit=False, error_score="raise")
-    with pytest.raises(dp.BudgetExceeded, match="ε = 0.8"):
+    with pytest.raises(dp.BudgetExceeded, match=r"ε = 0\.8"):
         search.fit(POINTS)
 
 

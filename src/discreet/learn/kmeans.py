@@ -160,7 +160,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return self
 
     def _shared(self) -> Purse:
-        """What this estimator and its clones have spent of budgets, whichever those were: nothing empties or forks it."""
+        """What this estimator and its clones have spent of budgets, whichever those were. Nothing empties it."""
         purse: Purse = self.__dict__.setdefault("_purse", Purse())  # at once, whatever other threads do
         return purse
 

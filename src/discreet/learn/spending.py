@@ -40,7 +40,8 @@ class Purse:
 def paid(mechanism: Mechanism, payer: Any, purse: Purse, analyst: str) -> Mechanism:
     """The mechanism that may be run now: charged first, to a ledger or to a purse that has a budget for its cap.
 
-    No payer pays nothing, and promises nothing. A ledger is anything with its `spend`: what comes back is a receipt, which opens the data once, for this mechanism.
+    No payer pays nothing, and promises nothing. A ledger is anything with its `spend`: what comes back is a
+    receipt, which opens the data once, for this mechanism.
     """
     if payer is None:
         return mechanism
