@@ -9,6 +9,7 @@ import warnings
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -20,9 +21,12 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import discreet as dp
-from discreet.learn import KMeans, lloyd
+from discreet.learn import KMeans, lloyd, nearer
+from discreet.learn.box import Box
 from discreet.learn.kmeans import NotPoints
 from discreet.learn.summary import Summary
+from discreet.learn.table import _Asking
+from discreet.sql.parse import LONGEST
 from kit import said_by
 from test_kmeans import blobs
 
@@ -308,6 +312,62 @@ def test_what_cannot_be_asked_of_a_table_is_refused_before_anything_is_paid() ->
             with pytest.raises(dp.Refusal):
                 KMeans(**({"n_clusters": 2, "epsilon": "0.2"} | changed)).fit_table(curator, table, columns)
         assert curator.left.pure == Fraction(1, 2)
+
+
+def test_the_limits_of_a_table_are_said_in_its_own_words_and_are_the_readmes() -> None:
+    with clinic() as curator:
+        for columns, k, said in (
+            (["age", "cost"], 14, "2 columns of a table .* 13 clusters"),
+            (["age"], 400, "letters"),
+        ):
+            with pytest.raises(dp.NotUnderstood, match=said):
+                KMeans(k, epsilon=1).fit_table(curator, "data", columns)
+        assert curator.left.pure == 3
+    most = {d: max(k for k in range(1, 50) if nearer.work(k, d) <= nearer.MOST_WORK) for d in (2, 3, 4, 8)}
+    assert list(most.values()) == [13, 6, 5, 2]
+    assert "at most 13\nof two columns, 6 of three, 5 of four and 2 of eight" in Path("README.md").read_text("utf-8")
+    assert nearer.MOST_LETTERS == LONGEST
+
+
+@pytest.mark.parametrize("epsilon", [40, 5000])
+def test_little_noise_is_no_reason_to_fail(epsilon: int) -> None:
+    with clinic(budget=dp.Budget(epsilon=5000), unit=None, rows_per_unit=None) as curator:
+        found = KMeans(2, epsilon=epsilon, rounds=1).fit_table(curator, "data", ["age"])
+        assert np.abs(np.sort(found.cluster_centers_[:, 0]) - [30, 70]).max() < 2
+        assert found.cost_.pure == epsilon
+
+
+def test_whatever_refuses_refuses_before_the_first_charge() -> None:
+    """Of a budget in ρ, too: there is room for one question, and not for all."""
+    with clinic(budget=dp.Budget(epsilon="0.7", delta="1e-6")) as curator:
+        before = curator.left
+        with pytest.raises(dp.BudgetExceeded):
+            KMeans(2, epsilon=20).fit_table(curator, "data", ["age"])
+        assert curator.left == before
+
+
+def test_all_questions_of_a_fit_are_as_long_as_the_one_that_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, real = [], _Asking._moves_sql
+    monkeypatch.setattr(_Asking, "_moves_sql", lambda self, *rest: texts.append(real(self, *rest)) or texts[-1])
+    with clinic(columns={"age": (-50, 120), "cost": (-1000, 500)}) as curator:
+        KMeans(4, epsilon=1, rounds=3).fit_table(curator, "data", ["age", "cost"])
+    assert len(texts) == 4
+    assert len(set(texts)) == 4
+    assert len({len(each) for each in texts}) == 1
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_sql_finds_the_nearest_centre(d: int) -> None:
+    rng = np.random.default_rng(d)
+    centres, rows = rng.uniform(-9, 9, (6, d)), rng.uniform(-9, 9, (500, d))
+    centres[4] = centres[2]
+    names = [f"x{i}" for i in range(d)]
+    sql = nearer.nearest_sql(centres, names, list("012345"), nearer.Written.of(Box.of((-9, 9), d)))
+    points = pa.table(dict(zip(names, rows.T, strict=True)))  # noqa: F841  # which the engine finds by its name
+    found = duckdb.sql(f"SELECT {sql} FROM points").fetchnumpy()
+    found = next(iter(found.values())).astype(int)
+    away = np.linalg.norm(rows[:, None] - centres, axis=2)
+    assert np.allclose(away[np.arange(500), found], away.min(axis=1), atol=1e-4)
 
 
 # ── pictures ─────────────────────────────────────────────────────────────────────────────────────────────────
