@@ -286,6 +286,24 @@ def test_the_best_start_is_as_good_as_the_references() -> None:
     assert loss(points, found) <= 1.001 * Reference(8, n_init=20, random_state=1).fit(points).inertia_
 
 
+def test_the_work_of_finding_a_start_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted in products, of a small allowance; where there is a centre for each point there is nothing to find."""
+    spent = []
+    monkeypatch.setattr("discreet.learn.plain.WORK", 1 << 22)
+    monkeypatch.setattr(
+        "discreet.learn.plain.nearest", lambda at, to: spent.append(at.size * len(to)) or nearest(at, to)
+    )
+    rng = np.random.default_rng(1)
+    for n, k in ((3000, 8), (1000, 100), (300, 250)):
+        spent.clear()
+        best(rng.uniform(-1, 1, (n, 2)), np.ones(n), k, Seeded(1))
+        assert sum(spent) <= 4 * (1 << 22)
+    spent.clear()
+    points = rng.uniform(-1, 1, (500, 2))
+    assert loss(points, best(points, np.ones(500), 500, Seeded(1))) == 0
+    assert len(spent) <= 1
+
+
 def test_partitions_have_room_for_the_clusters_and_fit_in_memory() -> None:
     for sides in ([(0, 1)], [(0, 1)] * 12, [(0, 1), (0, 1000)], [(0, 1e-6), (0, 1e6)], [(0, 1)] * 13, [(-1, 3)] * 900):
         box = Box.of(sides, len(sides))

@@ -229,6 +229,33 @@ def test_bad_shapes_are_refused_and_say_nothing_of_rows() -> None:
         model().fit(np.zeros((3, 1001)))
 
 
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, "3", True, None, 4097])
+def test_a_wrong_number_of_clusters_is_told_by_its_name(wrong: object) -> None:
+    with pytest.raises(dp.NotUnderstood, match=r"n_clusters is a whole number from 1 to 4,096\.\n  n_clusters=8"):
+        model(n_clusters=wrong).fit(POINTS)
+    assert model(n_clusters=np.int64(2)).fit(POINTS).cluster_centers_.shape == (2, 2)
+
+
+def test_texts_are_no_points() -> None:
+    for given in (
+        [["a", "b"]], np.array([["a", "b"]]), pd.DataFrame({"sex": ["F", "M"], "age": [1, 2]}),
+        pd.DataFrame({"day": pd.to_datetime(["2024-01-31"]), "age": [1]}), [[{}, 1]],
+    ):  # fmt: skip
+        with pytest.raises(NotPoints, match="points are rows of numbers") as refusal:
+            model().fit(given)
+        assert isinstance(refusal.value, ValueError)
+
+
+def test_true_and_false_are_one_and_zero() -> None:
+    flags = POINTS > 0
+    for given in (flags, flags.tolist(), pd.DataFrame({"a": flags[:, 0], "b": flags[:, 1] * 1.0}),
+                  pd.DataFrame(flags).astype("boolean")):  # fmt: skip
+        found = KMeans(4, epsilon=50, bounds=(0, 1)).fit(given)
+        away = np.linalg.norm(flags[:, None] - found.cluster_centers_, axis=2)
+        assert away.min(axis=1).max() < 0.05
+        assert np.array_equal(found.predict(given), away.argmin(axis=1))
+
+
 @pytest.mark.parametrize("method", ["summary", "lloyd"])
 @pytest.mark.parametrize("way", ["add-remove", "replace"])
 def test_nothing_fails_on_data(method: str, way: str) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -211,7 +212,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Rows of numbers, by their types and their shape; their values are not looked at."""
         if type(given).__module__.partition(".")[0] == "scipy":
             raise NotPoints("a sparse matrix is not read.", instead="pass X.toarray()")
-        array = np.asarray(given) if hasattr(given, "__array__") else read(given, missing=True)
+        array = _array(given)
         if array.dtype.kind == "c":
             raise NotPoints("Complex data not supported.", instead="pass real numbers")
         if array.ndim != 2 or array.shape[1] < 1:
@@ -220,8 +221,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 instead="pass X.reshape(-1, 1) for one feature",
             )
         validate_data(self, given if hasattr(given, "columns") else array, reset=reset, skip_check_array=True)
-        if array.dtype.kind not in "iuf":
-            array = read(array, missing=True)
         if array.dtype.kind == "O":
             array = np.array([to_float(each) for each in array.flat]).reshape(array.shape)
         return array.astype(np.float64)
@@ -236,3 +235,25 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
+
+
+def _array(given: Any) -> NDArray[Any]:
+    """Numbers, by their types; True and False are one and zero."""
+    try:
+        array = np.asarray(given) if hasattr(given, "__array__") else np.array(given, object)
+    except (TypeError, ValueError):
+        array = np.array(None, object)
+    if array.dtype.kind == "O":
+        array = array.copy()
+        for index, value in enumerate(array.flat):
+            if isinstance(value, (bool, np.bool_)):
+                array.flat[index] = int(value)
+    if array.dtype.kind in "biufc":
+        return array.astype(np.int64) if array.dtype.kind == "b" else array
+    try:
+        return read(array, missing=True)
+    except NotUnderstood:
+        raise NotPoints(
+            "points are rows of numbers, and some of these are none.",
+            instead="leave columns of texts and dates out, or write them as numbers: 0 and 1 for each of two values",
+        ) from None
