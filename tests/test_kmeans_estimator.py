@@ -344,15 +344,15 @@ def test_what_cannot_be_asked_of_a_table_is_refused_before_anything_is_paid() ->
 def test_the_limits_of_a_table_are_said_in_its_own_words_and_are_the_readmes() -> None:
     with clinic() as curator:
         for columns, k, said in (
-            (["age", "cost"], 14, "2 columns of a table .* 13 clusters"),
+            (["age", "cost"], 14, "2 columns of a table .* 10 clusters"),
             (["age"], 400, "letters"),
         ):
             with pytest.raises(dp.NotUnderstood, match=said):
                 KMeans(k, epsilon=1).fit_table(curator, "data", columns)
         assert curator.left.pure == 3
     most = {d: max(k for k in range(1, 50) if nearer.work(k, d) <= nearer.MOST_WORK) for d in (2, 3, 4, 8)}
-    assert list(most.values()) == [13, 6, 5, 2]
-    assert "at most 13\nof two columns, 6 of three, 5 of four and 2 of eight" in Path("README.md").read_text("utf-8")
+    assert list(most.values()) == [10, 5, 4, 2]
+    assert "at most 10\nof two columns, 5 of three, 4 of four and 2 of eight" in Path("README.md").read_text("utf-8")
     assert nearer.MOST_LETTERS == LONGEST
 
 

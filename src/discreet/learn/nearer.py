@@ -22,7 +22,7 @@ from discreet.learn.box import Box, Floats
 
 __all__ = ["Written", "few_enough", "nearest_sql", "short_enough"]
 
-MOST_WORK = 1_000  # of `work`, so that an engine plans a question in seconds
+MOST_WORK = 600  # of `work`, so that an engine plans a question in seconds
 MOST_LETTERS = 20_000  # of a question
 
 
@@ -92,19 +92,19 @@ def _sum(terms: Sequence[str]) -> str:
 
 def work(clusters: int, features: int) -> int:
     """About how many columns an engine reads in the plan of one question: of each comparison, in each of its sums."""
-    tests = clusters - 1 if features == 1 else clusters * (clusters - 1) // 2
-    return tests * (features + 1) * features << math.ceil(math.log2(features))
+    return clusters * (clusters - 1) // 2 * (features + 1) * features << math.ceil(math.log2(features))
 
 
 def few_enough(clusters: int, features: int) -> None:
-    """Refuse more clusters than a question can tell apart in reasonable time."""
+    """Refuse more clusters of several columns than a question can tell apart in reasonable time."""
+    if features == 1:  # each is compared with the next alone
+        return
     most = 1
     while work(most + 1, features) <= MOST_WORK:
         most += 1
     if clusters > most:
-        columns = "one column" if features == 1 else f"{features} columns"
         raise NotUnderstood(
-            f"{columns} of a table can have at most {most} clusters: a question compares each with each.",
+            f"{features} columns of a table can have at most {most} clusters: a question compares each with each.",
             instead=f"n_clusters={most} or fewer, or fewer columns; KMeans.fit has no such limit",
         )
 
