@@ -20,11 +20,13 @@ from discreet.learn.box import STEPS, Box
 from discreet.learn.methods import Method
 from discreet.learn.notes import Lloyd, _anywhere
 from discreet.learn.outline import outline
-from discreet.learn.partition import MOST_CELLS, divide
+from discreet.learn.partition import divide
 from discreet.learn.plain import best, lloyd, loss
 from discreet.learn.summary import Summary
 from discreet.learn.tally import UNIT, cells_of, moves, nearest, tally
 from discreet.mechanisms.noise import Noise
+from discreet.plan import plan
+from discreet.sql.functions import MOST_BUCKETS
 
 NAN, INF = float("nan"), float("inf")
 WAYS = ("add-remove", "replace")
@@ -284,12 +286,31 @@ def test_the_best_start_is_as_good_as_the_references() -> None:
     assert loss(points, found) <= 1.001 * Reference(8, n_init=20, random_state=1).fit(points).inertia_
 
 
+def test_the_work_of_finding_a_start_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted in products, of a small allowance; where there is a centre for each point there is nothing to find."""
+    spent = []
+    monkeypatch.setattr("discreet.learn.plain.WORK", 1 << 22)
+    monkeypatch.setattr(
+        "discreet.learn.plain.nearest", lambda at, to: spent.append(at.size * len(to)) or nearest(at, to)
+    )
+    rng = np.random.default_rng(1)
+    for n, k in ((3000, 8), (1000, 100), (300, 250)):
+        spent.clear()
+        best(rng.uniform(-1, 1, (n, 2)), np.ones(n), k, Seeded(1))
+        assert sum(spent) <= 4 * (1 << 22)
+    spent.clear()
+    points = rng.uniform(-1, 1, (500, 2))
+    assert loss(points, best(points, np.ones(500), 500, Seeded(1))) == 0
+    assert len(spent) <= 1
+
+
 def test_partitions_have_room_for_the_clusters_and_fit_in_memory() -> None:
     for sides in ([(0, 1)], [(0, 1)] * 12, [(0, 1), (0, 1000)], [(0, 1e-6), (0, 1e6)], [(0, 1)] * 13, [(-1, 3)] * 900):
         box = Box.of(sides, len(sides))
-        for people, k in ((-50.0, 1), (10.0, 4096), (1e12, 8)):
+        for people, k in ((-50.0, 1), (10.0, 4096), (1e12, 8), (INF, 3)):
             partition = divide(box, people, 2.0, k, Seeded(1))
-            assert max(k, 2) <= partition.cells <= MOST_CELLS or len(sides) == 1
+            assert max(k, 2) <= partition.cells <= plan.MOST_CELLS  # a curator counts no more, nor more along one side
+            assert max(partition.sides) <= MOST_BUCKETS
             at = box.steps(np.random.default_rng(1).uniform(-10, 1000, (50, len(sides))))
             cells = partition.cell(at)
             assert cells.min() >= 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import sys
 import warnings
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -19,9 +21,12 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import discreet as dp
-from discreet.learn import KMeans, lloyd
+from discreet.learn import KMeans, lloyd, nearer
+from discreet.learn.box import Box
 from discreet.learn.kmeans import NotPoints
 from discreet.learn.summary import Summary
+from discreet.learn.table import _Asking
+from discreet.sql.parse import LONGEST
 from kit import said_by
 from test_kmeans import blobs
 
@@ -136,10 +141,43 @@ def test_a_budget_is_spent_by_an_estimator_and_its_clones_together() -> None:
     one.set_params(budget=dp.Budget(epsilon="1.1"))  # a larger budget does not forget
     with pytest.raises(dp.BudgetExceeded):
         one.fit(POINTS)
-    with pytest.raises(dp.NotAllowed, match="spent twice"):
-        pickle.dumps(one)
     with pytest.raises(dp.NotUnderstood, match="budget or a ledger"):
         model(budget="much").fit(POINTS)
+
+
+def test_another_budget_is_another_cap_and_no_other_purse() -> None:
+    for given in (dp.Budget(epsilon=1), None):  # whether or not there was one when they parted
+        one = model(epsilon="0.4", budget=given)
+        family = [one, clone(one), clone(clone(one))]
+        for each in family:
+            each.set_params(budget=dp.Budget(epsilon="1.2"))
+        for each in family:
+            each.fit(POINTS)
+        one.set_params(budget=None)  # nor is anything forgotten while another pays
+        for each in (*family, clone(one).set_params(budget=dp.Budget(epsilon="1.3"))):
+            each.set_params(budget=dp.Budget(epsilon="1.3"))
+            with pytest.raises(dp.BudgetExceeded, match=r"ε = 1.2, ρ = \S+ was spent before"):
+                each.fit(POINTS)
+
+
+def test_a_budget_in_a_search_is_spent_by_all_candidates_together() -> None:
+    tried = {"n_clusters": [2, 3], "budget": [dp.Budget(epsilon=1)]}
+    search = GridSearchCV(model(epsilon="0.4"), tried, cv=2, refit=False, error_score="raise")
+    with pytest.raises(dp.BudgetExceeded, match=r"ε = 0\.8"):
+        search.fit(POINTS)
+
+
+def test_a_copy_spends_together_or_is_refused() -> None:
+    one = model(budget=dp.Budget(epsilon=1), epsilon="0.6")
+    other = copy.copy(one)  # before anything was spent
+    one.fit(POINTS)
+    with pytest.raises(dp.BudgetExceeded):
+        other.fit(POINTS)
+    for each in (one, model(budget=dp.Budget(epsilon=1)), one.set_params(budget=None)):
+        for way in (pickle.dumps, copy.deepcopy):
+            with pytest.raises(dp.NotAllowed, match="spent twice"):
+                way(each)
+    assert pickle.loads(pickle.dumps(clone(model()))).get_params() == model().get_params()
 
 
 # ── bad input, strange data ──────────────────────────────────────────────────────────────────────────────────
@@ -189,6 +227,33 @@ def test_bad_shapes_are_refused_and_say_nothing_of_rows() -> None:
         model().fit(np.zeros((3, 2), complex))
     with pytest.raises(dp.NotUnderstood):
         model().fit(np.zeros((3, 1001)))
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, "3", True, None, 4097])
+def test_a_wrong_number_of_clusters_is_told_by_its_name(wrong: object) -> None:
+    with pytest.raises(dp.NotUnderstood, match=r"n_clusters is a whole number from 1 to 4,096\.\n  n_clusters=8"):
+        model(n_clusters=wrong).fit(POINTS)
+    assert model(n_clusters=np.int64(2)).fit(POINTS).cluster_centers_.shape == (2, 2)
+
+
+def test_texts_are_no_points() -> None:
+    for given in (
+        [["a", "b"]], np.array([["a", "b"]]), pd.DataFrame({"sex": ["F", "M"], "age": [1, 2]}),
+        pd.DataFrame({"day": pd.to_datetime(["2024-01-31"]), "age": [1]}), [[{}, 1]],
+    ):  # fmt: skip
+        with pytest.raises(NotPoints, match="points are rows of numbers") as refusal:
+            model().fit(given)
+        assert isinstance(refusal.value, ValueError)
+
+
+def test_true_and_false_are_one_and_zero() -> None:
+    flags = POINTS > 0
+    for given in (flags, flags.tolist(), pd.DataFrame({"a": flags[:, 0], "b": flags[:, 1] * 1.0}),
+                  pd.DataFrame(flags).astype("boolean")):  # fmt: skip
+        found = KMeans(4, epsilon=50, bounds=(0, 1)).fit(given)
+        away = np.linalg.norm(flags[:, None] - found.cluster_centers_, axis=2)
+        assert away.min(axis=1).max() < 0.05
+        assert np.array_equal(found.predict(given), away.argmin(axis=1))
 
 
 @pytest.mark.parametrize("method", ["summary", "lloyd"])
@@ -274,6 +339,62 @@ def test_what_cannot_be_asked_of_a_table_is_refused_before_anything_is_paid() ->
             with pytest.raises(dp.Refusal):
                 KMeans(**({"n_clusters": 2, "epsilon": "0.2"} | changed)).fit_table(curator, table, columns)
         assert curator.left.pure == Fraction(1, 2)
+
+
+def test_the_limits_of_a_table_are_said_in_its_own_words_and_are_the_readmes() -> None:
+    with clinic() as curator:
+        for columns, k, said in (
+            (["age", "cost"], 14, "2 columns of a table .* 10 clusters"),
+            (["age"], 400, "letters"),
+        ):
+            with pytest.raises(dp.NotUnderstood, match=said):
+                KMeans(k, epsilon=1).fit_table(curator, "data", columns)
+        assert curator.left.pure == 3
+    most = {d: max(k for k in range(1, 50) if nearer.work(k, d) <= nearer.MOST_WORK) for d in (2, 3, 4, 8)}
+    assert list(most.values()) == [10, 5, 4, 2]
+    assert "at most 10\nof two columns, 5 of three, 4 of four and 2 of eight" in Path("README.md").read_text("utf-8")
+    assert nearer.MOST_LETTERS == LONGEST
+
+
+@pytest.mark.parametrize("epsilon", [40, 5000])
+def test_little_noise_is_no_reason_to_fail(epsilon: int) -> None:
+    with clinic(budget=dp.Budget(epsilon=5000), unit=None, rows_per_unit=None) as curator:
+        found = KMeans(2, epsilon=epsilon, rounds=1).fit_table(curator, "data", ["age"])
+        assert np.abs(np.sort(found.cluster_centers_[:, 0]) - [30, 70]).max() < 2
+        assert found.cost_.pure == epsilon
+
+
+def test_whatever_refuses_refuses_before_the_first_charge() -> None:
+    """Of a budget in ρ, too: there is room for one question, and not for all."""
+    with clinic(budget=dp.Budget(epsilon="0.7", delta="1e-6")) as curator:
+        before = curator.left
+        with pytest.raises(dp.BudgetExceeded):
+            KMeans(2, epsilon=20).fit_table(curator, "data", ["age"])
+        assert curator.left == before
+
+
+def test_all_questions_of_a_fit_are_as_long_as_the_one_that_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, real = [], _Asking._moves_sql
+    monkeypatch.setattr(_Asking, "_moves_sql", lambda self, *rest: texts.append(real(self, *rest)) or texts[-1])
+    with clinic(columns={"age": (-50, 120), "cost": (-1000, 500)}) as curator:
+        KMeans(4, epsilon=1, rounds=3).fit_table(curator, "data", ["age", "cost"])
+    assert len(texts) == 4
+    assert len(set(texts)) == 4
+    assert len({len(each) for each in texts}) == 1
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_sql_finds_the_nearest_centre(d: int) -> None:
+    rng = np.random.default_rng(d)
+    centres, rows = rng.uniform(-9, 9, (6, d)), rng.uniform(-9, 9, (500, d))
+    centres[4] = centres[2]
+    names = [f"x{i}" for i in range(d)]
+    sql = nearer.nearest_sql(centres, names, list("012345"), nearer.Written.of(Box.of((-9, 9), d)))
+    points = pa.table(dict(zip(names, rows.T, strict=True)))  # noqa: F841  # which the engine finds by its name
+    found = duckdb.sql(f"SELECT {sql} FROM points").fetchnumpy()
+    found = next(iter(found.values())).astype(int)
+    away = np.linalg.norm(rows[:, None] - centres, axis=2)
+    assert np.allclose(away[np.arange(500), found], away.min(axis=1), atol=1e-4)
 
 
 # ── pictures ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -53,8 +54,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     `bounds` are public: (low, high) for all features or a pair for each. They are never read off the data; a point
     outside is moved to the border. `method` is "summary", or "lloyd" for the notes' algorithm; `rounds` how often the
     centres are moved (2, or 5), and `last` over how many of the notes' rounds they are averaged (2). `neighbours` and
-    `unit` say what the loss is about. `budget` is who pays, before the data are looked at: a `dp.Budget`, which this
-    estimator and its clones spend together in this process, or a `dp.Ledger`, as `analyst`.
+    `unit` say what the loss is about. `budget` is who pays, before the data are looked at: a `dp.Ledger`, as
+    `analyst`; or a `dp.Budget`, the most that this estimator and its clones may spend together, in this process and
+    since they were made. A budget is a number, not an account: two estimators that are given the same one, neither
+    being a clone of the other, may spend as much each. A ledger is for whatever several of them share.
 
     A fitted estimator holds nothing but what was released: `cluster_centers_`, `cluster_sizes_` (about how many people
     are nearest to each), `center_noise_` (the standard deviation of the noise in each coordinate of a centre; infinite
@@ -128,7 +131,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Pay, look, and keep what was released. Whether it is refused depends on types, shapes and parameters."""
         points = self._points(X, reset=True)
         method, box = self._method(), Box.of(self.bounds, points.shape[1])
-        mechanism = paid(method.mechanism, self._payer(), self.analyst)
+        mechanism = paid(method.mechanism, self.budget, self._shared(), self.analyst)
         assert isinstance(mechanism, Composition)
         return self._keep(method.run(box, points, mechanism.parts, SYSTEM), box, mechanism.loss, method)
 
@@ -157,21 +160,24 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.cost_, self.n_iter_ = cost, method.rounds
         return self
 
-    def _payer(self) -> Any:
-        """Who pays: for a budget a purse, which clones share and which nothing empties or refills."""
-        if not isinstance(self.budget, Budget):
-            return self.budget
-        purse: Purse | None = self.__dict__.get("_purse")
-        if purse is None or purse.budget != self.budget:
-            purse = self._purse = Purse(self.budget, Loss.ZERO if purse is None else purse.spent)
+    def _shared(self) -> Purse:
+        """What this estimator and its clones have spent of budgets, whichever those were. Nothing empties it."""
+        purse: Purse = self.__dict__.setdefault("_purse", Purse())  # at once, whatever other threads do
         return purse
 
     def __sklearn_clone__(self) -> KMeans:
         """An unfitted copy that spends from the same budget or ledger."""
         twin = type(self)(**self.get_params(deep=False))
-        if isinstance(self.budget, Budget):
-            twin._purse = self._payer()
+        twin._purse = self._shared()
         return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy in memory spends together with this one. One that is written down is refused where it could not."""
+        purse = self._shared()
+        state: dict[str, Any] = super().__getstate__() | {"_purse": purse}
+        if not isinstance(self.budget, Budget) and purse.spent == Loss.ZERO:
+            del state["_purse"]
+        return state
 
     # ── with points that are given ───────────────────────────────────────────────────────────────────────────
 
@@ -206,7 +212,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Rows of numbers, by their types and their shape; their values are not looked at."""
         if type(given).__module__.partition(".")[0] == "scipy":
             raise NotPoints("a sparse matrix is not read.", instead="pass X.toarray()")
-        array = np.asarray(given) if hasattr(given, "__array__") else read(given, missing=True)
+        array = _array(given)
         if array.dtype.kind == "c":
             raise NotPoints("Complex data not supported.", instead="pass real numbers")
         if array.ndim != 2 or array.shape[1] < 1:
@@ -215,8 +221,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 instead="pass X.reshape(-1, 1) for one feature",
             )
         validate_data(self, given if hasattr(given, "columns") else array, reset=reset, skip_check_array=True)
-        if array.dtype.kind not in "iuf":
-            array = read(array, missing=True)
         if array.dtype.kind == "O":
             array = np.array([to_float(each) for each in array.flat]).reshape(array.shape)
         return array.astype(np.float64)
@@ -231,3 +235,25 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
+
+
+def _array(given: Any) -> NDArray[Any]:
+    """Numbers, by their types; True and False are one and zero."""
+    try:
+        array = np.asarray(given) if hasattr(given, "__array__") else np.array(given, object)
+    except (TypeError, ValueError):
+        array = np.array(None, object)
+    if array.dtype.kind == "O":
+        array = array.copy()
+        for index, value in enumerate(array.flat):
+            if isinstance(value, (bool, np.bool_)):
+                array.flat[index] = int(value)
+    if array.dtype.kind in "biufc":
+        return array.astype(np.int64) if array.dtype.kind == "b" else array
+    try:
+        return read(array, missing=True)
+    except NotUnderstood:
+        raise NotPoints(
+            "points are rows of numbers, and some of these are none.",
+            instead="leave columns of texts and dates out, or write them as numbers: 0 and 1 for each of two values",
+        ) from None

@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.core.coins import Coins
-from discreet.core.exact import price, whole
+from discreet.core.exact import price
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.mechanism import Composition, Mechanism
 from discreet.core.once import once
@@ -57,13 +57,15 @@ class Method(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
-        for name, most in (("clusters", MOST_CLUSTERS), ("rounds", MOST_ROUNDS)):
-            object.__setattr__(self, name, whole(getattr(self, name), name))
-            if getattr(self, name) > most:
-                raise NotUnderstood(
-                    f"there are at most {most:,} {name}: noise would be all that is left.",
-                    instead=f"fewer {name}, for example {name}=8",
-                )
+        for name, called, most in (("clusters", "n_clusters", MOST_CLUSTERS), ("rounds", "rounds", MOST_ROUNDS)):
+            given = getattr(self, name)
+            if (
+                isinstance(given, (bool, np.bool_))
+                or not isinstance(given, (int, np.integer))
+                or not 1 <= given <= most
+            ):
+                raise NotUnderstood(f"{called} is a whole number from 1 to {most:,}.", instead=f"{called}=8")
+            object.__setattr__(self, name, int(given))
         self.on_counts  # noqa: B018  # refuses other neighbours than there are
 
     @property

@@ -18,7 +18,7 @@ from discreet.learn.tally import nearest
 
 __all__ = ["Partition", "divide"]
 
-MOST_CELLS = 1 << 20
+MOST_CELLS, MOST_SIDE = 1_000_000, 10_000  # as many as a curator counts: in all, and along one direction
 MOST_DIMENSIONS = 12  # of a grid on the box itself
 DIRECTIONS, FEWEST, ENOUGH = 10, 3, 2.5  # beyond: how many are drawn, with so many cells along each, or more
 CROWD = 10  # noise scales that an average cell should hold
@@ -102,7 +102,7 @@ def _sides(halves: Floats, wanted: float, least: int) -> tuple[int, ...]:
         full = np.maximum(np.log(2 * halves) - width, 0).sum()
         low, high = (low, width) if full < math.log(wanted) else (width, high)
     while True:
-        sides = tuple(int(each) for each in np.maximum(np.rint(2 * halves / math.exp(high)), 1))
+        sides = tuple(int(each) for each in np.clip(np.rint(2 * halves / math.exp(high)), 1, MOST_SIDE))
         if math.prod(sides) < least:
             high -= 0.01
         elif math.prod(sides) > MOST_CELLS:

@@ -21,8 +21,8 @@ from discreet.learn.tally import nearest
 
 __all__ = ["best", "lloyd", "loss", "uniforms"]
 
-STARTS, FINALISTS = 40, 4
-WORK = 1 << 29  # roughly how many products are spent on finding the best start
+STARTS, FINALISTS, ROUNDS = 40, 4, 60
+WORK = 1 << 29  # roughly how many products are spent on starts, and twice as many on following the best
 
 
 def lloyd(points: Floats, centres: Floats, rounds: int = 100, weights: Floats | None = None) -> Floats:
@@ -57,10 +57,14 @@ def best(points: Floats, weights: Floats, k: int, coins: Coins) -> Floats:
     Starts are drawn by k-means++ (Arthur and Vassilvitskii 2007): each next centre is a point, with a probability
     proportional to its weight and its squared distance from the centres so far.
     """
-    starts = max(FINALISTS, min(STARTS, WORK // (len(points) * k * points.shape[1] * 8)))
+    if len(points) <= k:
+        return np.resize(points, (k, points.shape[1]))  # a centre for each
+    products = len(points) * k * points.shape[1]  # of one round
+    starts = min(STARTS, max(2, WORK // (8 * products)))
     tried = [lloyd(points, _spread(points, weights, k, coins), 4, weights) for _ in range(starts)]
     tried.sort(key=lambda centres: loss(points, centres, weights))
-    ends = [lloyd(points, centres, 60, weights) for centres in tried[:FINALISTS]]
+    rounds = min(ROUNDS, max(4, 2 * WORK // (FINALISTS * products)))
+    ends = [lloyd(points, centres, rounds, weights) for centres in tried[:FINALISTS]]
     return min(ends, key=lambda centres: loss(points, centres, weights))
 
 

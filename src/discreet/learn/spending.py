@@ -13,17 +13,21 @@ __all__ = ["Purse", "paid"]
 
 
 class Purse:
-    """What was spent of a budget in this process: by one estimator, its clones, and whoever else shares it."""
+    """What was spent in this process, by an estimator and its clones: one sum, which is shared and never copied.
 
-    def __init__(self, budget: Budget, spent: Loss = Loss.ZERO) -> None:
-        self.budget, self.spent, self._turn = budget, spent, threading.Lock()
+    Promise  with each budget that it is held against, all that was spent before counts.
+    Because  the budget is named when something is spent, so another budget is another cap and no other sum.
+    """
 
-    def spend(self, mechanism: Mechanism) -> Mechanism:
+    def __init__(self) -> None:
+        self.spent, self._turn = Loss.ZERO, threading.Lock()
+
+    def spend(self, mechanism: Mechanism, budget: Budget) -> Mechanism:
         """Charge for a mechanism, or refuse; returns what may be run."""
         with self._turn:
-            if self.spent + mechanism.loss not in self.budget:
+            if self.spent + mechanism.loss not in budget:
                 raise BudgetExceeded(
-                    f"the budget of {self.budget} has no room for it: this costs {mechanism.loss}.",
+                    f"the budget of {budget} has no room for it: this costs {mechanism.loss}.",
                     instead=f"ask for less; {self.spent} was spent before",
                 )
             self.spent = self.spent + mechanism.loss
@@ -33,15 +37,16 @@ class Purse:
         raise NotAllowed("a budget that is copied could be spent twice.", instead="give the estimator a ledger")
 
 
-def paid(mechanism: Mechanism, payer: Any, analyst: str) -> Mechanism:
-    """The mechanism that may be run now: charged to a ledger or a purse first. None pays nothing, and promises nothing.
+def paid(mechanism: Mechanism, payer: Any, purse: Purse, analyst: str) -> Mechanism:
+    """The mechanism that may be run now: charged first, to a ledger or to a purse that has a budget for its cap.
 
-    A ledger is anything with its `spend`: what comes back is a receipt, which opens the data once, for this mechanism.
+    No payer pays nothing, and promises nothing. A ledger is anything with its `spend`: what comes back is a
+    receipt, which opens the data once, for this mechanism.
     """
     if payer is None:
         return mechanism
-    if isinstance(payer, Purse):
-        return payer.spend(mechanism)
+    if isinstance(payer, Budget):
+        return purse.spend(mechanism, payer)
     if not callable(getattr(payer, "spend", None)):
         raise NotUnderstood(
             "a fit is paid for from a budget or a ledger.",

@@ -16,10 +16,12 @@ import numpy as np
 
 from discreet.core.coins import SYSTEM
 from discreet.core.exact import show
+from discreet.core.laplace import DiscreteLaplace
 from discreet.core.loss import Loss
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 from discreet.learn.box import Box, Floats
 from discreet.learn.methods import Found, inside
+from discreet.learn.nearer import Written, few_enough, nearest_sql, short_enough
 from discreet.learn.outline import Outline, outline
 from discreet.learn.partition import MOST_DIMENSIONS, Partition, divide
 from discreet.learn.summary import Summary
@@ -27,7 +29,8 @@ from discreet.plan.schema import Column, Table
 
 __all__ = ["find_in_table"]
 
-DIGITS = 12  # of a number in a question
+DIGITS = 12  # of a bound in a question
+ROWS, CELLS = Fraction(1, 50), Fraction(24, 50)  # of ε; half of it is for the rounds
 CLIP = 2  # root-mean-square radii
 
 
@@ -41,8 +44,8 @@ def find_in_table(
              they buy.
     """
     asked = _Asking(method, curator, table, columns, analyst)
-    cells = Fraction(24, 50) * method.epsilon
-    people = float(asked.rows(Fraction(1, 50) * method.epsilon))
+    cells = CELLS * method.epsilon
+    people = asked.rows(ROWS * method.epsilon)
     scale = asked.scale(cells)
     partition = divide(asked.box, people, scale, method.clusters, asked.coins)
     counts = asked.cells(partition, cells)
@@ -71,7 +74,7 @@ class _Asking:
     """Questions about some columns of one table."""
 
     def __init__(self, method: Summary, curator: Any, table: str, columns: Sequence[str], analyst: str) -> None:
-        self.curator, self.analyst, self.clusters = curator, analyst, method.clusters
+        self.curator, self.analyst = curator, analyst
         self.coins, self.cost = SYSTEM, Loss.ZERO
         declared = _table(curator, table)
         self.columns = [_column(declared, name) for name in columns]
@@ -81,17 +84,32 @@ class _Asking:
         self.names = [_quoted(each.name) for each in self.columns]
         there = " AND ".join(f"{each} IS NOT NULL" for each in self.names)
         self.source = f"FROM {_quoted(declared.name)} WHERE {there}"
-        self._refuse_early(method.epsilon)
+        self.written = Written.of(self.box)
+        self._refuse_early(method)
 
-    def _refuse_early(self, epsilon: Fraction) -> None:
-        """Whatever a later question would be refused for, before the first is paid for."""
-        places = np.linspace(-1, 1, self.clusters)[:, None] * self.box.halves
-        sql = self._moves_sql(self.box.values(places), float(self.box.halves.max() * self.box.step) / 4)
-        self.curator.explain(sql, epsilon=epsilon, analyst=self.analyst)
+    def _refuse_early(self, method: Summary) -> None:
+        """Whatever a later question would be refused for, before the first is paid for.
+
+        Because  the questions are these: what they say of numbers that are not known yet is as long for all of them,
+                 the grid is the largest that there is, and what they cost does not depend on what they find.
+        """
+        few_enough(method.clusters, len(self.box))
+        largest = divide(self.box, math.inf, 1.0, method.clusters, self.coins)
+        places = np.linspace(-1, 1, method.clusters)[:, None] * self.box.halves
+        moves = self._moves_sql(self.box.values(places), float(self.box.halves.max() * self.box.step) / 4)
+        short_enough(moves)
+        early, last = method.shares
+        wanted = [(self._rows_sql(), ROWS, 1), (self._cells_sql(largest.sides), CELLS, 1),
+                  (moves, early, method.rounds - 1), (moves, last, 1)]  # fmt: skip
+        cost = Loss.ZERO
+        for sql, part, times in wanted:
+            if times:
+                each = self.curator.explain(sql, epsilon=part * method.epsilon, analyst=self.analyst).cost
+                cost = sum([each] * times, cost)
         left = self.curator.ledger.left_to(self.analyst)
-        if left.pure is not None and left.pure < epsilon and not left.rho:
+        if cost not in left:
             raise BudgetExceeded(
-                f"the budget has no room for it: this costs ε = {show(epsilon)}.", instead=f"{left} is left"
+                f"the budget has no room for it: this costs ε = {show(method.epsilon)}.", instead=f"{left} is left"
             )
 
     def _ask(self, sql: str, epsilon: Fraction) -> Any:
@@ -101,62 +119,57 @@ class _Asking:
 
     def rows(self, epsilon: Fraction) -> float:
         """About how many there are."""
-        return float(self._ask(f"SELECT COUNT(*) AS n {self.source}", epsilon).value)
+        return float(self._ask(self._rows_sql(), epsilon).value)
+
+    def _rows_sql(self) -> str:
+        return f"SELECT COUNT(*) AS n {self.source}"
 
     def scale(self, epsilon: Fraction) -> float:
-        """Of the noise on each cell of a grid, before there is one: where one row is one person, or a unit has caps."""
-        law = self.curator.explain(
-            f"SELECT {self._bucket(0, 2)} AS c, COUNT(*) AS n {self.source} GROUP BY 1", epsilon=epsilon
-        ).plan.laws[0]
-        return math.sqrt(law.variance / 2)
+        """Of the noise on each cell of a grid, before there is one: where one row is one person, or a unit has caps.
+
+        It is that of the law, not what its variance would say: of little noise hardly any is left on whole numbers.
+        """
+        two = self._cells_sql((2,) + (1,) * (len(self.box) - 1))
+        law = self.curator.explain(two, epsilon=epsilon, analyst=self.analyst).plan.laws[0]
+        return float(law.scale) if isinstance(law, DiscreteLaplace) else math.sqrt(law.scale_squared / 2)
 
     def cells(self, partition: Partition, epsilon: Fraction) -> Floats:
         """Rows in each cell, with noise."""
-        keys = [f"{self._bucket(i, side)} AS c{i}" for i, side in enumerate(partition.sides)]
-        places = ", ".join(str(i + 1) for i in range(len(keys)))
-        answer = self._ask(f"SELECT {', '.join(keys)}, COUNT(*) AS n {self.source} GROUP BY {places}", epsilon)
-        index = [np.array(answer[f"c{i}"], np.intp) - 1 for i in range(len(keys))]
+        answer = self._ask(self._cells_sql(partition.sides), epsilon)
+        index = [np.array(answer[f"c{i}"], np.intp) - 1 for i in range(len(self.box))]
         counts = np.zeros(partition.cells)
         counts[np.ravel_multi_index(index[::-1], partition.sides[::-1])] = np.array(answer["n"], np.float64)
         return counts
 
+    def _cells_sql(self, sides: Sequence[int]) -> str:
+        keys = [f"{self._bucket(i, side)} AS c{i}" for i, side in enumerate(sides)]
+        places = ", ".join(str(i + 1) for i in range(len(keys)))
+        return f"SELECT {', '.join(keys)}, COUNT(*) AS n {self.source} GROUP BY {places}"
+
     def _bucket(self, index: int, side: int) -> str:
-        low, high = (_written(float(end)) for end in self.box.sides[index])
+        low, high = (_exactly(end) for end in self.box.sides[index])
         return f"LEAST({side}, GREATEST(1, WIDTH_BUCKET({self.names[index]}, {low}, {high}, {side})))"
 
     def moves(self, centres: Floats, clip: float, epsilon: Fraction) -> tuple[Floats, Floats, Floats]:
         """Of each cluster the count, the sums of clipped offsets, in steps, and how far those may be off."""
-        answer = self._ask(self._moves_sql(self.box.values(centres), clip * float(self.box.step)), epsilon)
-        order, margin = np.argsort(answer["j"]), answer.margin()
-        names = [f"s{i}" for i in range(len(self.names))]
-        step = float(self.box.step)
-        found = np.array([answer[each] for each in names], np.float64)[:, order].T / step
-        off = np.array([margin[each] for each in names], np.float64)[:, order].max(axis=0) / step
-        return np.array(answer["n"], np.float64)[order], found, off
+        step, (k, d) = float(self.box.step), centres.shape
+        answer = self._ask(self._moves_sql(self.box.values(centres), clip * step), epsilon)
+        index, margin = np.array(answer["j"], np.intp), answer.margin()
+        counts, sums, off = np.zeros(k), np.zeros((k, d)), np.zeros(k)
+        counts[index] = np.array(answer["n"], np.float64)
+        for i in range(d):
+            sums[index, i] = np.array(answer[f"s{i}"], np.float64) / step
+            off[index] = np.maximum(off[index], np.array(margin[f"s{i}"], np.float64) / step)
+        return counts, sums, off
 
     def _moves_sql(self, at: Floats, width: float) -> str:
-        most, sums = _written(width), []
+        most, sums = self.written.length(width), []
         for i, name in enumerate(self.names):
-            offset = self._nearest(at, [f"{name} - {_written(each)}" for each in at[:, i]])
+            offset = nearest_sql(at, self.names, [f"{name} - {self.written.length(each)}" for each in at[:, i]],
+                                 self.written)  # fmt: skip
             sums.append(f"SUM(LEAST({most}, GREATEST(-{most}, {offset}))) AS s{i}")
-        label = self._nearest(at, [str(j) for j in range(len(at))])
+        label = nearest_sql(at, self.names, [str(j) for j in range(len(at))], self.written)
         return f"SELECT {label} AS j, COUNT(*) AS n, {', '.join(sums)} {self.source} GROUP BY 1"
-
-    def _nearest(self, at: Floats, results: Sequence[str]) -> str:
-        """One of several expressions: that of the nearest centre.
-
-        Because  x is nearer to a than to b where 2x·(a - b) >= |a|² - |b|². The first centre that is nearer than all
-                 later ones is the nearest: each one before it was beaten by one that comes later.
-        """
-        tests = []
-        for j, a in enumerate(at[:-1]):
-            closer = []
-            for b in at[j + 1 :]:
-                terms = [f"{_written(2 * c)} * {name}" for c, name in zip(a - b, self.names, strict=True)]
-                closer.append(f"{' + '.join(terms)} >= {_written(float(a @ a - b @ b))}")
-            tests.append(f"WHEN {' AND '.join(closer)} THEN {results[j]}")
-        otherwise = tests or [f"WHEN TRUE THEN {results[-1]}"]
-        return f"CASE {' '.join(otherwise)} ELSE {results[-1]} END"
 
 
 def _table(curator: Any, name: str) -> Table:
@@ -181,7 +194,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _written(value: float) -> str:
-    """A number as SQL has it, without an exponent."""
-    text = np.format_float_positional(value, precision=DIGITS, fractional=False, trim="-")
+def _exactly(value: Fraction) -> str:
+    """A bound as SQL has it, without an exponent."""
+    text = np.format_float_positional(float(value), precision=DIGITS, fractional=False, trim="-")
     return f"({text})" if text.startswith("-") else text
