@@ -408,6 +408,13 @@ def test_cells_that_nobody_asks_about_do_not_count() -> None:
         lambda: Workload.predicates(["height > 3"], columns={"age": (0, 120)}),
         lambda: Workload.predicates(["age + age > 3"], columns={"age": (0, 120)}),
         lambda: Workload.predicates(["age > 3 GROUP BY age"], columns={"age": (0, 120)}),
+        lambda: Workload.predicates(["age > 3 HAVING COUNT(*) > 5"], columns={"age": (0, 120)}),
+        lambda: Workload.predicates(["age > 3 ORDER BY 1"], columns={"age": (0, 120)}),
+        lambda: Workload.predicates(["age > 3 LIMIT 1 OFFSET 1"], columns={"age": (0, 120)}),
+        lambda: Workload.marginals(3, ways=1),
+        lambda: Workload.marginals("33", ways=1),
+        lambda: Workload.marginals((3, 3), kept=[3]),
+        lambda: Workload.marginals((3, 3), kept=[("0",)]),
         lambda: Workload.predicates(["1 = 0"], columns={"age": (0, 120)}),
         lambda: Workload.prefix(3).plan(),
         lambda: Workload.prefix(3).plan(epsilon=1, rho=1),
@@ -427,3 +434,16 @@ def test_refusals_end_with_what_works(make: Any) -> None:
     with pytest.raises(dp.Refusal) as caught:
         make()
     assert caught.value.instead
+
+
+def test_advice_is_what_works() -> None:
+    plan = Workload.marginals(np.array([3, 3]), ways=1).plan(epsilon=1)
+    assert Workload.marginals((3, 3), kept=iter([np.array([0, 1])])) == Workload.marginals((3, 3), ways=2)
+    with pytest.raises(dp.NotAllowed) as caught:
+        plan.release(np.ones(9))
+    assert "counts.astype(int)" in caught.value.instead
+    assert len(plan.release(np.ones(9).astype(int))) == 6
+    for rows in (0, -1, "0.5", "x", True, None):
+        with pytest.raises(dp.NotUnderstood) as refused:
+            Workload.prefix(3).plan(epsilon=1, rows=rows)
+        assert refused.value.instead == "for example rows=3"

@@ -157,10 +157,11 @@ def probability(value: object, name: str) -> Fraction:
 
 def whole(value: object, name: str) -> int:
     """A whole number of at least one."""
-    read = positive(value, name)
-    if read.denominator != 1:
+    read = _number(value)
+    if read is None or read.denominator != 1 or not 1 <= read <= LARGEST:
         raise NotUnderstood(
-            f"{name} must be a whole number, not {_quote(value)}.", instead=f"for example {_example(name)}"
+            f"{name} must be a whole number of at least one, not {type(value).__name__} `{_quote(value)}`.",
+            instead=f"for example {name}={EXAMPLES.get(name, '3')}",
         )
     return int(read)
 

@@ -70,11 +70,11 @@ def conditions(texts: Sequence[str], columns: Mapping[str, Any]) -> Regions:
     table = Table(name="rows", columns=tuple(declare.column(name, said) for name, said in columns.items()))
     known = table.stored({each.name: _stored(each) for each in table.columns})
     catalogue = Catalogue(name="rows", budget=Budget(epsilon=1), tables=(known,), ledger=None)
-    drafts = [compile(parse(f"SELECT COUNT(*) FROM rows WHERE {each}"), catalogue) for each in texts]
-    for text, draft in zip(texts, drafts, strict=True):
-        view = draft.view
-        more = view.having, view.qualify, view.order or None, view.limit, view.offset
-        if draft.keys or len(draft.readings) != 1 or any(each is not None for each in more):
+    asked = [parse(f"SELECT COUNT(*) FROM rows WHERE {each}") for each in texts]
+    drafts = [compile(each, catalogue) for each in asked]
+    for text, select in zip(texts, asked, strict=True):
+        more = select.having, select.qualify, select.limit, select.offset
+        if select.keys or select.order or len(select.items) != 1 or any(each is not None for each in more):
             raise NotUnderstood(f"`{text}` is more than a condition.", instead='for example "age < 30"')
     found = regions([each.where for each in drafts])
     if found is None or not found.codes:

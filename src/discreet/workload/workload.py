@@ -15,7 +15,7 @@ Fraction(1, 1)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -84,12 +84,12 @@ class Workload:
 
     @classmethod
     def marginals(
-        cls, sizes: Sequence[int], *, ways: int | None = None, kept: Sequence[Sequence[int]] | None = None
+        cls, sizes: Iterable[int], *, ways: int | None = None, kept: Iterable[Iterable[int]] | None = None
     ) -> Workload:
         """Tables of counts by attributes with so many values each: by all sets of `ways` of them, or by those kept."""
-        if isinstance(sizes, (str, bytes)) or not isinstance(sizes, Sequence) or not sizes:
+        known = tuple(whole(each, "size") for each in _listed(sizes))
+        if not known:
             raise NotUnderstood("sizes are the numbers of values of the attributes.", instead="sizes=(10, 10, 2)")
-        known = tuple(whole(each, "size") for each in sizes)
         if (ways is None) == (kept is None):
             raise NotUnderstood("say which tables.", instead="ways=2, or kept=[(0, 1), (2,)]")
         if ways is not None:
@@ -100,7 +100,7 @@ class Workload:
                 raise NotAllowed("these are too many tables.", instead="ask by fewer attributes at once")
             sets = tuple(combinations(range(len(known)), many))
         else:
-            sets = tuple(_attributes(each, len(known)) for each in kept or ())
+            sets = tuple(_attributes(each, len(known)) for each in _listed(kept))
         if not sets or len(set(sets)) < len(sets):
             raise NotUnderstood("each table is named once.", instead="kept=[(0, 1), (2,)]")
         found = Marginals(known, sets)
@@ -212,9 +212,18 @@ def _matrix(given: Any) -> Dense:
 
 
 def _attributes(given: Any, known: int) -> tuple[int, ...]:
-    if not isinstance(given, Sequence) or not all(type(each) is int and 0 <= each < known for each in given):
+    places = _listed(given)
+    plain = all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in places)
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) or not plain:
         raise NotUnderstood("a table names attributes by their places.", instead=f"from 0 to {known - 1}: (0, 1)")
-    return tuple(sorted(set(given)))
+    if not all(0 <= each < known for each in places):
+        raise NotUnderstood(f"there are {known} attributes.", instead=f"places from 0 to {known - 1}: (0, 1)")
+    return tuple(sorted({int(each) for each in places}))
+
+
+def _listed(given: Any) -> tuple[Any, ...]:
+    """What any iterable holds; nothing for a text or what is none."""
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else ()
 
 
 def _axes(queries: Queries) -> tuple[Queries, ...]:
