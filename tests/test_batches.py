@@ -13,6 +13,7 @@ import pytest
 
 import discreet as dp
 from discreet import batching
+from discreet.plan import atoms
 from discreet.plan.atoms import conditions
 from discreet.plan.batch import Batch
 from discreet.workload import Workload
@@ -108,22 +109,43 @@ def test_together_is_one_charge_and_less_noise() -> None:
         assert len(set(values)) > 1
 
 
-@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
-def test_a_unit_counts_with_its_rows(neighbours: Any) -> None:
+def test_units_with_several_rows_are_asked_one_by_one() -> None:
+    """Which rows of a unit count depends on the question: 20 rows of which 2 are A and 18 B, 4 at most of each unit."""
+    data = pa.table({"person": np.repeat(np.arange(500), 20), "age": [10, 10, *[50] * 18] * 500})
+    texts = counted(["age < 30", "age >= 30"])
+    for rows, right in ((4, [1000, 2000]), (1, None)):
+        said: Any = {"unit": "person", "rows_per_unit": rows, "budget": dp.Budget(epsilon=10**7)}
+        with dp.open(data, columns={"age": (0, 120)}, **said) as curator:
+            answers = curator.ask_many(texts, epsilon=10**6)
+            assert isinstance(answers[0].plan.measures[0], Batch) == (rows == 1)
+            assert right is None or [each.value for each in answers] == right
+
+
+def test_a_batch_in_another_order_is_the_same() -> None:
     texts = counted(["age < 30", "age < 60", "sex = 'F'"])
-    with clinic(unit="person", rows_per_unit=3, neighbours=neighbours) as curator:
-        answers = curator.ask_many(texts, epsilon=10**6)
-        plan = answers[0].plan
-        assert plan.loss.pure == 10**6 or plan.loss.pure is None
-        kept = curator.ask("SELECT COUNT(*) FROM data WHERE age < 30 OR age < 60 OR sex = 'F'", epsilon=10**6).value
-        for region in answers:
-            assert 0 <= region.value <= kept + 1
-        reach = plan.measures[0].reach(plan.setting)
-        one = plan.measures[0].strategy
-        columns = one.dense().T.astype(object)
-        assert reach.l1 >= 3 * max(abs(column).sum() for column in columns)
-        if neighbours == "replace":
-            assert reach.l2_squared >= 9 * max(((a - b) ** 2).sum() for a in columns for b in columns)
+    with clinic() as curator:
+        before = [each.value for each in curator.ask_many(texts, epsilon=1)]
+        turned = curator.ask_many((each for each in [*texts[::-1], texts[1]]), epsilon=1)  # and one of them twice
+        assert [each.value for each in turned] == [*before[::-1], before[1]]
+        assert turned[0].cost == dp.Loss.ZERO
+        assert curator.ledger.verify().charges == 1
+
+
+def test_planning_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many combinations are not tried; and what the budget has no room for is not planned."""
+    pairs = [f"age < {n % 110} AND cost < {n % 397}" for n in range(800)]
+    assert atoms.regions([each.where for each in drafted(pairs)]) is None
+    assert atoms.regions([each.where for each in drafted(pairs[:40])]) is not None
+    assert atoms.regions([each.where for each in drafted(pairs[:40])], 5) is None
+    monkeypatch.setattr(batching, "designs", None)  # planning would fail
+    for budget in (dp.Budget(epsilon=1), dp.Budget(epsilon=1, delta="1e-9")):
+        with clinic(budget=budget) as curator, pytest.raises(dp.BudgetExceeded):
+            curator.ask_many(counted(["age < 5", "age < 6"]), epsilon=1000)
+
+
+def drafted(texts: list[str]) -> list[Any]:
+    with clinic() as curator:
+        return [curator._draft(each) for each in counted(texts)]
 
 
 def test_other_questions_share_the_cost() -> None:
@@ -146,6 +168,9 @@ def test_other_questions_share_the_cost() -> None:
         (["SELECT COUNT(*) FROM data", "SELECT * FROM data"], 1),
         (counted(["age < 5", "age < 6"]), 0),
         (counted(["age < 5", "age < 6"]), 2),
+        (counted(["age < 5", "age < 6"]), None),
+        ({"SELECT COUNT(*) FROM data": 1}, 1),
+        (7, 1),
     ],
 )
 def test_refusals_cost_nothing(questions: Any, epsilon: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tracemalloc
 from fractions import Fraction
 from typing import Any
@@ -19,6 +20,7 @@ from discreet.workload.designs import Axis, Design, Solved
 from discreet.workload.factorised import lower_bound
 from discreet.workload.lattice import best_levels
 from discreet.workload.queries import Intervals, Queries
+from discreet.workload.tails import margins
 
 CLOSE = 0.02
 TOTALS = Workload(np.vstack([np.eye(256), np.ones((1, 256))]))
@@ -274,6 +276,37 @@ def test_a_margin_buys_the_least_cost() -> None:
     assert less.error.radius("0.99").max() > 20
 
 
+@pytest.mark.parametrize(("cells", "within"), [(8, "0.5"), (8, 8), (64, 25)])
+def test_a_margin_costs_no_more_than_any_cost_that_reaches_it(cells: int, within: Any) -> None:
+    """Whichever design a cost would choose; at large costs another one errs least, and may be less even."""
+    work = Workload.prefix(cells)
+    plan = work.plan(within=within)
+    assert plan.error.radius().max() <= Fraction(within)
+    assert plan.compared[0][0] == plan.strategy
+    for epsilon in ("0.3", "0.6", 1, 3, 10, 100):
+        reached = work.plan(epsilon=epsilon).error.radius().max() <= Fraction(within)
+        assert not reached or plan.loss.pure <= Fraction(epsilon)
+    assert plan.loss.pure < 10
+
+
+@pytest.mark.parametrize("scale", ["0.1", "0.3", 1])
+def test_margins_of_little_noise_hold(scale: Any) -> None:
+    """By convolving the law with itself: sums of thirty draws, and of ten that count three times."""
+    law = DiscreteLaplace(Fraction(scale))
+    one = np.array([law.pmf(k) for k in range(-60, 61)])
+    tripled = np.zeros(361)
+    tripled[::3] = one
+    for size, draw, many in ((1, one, 30), (3, tripled, 10)):
+        summed = np.ones(1)
+        for _ in range(many):
+            summed = np.convolve(summed, draw)
+        far = np.abs(np.arange(len(summed)) - len(summed) // 2)
+        for sure in ("0.5", "0.9", "0.999"):
+            margin = margins(law, np.full((1, many), -float(size)), Fraction(sure))[0]
+            assert summed[far <= margin].sum() >= float(Fraction(sure)) - 1e-12
+            assert margin <= 4 * np.sqrt(2 * np.log(2 / (1 - float(sure))) * many * size**2 * law.variance) + size
+
+
 def test_what_is_large_costs_what_was_asked() -> None:
     work = Workload.prefix(5)
     assert work.plan(epsilon=1, rows=3).loss.pure == 1
@@ -301,6 +334,37 @@ def test_answers_agree_with_each_other() -> None:
     tables = Workload.marginals((3, 4), kept=[(0, 1), (0,), ()]).plan(epsilon=1).release(np.ones((3, 4), int))
     assert tables[:12].reshape(3, 4).sum(axis=1) == pytest.approx(tables[12:15])
     assert tables[12:15].sum() == pytest.approx(tables[15])
+
+
+def test_too_many_answers_to_list_are_released_all_the_same() -> None:
+    """What was paid for is never lost: the counts are there, and only listing all answers is refused."""
+    work = Workload.ranges(7000)
+    answers = work.plan(epsilon=1).release(np.full(7000, 3))
+    assert len(answers) == len(work) == 7000 * 7001 // 2
+    assert abs(answers.cells.sum() - 21000) < 2000
+    assert "24,503,500 answers: …" in repr(answers)
+    with pytest.raises(dp.NotAllowed):
+        answers[0]
+    few = pickle.loads(pickle.dumps(Workload.ranges(3).plan(epsilon=1).release([1, 2, 3])))
+    assert few.values.shape == (6,)
+
+
+@pytest.mark.parametrize("cost", COSTS)
+def test_attributes_with_one_value_tell_nothing(cost: str) -> None:
+    one, none = Workload.marginals((1, 3, 2), ways=2), Workload.marginals((3, 2), kept=[(0,), (1,), (0, 1)])
+    plan = one.plan(**{cost: 10**6})
+    assert np.asarray(plan.release(np.arange(6))) == pytest.approx(one.answer(np.arange(6)), abs=1e-6)
+    assert one.plan(**{cost: 1}).expected_error == pytest.approx(none.plan(**{cost: 1}).expected_error, rel=0.01)
+    alone = Workload.marginals((1, 1), ways=1).plan(**{cost: 1})
+    assert len(alone.release([5])) == 2
+    assert (alone.error.variance > 0).all()
+
+
+def test_products_of_products_are_products() -> None:
+    parts = Workload.prefix(4), Workload.total(2), Workload.identity(3)
+    nested = Workload.product(Workload.product(*parts[:2]), parts[2])
+    assert nested == Workload.product(*parts)
+    assert nested.plan(epsilon=1).expected_error > 0
 
 
 def test_cells_that_nobody_asks_about_do_not_count() -> None:
@@ -344,6 +408,13 @@ def test_cells_that_nobody_asks_about_do_not_count() -> None:
         lambda: Workload.predicates(["height > 3"], columns={"age": (0, 120)}),
         lambda: Workload.predicates(["age + age > 3"], columns={"age": (0, 120)}),
         lambda: Workload.predicates(["age > 3 GROUP BY age"], columns={"age": (0, 120)}),
+        lambda: Workload.predicates(["age > 3 HAVING COUNT(*) > 5"], columns={"age": (0, 120)}),
+        lambda: Workload.predicates(["age > 3 ORDER BY 1"], columns={"age": (0, 120)}),
+        lambda: Workload.predicates(["age > 3 LIMIT 1 OFFSET 1"], columns={"age": (0, 120)}),
+        lambda: Workload.marginals(3, ways=1),
+        lambda: Workload.marginals("33", ways=1),
+        lambda: Workload.marginals((3, 3), kept=[3]),
+        lambda: Workload.marginals((3, 3), kept=[("0",)]),
         lambda: Workload.predicates(["1 = 0"], columns={"age": (0, 120)}),
         lambda: Workload.prefix(3).plan(),
         lambda: Workload.prefix(3).plan(epsilon=1, rho=1),
@@ -363,3 +434,16 @@ def test_refusals_end_with_what_works(make: Any) -> None:
     with pytest.raises(dp.Refusal) as caught:
         make()
     assert caught.value.instead
+
+
+def test_advice_is_what_works() -> None:
+    plan = Workload.marginals(np.array([3, 3]), ways=1).plan(epsilon=1)
+    assert Workload.marginals((3, 3), kept=iter([np.array([0, 1])])) == Workload.marginals((3, 3), ways=2)
+    with pytest.raises(dp.NotAllowed) as caught:
+        plan.release(np.ones(9))
+    assert "counts.astype(int)" in caught.value.instead
+    assert len(plan.release(np.ones(9).astype(int))) == 6
+    for rows in (0, -1, "0.5", "x", True, None):
+        with pytest.raises(dp.NotUnderstood) as refused:
+            Workload.prefix(3).plan(epsilon=1, rows=rows)
+        assert refused.value.instead == "for example rows=3"

@@ -9,11 +9,13 @@ are measured from which all follow best.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import islice
 
 from discreet.core import record
+from discreet.core.exact import Number
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Law
@@ -25,7 +27,7 @@ from discreet.plan.batch import Batch
 from discreet.plan.compile import Draft
 from discreet.plan.expression import Apply, Literal, Tree, both
 from discreet.plan.plan import Plan
-from discreet.plan.price import Want, bought_rho, plans_for
+from discreet.plan.price import Want, bought_rho, plans_for, want
 from discreet.plan.reading import Reading
 from discreet.plan.sums import Sums
 from discreet.plan.totals import MOST_GROUPS, MOST_KEYS, Totals
@@ -34,21 +36,30 @@ from discreet.workload.planner import designs
 from discreet.workload.queries import Dense
 from discreet.workload.totals import best_totals
 
-__all__ = ["MOST_QUESTIONS", "joint", "readings", "several", "shared", "tabled", "together"]
+__all__ = ["MOST_QUESTIONS", "joint", "readings", "several", "shared", "tabled", "together", "wanted_once"]
 
 CLEAR = 0.97  # of the squared error of adding up the finest groups: what is worth another way
 MOST_QUESTIONS, MOST_PLANNED = 1000, 512  # questions; regions that are planned as one, so that it takes seconds
 
 
-def several(questions: Sequence[str]) -> list[str]:
+def several(questions: Iterable[str]) -> list[str]:
     """A list of questions, or a refusal."""
-    if isinstance(questions, str) or not isinstance(questions, Sequence) or not questions:
+    texts = isinstance(questions, Iterable) and not isinstance(questions, (str, bytes, Mapping))
+    found = list(islice(questions, MOST_QUESTIONS + 1)) if texts else []
+    if not found:
         raise NotUnderstood(
             "questions are a list of SQL texts.", instead='ask_many(["SELECT …", "SELECT …"], epsilon=1)'
         )
-    if len(questions) > MOST_QUESTIONS:
-        raise NotUnderstood(f"these are {len(questions):,} questions.", instead=f"at most {MOST_QUESTIONS:,} at once")
-    return list(questions)
+    if len(found) > MOST_QUESTIONS:
+        raise NotUnderstood("these are too many questions.", instead=f"at most {MOST_QUESTIONS:,} at once")
+    return found
+
+
+def wanted_once(epsilon: Number | None, confidence: Number) -> Want:
+    """What all of them may cost together, or a refusal."""
+    if epsilon is None:
+        raise NotUnderstood("say what all of these may cost together.", instead='epsilon="0.1"')
+    return want(epsilon=epsilon, within=None, confidence=confidence, delta=None, default=None)
 
 
 def together(drafts: Sequence[Draft]) -> str:
@@ -66,20 +77,23 @@ def shared(drafts: Sequence[Draft], wanted: Want, fits: Callable[[Loss], bool]) 
     return part
 
 
-def joint(drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan]) -> tuple[Plan, ...]:
+def joint(
+    drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan], fits: Callable[[Loss], bool]
+) -> tuple[Plan, ...]:
     """The plans that answer all of these from one release, the one of least expected error first; or none.
 
-    A batch that was paid for before is asked again as it was: it is the same question, whatever machine found the
-    strategy.
+    A batch that was paid for before, in any order, is asked again as it was: it is the same question, whatever machine
+    found the strategy. Where a unit has more than one row that counts, which of them do depends on the question, and
+    one choice for all would leave out rows that each question on its own would count: then there is none.
     """
     first, epsilon = drafts[0], wanted.epsilon
     assert epsilon is not None
     asked = [_conditions(each) for each in drafts]
-    known = [condition for each in asked for condition in each]
-    if len(known) < 2 or not all(asked) or not all(_alike(each, first) for each in drafts):
+    alike = first.caps.most_rows == 1 and all(_alike(each, first) for each in drafts)
+    if not alike or not all(asked) or sum(map(len, asked)) < 2:
         return ()
-    found = regions(known)
-    if found is None or not 0 < len(found.codes) <= MOST_PLANNED:
+    found = regions(list(_different(drafts).values()), MOST_PLANNED)
+    if found is None or not found.codes:
         return ()
     rho = bought_rho(first.catalogue.budget, epsilon)
     again = (
@@ -87,17 +101,20 @@ def joint(drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan]) -> tup
     )
     if (before := next(again, None)) is not None:
         return (before,)
+    least = min(epsilon, epsilon**2) / (16 * MOST_PLANNED)  # of any plan: before some seconds are spent on finding it
+    if not fits(Loss(pure=epsilon, rho=least)) and not (rho and fits(Loss(rho=rho))):
+        raise BudgetExceeded("the budget has no room for these.", instead="ask for less")
     plans = [plan for cost in (epsilon, rho) if cost for plan in _bought(first, found, cost, gaussian=cost is rho)]
     return tuple(sorted(plans, key=lambda each: each.measures[0].predicted(each.laws[0], each.setting)))
 
 
 def readings(drafts: Sequence[Draft], plan: Plan) -> list[Draft]:
     """Each question, as what it reads of the one release."""
-    found, place = [], 0
+    place = {name: str(n) for n, name in enumerate(_different(drafts))}
+    found = []
     for draft in drafts:
-        own = tuple(Reading(function=str(place + n), measure=0) for n in range(len(draft.readings)))
+        own = tuple(Reading(function=place[repr(each)], measure=0) for each in _conditions(draft))
         found.append(replace(draft, measures=plan.measures, readings=own))
-        place += len(own)
     return found
 
 
@@ -121,6 +138,12 @@ def tabled(draft: Draft) -> Draft:
             else None
         )
     return replace(draft, totals=(found[0], found[1]))
+
+
+def _different(drafts: Sequence[Draft]) -> dict[str, Tree | None]:
+    """The different conditions in an order of their own, so that a batch in another order is the same."""
+    every = {repr(each): each for draft in drafts for each in _conditions(draft)}
+    return {name: every[name] for name in sorted(every)}
 
 
 def _conditions(draft: Draft) -> list[Tree | None]:

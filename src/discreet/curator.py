@@ -10,14 +10,14 @@ plan.release(exact)                             adds noise, cannot refuse
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from discreet.batching import joint, readings, several, shared, tabled, together
+from discreet.batching import joint, readings, several, shared, tabled, together, wanted_once
 from discreet.core import record
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
@@ -124,17 +124,17 @@ class Curator:
         return self._closer(draft, wanted, analyst)
 
     def ask_many(
-        self, questions: Sequence[str], *, epsilon: Number, confidence: Number = "0.95", analyst: str = ""
+        self, questions: Iterable[str], *, epsilon: Number | None = None, confidence: Number = "0.95", analyst: str = ""
     ) -> list[Answer]:
         """Answer several questions for one cost; the same questions again are free.
 
         Counts of one table are planned as one and read from one release; others are asked one by one, for equal shares.
         """
-        wanted = want(epsilon=epsilon, within=None, confidence=confidence, delta=None, default=None)
-        drafts = [self._draft(each) for each in several(questions)]
-        if not (plans := joint(drafts, wanted, self._earlier(self.engine.version()))):
-            part = shared(drafts, wanted, self.ledger.left_to(analyst).__contains__)
-            return [self.ask(each, epsilon=part, confidence=confidence, analyst=analyst) for each in questions]
+        texts, wanted = several(questions), wanted_once(epsilon, confidence)
+        drafts, fits = [self._draft(each) for each in texts], self.ledger.left_to(analyst).__contains__
+        if not (plans := joint(drafts, wanted, self._earlier(self.engine.version()), fits)):
+            part = shared(drafts, wanted, fits)
+            return [self.ask(each, epsilon=part, confidence=confidence, analyst=analyst) for each in texts]
         plan, receipt, released = self._released(plans, analyst)
         heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), together(drafts)))
         return [Answer.of(n, plan, released, heard, confidence=wanted.confidence) for n in readings(drafts, plan)]

@@ -25,7 +25,7 @@ from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
 from discreet.core.reach import Neighbours, Reach, neighbourhood
 from discreet.core.record import recorded
-from discreet.errors import NotUnderstood
+from discreet.errors import NotAllowed, NotUnderstood
 from discreet.mechanisms.grid import WHOLE
 from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.strategy import Strategy
@@ -109,7 +109,10 @@ class Combined(Mechanism):
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> tuple[Integers, ...]:
         """The noisy combinations of each strategy, shaped by its axes; the counts are whole numbers in any shape."""
-        counts = WHOLE.steps(exact)
+        try:
+            counts = WHOLE.steps(exact)
+        except NotAllowed:  # by its type alone
+            raise NotAllowed("counts are whole numbers.", instead="release(counts.astype(int))") from None
         if counts.size != self.cells:
             raise NotUnderstood(
                 f"this takes {self.cells:,} counts, and there are {counts.size:,}.", instead="pass one for each cell"

@@ -29,7 +29,9 @@ from discreet.sql.parse import parse
 __all__ = ["MOST_REGIONS", "Regions", "conditions", "regions"]
 
 MOST_REGIONS, MOST_ROWS = 2048, 200_000  # regions; combinations of values that are tried
+MOST_TRIED, MOST_COMPARED = 20_000_000, 1_000_000  # conditions times combinations; values times constants: a second
 Truth = tuple[NDArray[np.bool_], NDArray[np.bool_]]  # where it is true, where it is false; neither: NULL
+Pairs = list[tuple[Field, int]]  # the column of each comparison, and how many constants it has
 ORDERED: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda a, b: a == b, "<>": lambda a, b: a != b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
     ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
@@ -68,15 +70,17 @@ def conditions(texts: Sequence[str], columns: Mapping[str, Any]) -> Regions:
     table = Table(name="rows", columns=tuple(declare.column(name, said) for name, said in columns.items()))
     known = table.stored({each.name: _stored(each) for each in table.columns})
     catalogue = Catalogue(name="rows", budget=Budget(epsilon=1), tables=(known,), ledger=None)
-    drafts = [compile(parse(f"SELECT COUNT(*) FROM rows WHERE {each}"), catalogue) for each in texts]
-    for text, draft in zip(texts, drafts, strict=True):
-        if draft.keys or len(draft.readings) != 1 or draft.view.limit is not None:
+    asked = [parse(f"SELECT COUNT(*) FROM rows WHERE {each}") for each in texts]
+    drafts = [compile(each, catalogue) for each in asked]
+    for text, select in zip(texts, asked, strict=True):
+        more = select.having, select.qualify, select.limit, select.offset
+        if select.keys or select.order or len(select.items) != 1 or any(each is not None for each in more):
             raise NotUnderstood(f"`{text}` is more than a condition.", instead='for example "age < 30"')
     found = regions([each.where for each in drafts])
     if found is None or not found.codes:
         raise NotAllowed(
             "these conditions are not comparisons of columns with constants, joined by AND, OR and NOT; or they divide"
-            f" the rows into more than {MOST_REGIONS:,} regions, or none.",
+            f" the rows into more than {MOST_REGIONS:,} regions, or none; or they are too many to be tried.",
             instead="for example \"age BETWEEN 20 AND 29 AND sex = 'F'\"; or fewer conditions at once",
         )
     return found
@@ -94,23 +98,25 @@ def _stored(column: Any) -> str:
     return "integer" if first is not None or column.step == 1 else "real"
 
 
-def regions(trees: Sequence[Tree | None]) -> Regions | None:
-    """The regions of these conditions; None where they are of other kinds, or too many."""
+def regions(trees: Sequence[Tree | None], most: int = MOST_REGIONS) -> Regions | None:
+    """The regions of these conditions; None where they are of other kinds, or too many to be tried in a second."""
     try:
-        values = _values([each for each in trees if each is not None])
+        pairs, values = _values([each for each in trees if each is not None])
         rows = math.prod(len(each) for each in values.values())
-        if rows > MOST_ROWS:
+        compared = sum(len(values[field]) * many for field, many in pairs)
+        if rows > MOST_ROWS or rows * max(len(trees), len(pairs)) > MOST_TRIED or compared > MOST_COMPARED:
             return None
         places = np.indices([len(each) for each in values.values()]).reshape(len(values), rows)
         grid = dict(zip(values, places, strict=True))
         true = [np.ones(rows, bool) if each is None else _truth(each, values, grid, rows)[0] for each in trees]
     except _Other:
         return None
-    codes = np.unique(np.array(true), axis=1)
-    codes = codes[:, codes.any(axis=0)]
-    if codes.shape[1] > MOST_REGIONS:
+    packed = np.packbits(np.array(true), axis=0).T
+    found = {each.tobytes() for each in packed} - {bytes(packed.shape[1])}
+    if len(found) > most:
         return None
-    return Regions(tuple(trees), tuple("".join("1" if each else "0" for each in column) for column in codes.T))
+    bits = (np.unpackbits(np.frombuffer(each, np.uint8), count=len(trees)) for each in sorted(found))
+    return Regions(tuple(trees), tuple("".join("1" if bit else "0" for bit in each) for each in bits))
 
 
 class _Other(Exception):
@@ -120,16 +126,17 @@ class _Other(Exception):
 # ── values that stand for all ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _values(trees: Sequence[Tree]) -> dict[Field, list[Any]]:
-    """For each column values, one at least from every set of values that no comparison tells apart."""
+def _values(trees: Sequence[Tree]) -> tuple[Pairs, dict[Field, list[Any]]]:
+    """All comparisons, and for each column values, one at least from every set that no comparison tells apart."""
     constants: dict[Field, set[Any]] = {}
+    pairs: Pairs = []
     for tree in trees:
-        _compared(tree, constants)
-    return {field: [None, *_between(field, sorted(each))] for field, each in constants.items()}
+        _compared(tree, constants, pairs)
+    return pairs, {field: [None, *_between(field, sorted(each))] for field, each in constants.items()}
 
 
-def _compared(tree: Tree, found: dict[Field, set[Any]]) -> None:
-    """Collect the constants that each column is compared with."""
+def _compared(tree: Tree, found: dict[Field, set[Any]], pairs: Pairs) -> None:
+    """Collect the constants that each column is compared with, and of each comparison how many there are."""
     if isinstance(tree, Field):
         found.setdefault(tree, set())
     if not isinstance(tree, Apply):
@@ -140,11 +147,12 @@ def _compared(tree: Tree, found: dict[Field, set[Any]]) -> None:
         if field.kind == "text" and tree.function not in ("=", "<>", "in", "is"):
             raise _Other
         found.setdefault(field, set()).update(each for each in values if each is not None)
+        pairs.append((field, len(values)))
         return
     if tree.function not in ("and", "or", "not"):
         raise _Other
     for each in tree.arguments:
-        _compared(each, found)
+        _compared(each, found, pairs)
 
 
 def _pair(tree: Apply) -> tuple[Field, list[Any]] | None:

@@ -8,9 +8,10 @@ one estimate of the counts, they agree with each other.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,16 +23,30 @@ from discreet.mechanisms.strategy import Each, Factor, Merged, Strategy, Total, 
 from discreet.workload.factorised import Certificate
 from discreet.workload.queries import Crossed, Floats, Queries, kron
 
-__all__ = ["Axis", "Design", "Estimate", "Solved", "Split"]
+__all__ = ["Axis", "Design", "Estimate", "Solved", "Split", "read"]
 
 MOST_WEIGHTS = 4_000_000  # weights of released numbers in answers, that are written out
 
 
 class Estimate(NamedTuple):
-    """All answers, and the counts of all cells where they follow, too."""
+    """How all answers are listed, which is refused where they are too many; the counts of all cells, if they follow."""
 
-    answers: Floats
+    listed: Callable[[], Floats]
     cells: Floats | None
+
+    @property
+    def answers(self) -> Floats:
+        """All answers."""
+        return self.listed()
+
+
+def read(queries: Queries, cells: Floats) -> Floats:
+    """All answers, from the counts."""
+    return np.asarray(queries.times(cells[:, None])[:, 0])
+
+
+def _joined(parts: Sequence[Estimate]) -> Floats:
+    return np.concatenate([each.answers for each in parts])
 
 
 class Design(ABC):
@@ -157,7 +172,7 @@ class Solved(Design):
             x = along(each.solve, x, axis)
         cells = x.ravel()
         merged = any(each.places is not None for each in self.axes)
-        return Estimate(self.queries.times(cells[:, None])[:, 0], None if merged else cells)
+        return Estimate(partial(read, self.queries, cells), None if merged else cells)
 
     @once
     def weights(self) -> Floats | None:
@@ -203,4 +218,4 @@ class Split(Design):
 
     def estimate(self, released: Sequence[NDArray[Any]], noise: Sequence[float]) -> Estimate:
         rows = zip(self.parts, self._own(released), self._own(noise), strict=True)
-        return Estimate(np.concatenate([part.estimate(each, own).answers for part, each, own in rows]), None)
+        return Estimate(partial(_joined, [part.estimate(each, own) for part, each, own in rows]), None)

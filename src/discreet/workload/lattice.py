@@ -18,6 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from discreet.core.once import once
 from discreet.mechanisms.strategy import Detail, Each, Factor, Matrix, Strategy, Total
 from discreet.workload.descent import descend
-from discreet.workload.designs import Design, Estimate
+from discreet.workload.designs import Design, Estimate, read
 from discreet.workload.factorised import Certificate
 from discreet.workload.queries import Floats, Intervals, Marginals
 
@@ -109,7 +110,7 @@ class Tables(Design):
         for below, precision in x.items():
             if set(below) <= set(kept):
                 ones = math.prod(q.sizes[n] - 1 for n in below)
-                total += ones / q.count(kept) * q.others(kept) / precision
+                total += ones / q.count(kept) * q.others(kept) / precision if ones else 0.0
         return total
 
     def mean(self, noise: Sequence[float]) -> float:
@@ -126,7 +127,7 @@ class Tables(Design):
         q, x = self.queries, self._precisions(noise)
         axes = tuple(range(len(q.sizes)))
         told: dict[Set, Floats] = {}
-        for below in q.below:
+        for below in (each for each in q.below if all(q.sizes[n] > 1 for n in each)):  # one value tells nothing
             total: Any = 0.0
             for each, table, variance in zip(self.sets, released, noise, strict=True):
                 if each == below or (not self.details and set(below) <= set(each)):
@@ -137,12 +138,16 @@ class Tables(Design):
             for n in below:
                 total = total - total.mean(axis=n, keepdims=True)
             told[below] = total / (x[below] * q.others(below))
-        answers = []
+        return Estimate(partial(self._answers, told), None)
+
+    def _answers(self, told: dict[Set, Floats]) -> Floats:
+        """All tables, each from what its attributes tell."""
+        q, axes, answers = self.queries, range(len(self.queries.sizes)), []
         for kept in q.kept:
             shape = [q.sizes[n] if n in kept else 1 for n in axes]
-            added = sum(np.broadcast_to(told[below], shape) for below in q.below if set(below) <= set(kept))
+            added = sum(np.broadcast_to(told[below], shape) for below in told if set(below) <= set(kept))
             answers.append(np.asarray(added).ravel() * q.others(kept))
-        return Estimate(np.concatenate(answers), None)
+        return np.concatenate(answers)
 
 
 def best_tables(queries: Marginals, *, gaussian: bool) -> Tables:
@@ -258,7 +263,7 @@ class Levels(Design):
                 cells = np.repeat(cells, self.branches)
             cells = cells + told / (x[level] * self.block(level))
         cells = cells[: self.queries.cells]
-        return Estimate(self.queries.times(cells[:, None])[:, 0], cells)
+        return Estimate(partial(read, self.queries, cells), cells)
 
     def _turned(self, level: int, numbers: Floats) -> Floats:
         """The transposed matrix of a detail, times numbers."""

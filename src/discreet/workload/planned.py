@@ -18,30 +18,45 @@ from discreet.core.law import Law
 from discreet.core.mechanism import Then
 from discreet.core.once import once
 from discreet.core.reach import Neighbours
+from discreet.errors import NotAllowed, Refusal
 from discreet.layout import table
 from discreet.mechanisms.combined import Combined, reach
-from discreet.plan.spread import normal, radii
+from discreet.plan.price import search
+from discreet.plan.spread import normal
 from discreet.workload.designs import Design, Estimate
 from discreet.workload.factorised import Certificate
-from discreet.workload.queries import Floats
+from discreet.workload.queries import MOST_LISTED, Floats
+from discreet.workload.tails import margins
 
-__all__ = ["Answers", "Planned", "planned"]
+__all__ = ["Answers", "Planned", "cheapest", "planned"]
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """All answers, each with a margin; `cells` are the counts they were read from, where these follow, too."""
+    """All answers, each with a margin; `cells` are the counts they were read from, where these follow, too.
 
-    values: Floats
-    cells: Floats | None
+    They are listed when they are read: what was paid for is never lost, also where there are too many to list.
+    """
+
+    estimate: Estimate
     error: WorkloadError
+
+    @property
+    def cells(self) -> Floats | None:
+        """The counts of all cells, where they follow."""
+        return self.estimate.cells
+
+    @once
+    def values(self) -> Floats:
+        """All answers in the order of the queries; refused where they are too many to list."""
+        return self.estimate.answers
 
     def margin(self, confidence: Number = "0.95") -> Floats:
         """Each answer is off by at most so much, with this confidence."""
         return self.error.radius(confidence)
 
     def __len__(self) -> int:
-        return len(self.values)
+        return self.error.design.queries.size
 
     def __getitem__(self, index: Any) -> Any:
         return self.values[index]
@@ -50,13 +65,16 @@ class Answers:
         return np.array(self.values, dtype=dtype)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Answers) and np.array_equal(self.values, other.values)
+        if not isinstance(other, Answers):
+            return False
+        return self is other or np.array_equal(self.values, other.values)
 
     def __hash__(self) -> int:
-        return hash(self.values.tobytes())
+        return hash((self.cells if self.cells is not None else self.values).tobytes())
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{each:.1f}" for each in self.values[:6]) + (", …" if len(self) > 6 else "")
+        some = [] if len(self) > MOST_LISTED else [f"{each:.1f}" for each in self.values[:6]]
+        shown = ", ".join([*some, *(["…"] if len(self) > 6 else [])])
         return f"<{len(self):,} answers: {shown}; root mean squared error {math.sqrt(self.error.mean):.4g}>"
 
 
@@ -85,14 +103,14 @@ class WorkloadError:
     def radius(self, confidence: Number = "0.95") -> Floats:
         """Each answer is off by at most so much, with this confidence.
 
-        Because  an answer is a weighted sum of draws from one law; see `radii`. Where the weights are too many to write
-                 out, or there are several laws: a sum of Laplace draws has a lighter tail than one draw of its
+        Because  an answer is a weighted sum of draws from one law; see `margins`. Where the weights are too many to
+                 write out, or there are several laws: a sum of Laplace draws has a lighter tail than one draw of its
                  variance, or a normal one where that is heavier, and one step of the lattice is added.
         """
         sure = probability(confidence, "confidence")
         weights = self.design.weights if len(self.laws) == 1 else None
         if weights is not None:
-            return np.concatenate([radii(self.laws[0], np.abs(part), sure) for part in _pages(weights)])
+            return np.concatenate([margins(self.laws[0], part, sure) for part in _pages(weights)])
         missed = float(1 - sure)
         spread = normal(missed)
         if any(isinstance(each, DiscreteLaplace) for each in self.laws):
@@ -116,7 +134,7 @@ class Reading:
 
     def __call__(self, released: Sequence[NDArray[Any]]) -> Answers:
         found: Estimate = self.error.design.estimate(released, self.error.noise)
-        return Answers(found.answers, found.cells, self.error)
+        return Answers(found, self.error)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,23 +185,60 @@ class Planned(Then):
 
 def planned(
     found: Sequence[Design], *, cells: int, epsilon: Fraction | None, rho: Fraction | None, rows: int,
-    neighbours: Neighbours, unit: str = "person",
+    neighbours: Neighbours, chosen: Design | None = None, unit: str = "person",
 ) -> Planned:  # fmt: skip
-    """The design of least expected error at this cost, as a mechanism."""
-    errors = []
-    for design in found:
-        pairs = zip(design.strategies, design.shares, strict=True)
-        reached = [(reach(each, rows=rows, neighbours=neighbours, unit=unit), share) for each, share in pairs]
-        if epsilon is not None:
-            laws: list[Law] = [DiscreteLaplace(each.l1 / (share * epsilon)) for each, share in reached]
-        else:
-            assert rho is not None
-            laws = [DiscreteGaussian(each.l2_squared / (2 * share * rho)) for each, share in reached]
-        errors.append(WorkloadError(design, tuple(laws)))
-    errors.sort(key=lambda each: each.mean)
+    """The chosen design as a mechanism: by default the one of least expected error at this cost."""
+    errors = [noised(each, epsilon=epsilon, rho=rho, rows=rows, neighbours=neighbours, unit=unit) for each in found]
+    errors.sort(key=lambda each: (chosen is not None and each.design is not chosen, each.mean))
     best = errors[0]
     mechanism = Combined(
         cells=cells, strategies=best.design.strategies, laws=best.laws, rows=rows, neighbours=neighbours, unit=unit
     )
     compared = tuple((each.design.name, each.mean) for each in errors)
     return Planned(mechanism=mechanism, function=Reading(best), compared=compared)
+
+
+def noised(
+    design: Design, *, epsilon: Fraction | None, rho: Fraction | None, rows: int, neighbours: Neighbours,
+    unit: str = "person",
+) -> WorkloadError:  # fmt: skip
+    """How wrong a design is at this cost, with the noise that this buys."""
+    pairs = zip(design.strategies, design.shares, strict=True)
+    reached = [(reach(each, rows=rows, neighbours=neighbours, unit=unit), share) for each, share in pairs]
+    if epsilon is not None:
+        laws: list[Law] = [DiscreteLaplace(each.l1 / (share * epsilon)) for each, share in reached]
+    else:
+        assert rho is not None
+        laws = [DiscreteGaussian(each.l2_squared / (2 * share * rho)) for each, share in reached]
+    return WorkloadError(design, tuple(laws))
+
+
+def cheapest(
+    found: Sequence[Design], margin: Fraction, confidence: Fraction, *, rows: int, neighbours: Neighbours
+) -> tuple[Fraction, Design]:
+    """The least ε for which some design is within this margin in every answer, and that design; or a refusal.
+
+    Because  the margin of one design falls with ε, so each is searched on its own; that of whichever errs least in the
+             mean need not fall, as another one may have taken its place.
+    """
+    best: tuple[Fraction, Design] | None = None
+    refused: Refusal | None = None
+    for design in found:
+
+        def enough(cost: Fraction, design: Design = design) -> bool:
+            error = noised(design, epsilon=cost, rho=None, rows=rows, neighbours=neighbours)
+            return float(error.radius(confidence).max()) <= margin
+
+        if best is not None and not enough(best[0]):
+            continue
+        try:
+            cost = search(enough, margin)
+        except NotAllowed as refusal:
+            refused = refusal
+            continue
+        if best is None or cost < best[0]:
+            best = cost, design
+    if best is None:
+        assert refused is not None
+        raise refused
+    return best

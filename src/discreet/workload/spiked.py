@@ -23,6 +23,7 @@ __all__ = ["best_spiked"]
 
 Floats = NDArray[np.float64]
 FINE = 1 << 16  # weights are whole multiples of one over this
+FREELY = 256  # cells for which time does not matter
 LARGEST = 1e4  # a combination of more than this weighs a cell as if it were not measured on its own
 
 
@@ -33,7 +34,7 @@ def best_spiked(gram: Floats) -> Spiked:
     """
     n = len(gram)
     p = min(n, max(3, n // 16))
-    steps = 500 if n <= 512 else 200
+    steps = 500 if n <= FREELY else 200
     best = min((descend(lambda t: _objective(t, gram), start, steps=steps) for start in _starts(p, n)), key=_value)[1]
     share = 1 / (1 + best.sum(axis=0))
     extra = np.rint(best * share * FINE).astype(np.int64)
@@ -60,7 +61,7 @@ def _starts(p: int, n: int) -> list[Floats]:
                     turn += 1
             width /= branches
         found.append(rows + noise / 10)
-    return found if n <= 512 else found[:2]
+    return found if n <= FREELY else found[:2]
 
 
 def _objective(t: Floats, gram: Floats) -> tuple[float, Floats]:

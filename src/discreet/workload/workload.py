@@ -15,9 +15,8 @@ Fraction(1, 1)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -27,8 +26,7 @@ from discreet.core.exact import Number, number, price, probability, whole
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.atoms import conditions
-from discreet.plan.price import search
-from discreet.workload.planned import Planned, planned
+from discreet.workload.planned import Planned, cheapest, planned
 from discreet.workload.planner import MOST_DENSE, designs
 from discreet.workload.queries import Crossed, Dense, Intervals, Kind, Marginals, Queries, Stacked
 
@@ -86,12 +84,12 @@ class Workload:
 
     @classmethod
     def marginals(
-        cls, sizes: Sequence[int], *, ways: int | None = None, kept: Sequence[Sequence[int]] | None = None
+        cls, sizes: Iterable[int], *, ways: int | None = None, kept: Iterable[Iterable[int]] | None = None
     ) -> Workload:
         """Tables of counts by attributes with so many values each: by all sets of `ways` of them, or by those kept."""
-        if isinstance(sizes, (str, bytes)) or not isinstance(sizes, Sequence) or not sizes:
+        known = tuple(whole(each, "size") for each in _listed(sizes))
+        if not known:
             raise NotUnderstood("sizes are the numbers of values of the attributes.", instead="sizes=(10, 10, 2)")
-        known = tuple(whole(each, "size") for each in sizes)
         if (ways is None) == (kept is None):
             raise NotUnderstood("say which tables.", instead="ways=2, or kept=[(0, 1), (2,)]")
         if ways is not None:
@@ -102,7 +100,7 @@ class Workload:
                 raise NotAllowed("these are too many tables.", instead="ask by fewer attributes at once")
             sets = tuple(combinations(range(len(known)), many))
         else:
-            sets = tuple(_attributes(each, len(known)) for each in kept or ())
+            sets = tuple(_attributes(each, len(known)) for each in _listed(kept))
         if not sets or len(set(sets)) < len(sets):
             raise NotUnderstood("each table is named once.", instead="kept=[(0, 1), (2,)]")
         found = Marginals(known, sets)
@@ -127,7 +125,8 @@ class Workload:
     def product(cls, *parts: Workload) -> Workload:
         """Every combination of a query of each, over the product of their cells (the first changes slowest)."""
         _some(parts)
-        return parts[0] if len(parts) == 1 else cls(Crossed(tuple(each.queries for each in parts)))
+        axes = [axis for each in parts for axis in _axes(each.queries)]
+        return parts[0] if len(parts) == 1 else cls(Crossed(tuple(axes)))
 
     @classmethod
     def union(cls, *parts: Workload) -> Workload:
@@ -180,17 +179,14 @@ class Workload:
         if rho is not None:
             return planned(designs(self.queries, gaussian=True), epsilon=None, rho=price(rho, "rho"), **said)
         found = designs(self.queries, gaussian=False)
-
-        def bought(cost: Fraction) -> Planned:
-            return planned(found, epsilon=cost, rho=None, **said)
-
         if epsilon is not None:
-            return bought(price(epsilon, "epsilon"))
+            return planned(found, epsilon=price(epsilon, "epsilon"), rho=None, **said)
         margin = number(within, "within")
         if margin <= 0:
             raise NotUnderstood("a margin is greater than zero.", instead="within=25")
         self.queries.listed()
-        return bought(search(lambda cost: float(bought(cost).error.radius(sure).max()) <= margin, margin))
+        cost, best = cheapest(found, margin, sure, rows=said["rows"], neighbours=said["neighbours"])
+        return planned(found, epsilon=cost, rho=None, chosen=best, **said)
 
 
 def _matrix(given: Any) -> Dense:
@@ -216,9 +212,23 @@ def _matrix(given: Any) -> Dense:
 
 
 def _attributes(given: Any, known: int) -> tuple[int, ...]:
-    if not isinstance(given, Sequence) or not all(type(each) is int and 0 <= each < known for each in given):
+    places = _listed(given)
+    plain = all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in places)
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) or not plain:
         raise NotUnderstood("a table names attributes by their places.", instead=f"from 0 to {known - 1}: (0, 1)")
-    return tuple(sorted(set(given)))
+    if not all(0 <= each < known for each in places):
+        raise NotUnderstood(f"there are {known} attributes.", instead=f"places from 0 to {known - 1}: (0, 1)")
+    return tuple(sorted({int(each) for each in places}))
+
+
+def _listed(given: Any) -> tuple[Any, ...]:
+    """What any iterable holds; nothing for a text or what is none."""
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else ()
+
+
+def _axes(queries: Queries) -> tuple[Queries, ...]:
+    """The factors of a product, and of products in it."""
+    return queries.parts if isinstance(queries, Crossed) else (queries,)
 
 
 def _some(parts: Sequence[Any]) -> None:
