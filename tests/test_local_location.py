@@ -196,6 +196,9 @@ def test_single_places_clamping_records_and_refusals() -> None:
     assert grid.randomize((3, 4)).tolist() == [3, 4]
     assert grid.randomize([(-3, 99)]).tolist() == [[0, 7]]
     assert grid.randomize([(True, False)]).tolist() == [[1, 0]]
+    for huge in (1 << 63, 1 << 64, 10**400):  # how large a number is decides nothing
+        assert grid.randomize([(huge, -1), (-huge, huge)]).tolist() == [[7, 0], [0, 7]]
+        assert grid.randomize((huge, 3)).tolist() == [7, 3]
     assert grid.randomize(np.array([[3, 1 << 63]], np.uint64)).tolist() == [[3, 7]]
     for each in (grid, GridLocation(size=8, epsilon=1), GridLocation.best(size=3, epsilon=1)):
         assert read(write(each)) == each
@@ -211,7 +214,7 @@ def test_single_places_clamping_records_and_refusals() -> None:
     ):
         with pytest.raises(NotUnderstood):
             GridLocation(**wrong)
-    for places in ([1, 2, 3], [[0.5, 1.0]], 3):
+    for places in ([1, 2, 3], [[0.5, 1.0]], 3, [[0, 1], [2]], [(0, None)], [(0, "1")], []):
         with pytest.raises(NotUnderstood):
             grid.randomize(places)
     with pytest.raises(NotAllowed):

@@ -115,7 +115,7 @@ class GridLocation(Collected):
         return reports[0] if single else reports
 
     def _pairs(self, places: Any) -> tuple[NDArray[np.int64], bool]:
-        array = np.asarray(places)
+        array = np.array(places, object) if isinstance(places, (list, tuple)) else np.asarray(places)
         if array.ndim not in (1, 2) or array.shape[-1] != 2:
             raise NotUnderstood("a place is a pair: row and column.", instead="pass for example [(0, 3), (7, 7)]")
         flat, _ = several(array.reshape(-1))
