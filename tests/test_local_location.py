@@ -114,15 +114,15 @@ def test_reports_fit_the_table() -> None:
 def test_alternatives_are_decided_exactly() -> None:
     """U at the first bits of 1/3 is decided by the bits that follow, however many that takes."""
     third = [[Fraction(1, 3), Fraction(2, 3)], [Fraction(1, 2), Fraction(1, 2)]]
-    pattern = bytes([0x55] * 4)
+    pattern = bytes([0x55] * 8)
     below, above = pattern + bytes([0x55] * 16) + bytes(7) + b"\x55", pattern + bytes([0x55] * 15) + b"\x56"
     which = np.array([0])
     assert alternatives(third, which, Script(pattern + bytes(8))).tolist() == [0]
     assert alternatives(third, which, Script(pattern + bytes([255] * 8))).tolist() == [1]
     assert alternatives(third, which, Script(below + bytes(64))).tolist() == [0]
     assert alternatives(third, which, Script(above + bytes([255] * 64))).tolist() == [1]
-    assert alternatives(third, np.array([1]), Script(bytes([0, 0, 0, 0x80]) + bytes(8))).tolist() == [1]
-    assert alternatives(third, np.array([1]), Script(bytes([255, 255, 255, 0x7F]))).tolist() == [0]
+    assert alternatives(third, np.array([1]), Script(bytes([0] * 7 + [0x80]) + bytes(8))).tolist() == [1]
+    assert alternatives(third, np.array([1]), Script(bytes([255] * 7 + [0x7F]))).tolist() == [0]
 
 
 @pytest.mark.parametrize("method", METHODS)
