@@ -49,7 +49,7 @@ def slowly(h: HeavyHitters, word: str) -> list[int]:
 
 
 def test_a_word_takes_as_many_steps_whatever_it_is() -> None:
-    """Lines that run are counted: the same for every word, so that time tells nothing. Letter by letter it is not so."""
+    """Lines that run are counted: the same for every word, so that time tells nothing; letter by letter they differ."""
     h = HeavyHitters(epsilon=1, length=64, alphabet="abcdefghijklmnopqrstuvwxyz\0é𝄞")
     words = ["", "z" * 64, "a", "Z" * 64, "é𝄞" * 90, "\0" * 3, "\ud800", "ab\0c𝄞é Z"]
     assert h._codes(words).tolist() == [slowly(h, word) for word in words]

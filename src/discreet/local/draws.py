@@ -1,10 +1,9 @@
 """Exact draws by the million: biased coins and numbers below a bound.
 
-Each draw compares the first 64 bits of a uniform number with those of a rational. Where they do not decide, which happens
-with probability 2^-64 (for a number below a bound, bound·2^-64), more bits of the same number are taken until they do.
-How many coins a draw takes depends on the coins alone. What the time of those rare draws could tell is the residue: given
-such a draw the outcome follows what is left of the rational, so whoever times reports to the instruction learns more than
-ε with that probability, and never otherwise.
+Each draw compares the first 64 bits of a uniform number with those of a rational. Where they do not decide, which has a
+probability of 2^-64 (for a number below a bound, bound·2^-64), more bits of the same number are taken until they do.
+How many coins a draw takes depends on the coins alone. The residue is what the time of such a rare draw could tell: its
+outcome follows what is left of the rational, so whoever times every report may learn more than ε with that probability.
 """
 
 from __future__ import annotations
