@@ -1,4 +1,4 @@
-"""What is public: how many values there are to choose from, what share of people hold one, and texts such as questions."""
+"""What is public: how many values there are to choose from, what share of people hold one, and texts."""
 
 from __future__ import annotations
 
