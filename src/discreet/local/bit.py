@@ -113,6 +113,10 @@ class RandomizedResponse(Supporting):
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray((reports >= 0) & (reports <= 1))
 
+    @property
+    def counters(self) -> int:
+        return 1
+
     def sketch(self, reports: NDArray[Any]) -> Counts:
         return np.array([np.count_nonzero(reports)], np.int64)
 

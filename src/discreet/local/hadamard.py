@@ -127,6 +127,14 @@ class HadamardResponse(Categories):
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray((reports >= 0) & (reports < self.places))
 
+    @property
+    def counters(self) -> int:
+        return self.places
+
+    @property
+    def ones(self) -> int:
+        return 1
+
     def sketch(self, reports: NDArray[Any]) -> Counts:
         return np.bincount(reports.astype(np.int64, copy=False), minlength=self.places)
 

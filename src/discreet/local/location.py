@@ -147,6 +147,14 @@ class GridLocation(Collected):
     def layout(self) -> Numbers:
         return Numbers((self.size - 1, self.size - 1))
 
+    @property
+    def counters(self) -> int:
+        return self.size**2
+
+    @property
+    def ones(self) -> int:
+        return 1
+
     def sketch(self, reports: NDArray[Any]) -> Counts:
         flat = reports.astype(np.int64) @ np.array([self.size, 1])
         return np.bincount(flat, minlength=self.size**2).astype(np.int64, copy=False)

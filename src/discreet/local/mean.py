@@ -219,6 +219,14 @@ class BoundedMean(Collected):
     def layout(self) -> Numbers:
         return Numbers((self.row + 1 if self.places else 1,))
 
+    @property
+    def counters(self) -> int:
+        return self.row + 2
+
+    @property
+    def ones(self) -> int:
+        return 1
+
     def sketch(self, reports: NDArray[Any]) -> Counts:
         return np.bincount(reports.astype(np.int64), minlength=self.row + 2).astype(np.int64, copy=False)
 

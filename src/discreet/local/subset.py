@@ -95,6 +95,10 @@ class SubsetSelection(BitRows):
         picks, bits = Picks(self.k, self.size), Bits(self.k)
         return picks if picks.length < bits.length else bits
 
+    @property
+    def ones(self) -> int:
+        return self.size
+
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(super().valid(reports) & (np.sum(reports, axis=1, dtype=np.int64) == self.size))
 
