@@ -84,6 +84,11 @@ class RandomizedResponse(Supporting):
         return 2
 
     @property
+    def shares(self) -> int:
+        """One: that of yes."""
+        return 1
+
+    @property
     def odds(self) -> Fraction:  # type: ignore[override]
         """p/(1 - p)."""
         return self.p / (1 - self.p)

@@ -201,10 +201,20 @@ class Categories(Collected):
         found: Shares = super().estimate(reports, sampling=sampling)
         return found
 
-    def respondents(self, within: Number, *, confidence: Number = 0.95, sampling: bool = False) -> int:
-        """How many respondents make every share right to ±within with this confidence, whatever the shares are."""
-        half = float(positive(within, "within"))
-        return max(1, math.ceil(self.spread(sampling=sampling) * (quantile(confidence) / half) ** 2))
+    @property
+    def shares(self) -> int:
+        """How many shares an estimate has."""
+        return self.k
+
+    def respondents(
+        self, within: Number, *, confidence: Number = 0.95, sampling: bool = False, simultaneous: bool = False
+    ) -> int:
+        """How many respondents make any one share right to ±within with this confidence, whatever the shares are.
+
+        With simultaneous=True, all shares at once (Bonferroni). By the normal law, so for the many that it takes.
+        """
+        half, width = float(positive(within, "within")), quantile(confidence, self.shares if simultaneous else 1)
+        return max(1, math.ceil(self.spread(sampling=sampling) * (width / half) ** 2))
 
     @property
     def error(self) -> ShareError:
