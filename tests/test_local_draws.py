@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.local import LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
+from discreet import NotUnderstood
+from discreet.local import LocalHashing, Memoised, RandomizedResponse, SubsetSelection, UnaryEncoding, keeps
 from discreet.local.draws import below, flips
 from discreet.local.rows import alternatives
 from kit import ALARM, Script
@@ -105,3 +106,13 @@ def test_tiny_and_huge_epsilons_work() -> None:
         assert isinstance(r, LocalHashing) or r.table().worst_ratio == r.odds
         reports = r.randomize(np.arange(1000) % r.k)
         assert np.all(np.isfinite(r.estimate(reports).value))
+
+
+def test_odd_corners_have_words_or_answers() -> None:
+    huge = RandomizedResponse(epsilon="1e-20").estimate([1, 1, 1])
+    assert huge.simplex().min() >= 0
+    rows = [[Fraction(1)], [Fraction(1)]]
+    assert keeps(rows, 0)
+    assert not keeps(rows, -1)
+    with pytest.raises(NotUnderstood):
+        Memoised(k=2, forever=1, each="0." + "9" * 40)

@@ -168,6 +168,7 @@ def nearest_simplex(shares: Floats) -> Floats:
     """The nearest vector of non-negative numbers that add up to one (Euclidean; Duchi et al. 2008)."""
     ordered = np.sort(shares)[::-1]
     excess = (np.cumsum(ordered) - 1) / np.arange(1, len(shares) + 1)
-    level = excess[np.flatnonzero(ordered > excess)[-1]]
+    above = np.flatnonzero(ordered > excess)  # the first always is, but for numbers so large that one is lost in them
+    level = excess[above[-1] if len(above) else 0]
     out: Floats = np.maximum(shares - level, 0)
     return out
