@@ -27,9 +27,8 @@ from discreet.local import (
     table_epsilon,
     worst_ratio,
 )
-from discreet.local.draws import below, flips
 from discreet.local.hashing import least_prime
-from kit import ALARM, Script
+from kit import ALARM
 from randomizers import BIT, SMALL, columns, ways
 
 PRICES: list[dict[str, Any]] = [
@@ -284,6 +283,10 @@ def test_planned_respondents_are_just_enough(sampling: bool) -> None:
         )
         for share in np.linspace(0, 1, 21):
             assert r.variance(n=1, frequency=float(share), sampling=sampling) <= r.spread(sampling=sampling) + 1e-12
+        all_at_once = r.respondents("0.02", confidence="0.99", sampling=sampling, simultaneous=True)
+        shares = 1 if r is BIT else r.k
+        wide = stats.norm.ppf(1 - 0.005 / shares)
+        assert all_at_once == pytest.approx(r.spread(sampling=sampling) * (wide / 0.02) ** 2, abs=1.01)
     assert RandomizedResponse.fair_coin().respondents("0.01") == math.ceil(0.75 * (1.959963984540054 / 0.01) ** 2)
 
 
@@ -316,82 +319,3 @@ def test_the_mean_error_does_not_depend_on_the_shares() -> None:
         for shares in ([Fraction(1, 5)] * 5, [1, 0, 0, 0, 0], [Fraction(i, 10) for i in range(5)]):
             mean = np.mean([r.variance(1, share) for share in shares])
             assert mean == pytest.approx(r.variance(1, Fraction(1, 5)), rel=1e-12)
-
-
-# ── drawing ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_coins_are_exact_where_the_first_bits_do_not_decide() -> None:
-    third = Fraction(1, 3)
-    first = (1 << 16) // 3  # 16 bits of one third: 0101…
-    for more, shows in ((0, True), (0x5555555555555555, None), (0x5555555555555556, False), ((1 << 64) - 1, False)):
-        for last in (0, (1 << 64) - 1):
-            script = Script(first.to_bytes(2, "little") + more.to_bytes(8, "little") + last.to_bytes(8, "little"))
-            assert flips(third, 1, script)[0] == ((last == 0) if shows is None else shows)
-    words = np.arange(1 << 16, dtype=np.uint16)
-    told = flips(third, 1 << 16, Script(words.tobytes()))
-    assert np.count_nonzero(told) == first + 1  # what follows the tape is zero, so the undecided one is below
-    assert flips(Fraction(0), 3, Script()).tolist() == [False] * 3
-    assert flips(Fraction(1), 3, Script()).tolist() == [True] * 3
-
-
-@pytest.mark.parametrize(("bound", "bits"), [(3, 32), (1000, 32), (100_003, 64), (2**31 - 1, 64)])
-def test_numbers_below_a_bound_are_exact(bound: int, bits: int) -> None:
-    for j in {0, 1, 2, bound // 2, bound - 1}:
-        edge, left = divmod(j << bits, bound)
-        if left:  # the word that j begins in
-            for more in (0, (1 << 64) - 1):
-                tape = edge.to_bytes(bits // 8, "little") + more.to_bytes(8, "little")
-                assert below(bound, 1, Script(tape))[0] == j - (more == 0)
-        begins = edge + bool(left)
-        assert below(bound, 1, Script(begins.to_bytes(bits // 8, "little")))[0] == j
-    found = below(7, 70_000, Script(np.random.default_rng(1).bytes(280_000)))
-    assert stats.chisquare(np.bincount(found)).pvalue > ALARM
-
-
-def test_ties_of_subsets_are_drawn_again() -> None:
-    """Equal keys decide nothing: the row is drawn anew, whatever the value was."""
-    r = SubsetSelection(k=3, epsilon=1, size=2)
-    lie = (0xFFFF).to_bytes(2, "little")
-    keys = [np.array(row, np.uint32).tobytes() for row in ([5, 5, 5], [1, 2, 3])]
-    used = []
-    for value in range(3):
-        script = Script(lie + keys[0] + keys[1])
-        report = r.randomize(value, script)
-        assert report[value] == 0
-        assert report.sum() == 2
-        used.append(script.used)
-    assert set(used) == {2 + 12}  # the true one is out, so the tie is between two that are both in
-    truth = Script(bytes(2) + keys[0] + keys[1])
-    assert r.randomize(0, truth).tolist() == [1, 1, 0]
-    assert truth.used == 2 + 12 + 12
-
-
-def test_values_that_are_none_count_as_the_nearest() -> None:
-    for r in [BIT, *ways(4, epsilon=9)]:
-        far = np.array([-(2**63), -1, r.k, 2**63 - 1])
-        near = np.array([0, 0, r.k - 1, r.k - 1])
-        tape = np.random.default_rng(2).bytes(4096)
-        assert np.array_equal(r.randomize(far, Script(tape)), r.randomize(near, Script(tape)))
-    for huge in ([2**70], [-1, 2**63], (True, 2**64), np.array([0, 2**64 - 1], np.uint64), np.array([2**99], object)):
-        assert BIT.randomize(huge, Script(b"\xff" * 4))[-1] == 1
-    assert BIT.randomize([]).shape == (0,)
-    assert np.ndim(BIT.randomize(True)) == 0
-    assert UnaryEncoding(k=3, epsilon=1).randomize(2).shape == (3,)
-
-
-def test_coins_do_not_depend_on_values() -> None:
-    for r in [BIT, *ways(9, epsilon=1)]:
-        used = set()
-        for values in (np.zeros(2000, np.int64), np.arange(2000) % r.k, np.full(2000, r.k - 1)):
-            script = Script(np.random.default_rng(3).bytes(200_000))
-            r.randomize(values, script)
-            used.add(script.used)
-        assert len(used) == 1
-
-
-def test_tiny_and_huge_epsilons_work() -> None:
-    for r in [RandomizedResponse(epsilon="1e-30"), *ways(6, epsilon="1e-30"), *ways(6, epsilon=64)]:
-        assert isinstance(r, LocalHashing) or r.table().worst_ratio == r.odds
-        reports = r.randomize(np.arange(1000) % r.k)
-        assert np.all(np.isfinite(r.estimate(reports).value))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import tracemalloc
 from typing import Any
@@ -12,7 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dp
-from discreet.local import Categories, Collector, KaryResponse, LocalHashing, RandomizedResponse, SubsetSelection, Wire
+from discreet.core.record import write
+from discreet.local import (
+    Categories,
+    Collector,
+    HeavyHitters,
+    KaryResponse,
+    LocalHashing,
+    Memoised,
+    RandomizedResponse,
+    SubsetSelection,
+    Wire,
+)
 from discreet.local.layout import Bits, Numbers, Picks
 from discreet.local.wire import HEAD, VERSION
 from randomizers import BIT, SMALL, ways
@@ -63,14 +76,16 @@ def test_collecting_is_estimating(r: Categories) -> None:
     assert np.array_equal(collector.estimate().value, whole.value)
     assert np.array_equal(collector.estimate().variance, whole.variance)
     assert collector.set_aside == NONE
-    parts = Collector(wire)
+    parts = []
     for start in range(0, 200, 77):
-        other = Collector(wire)
+        other = Collector(wire, secret=collector.secret)
         other.add([row.tobytes() for row in wire.encode(reports[start : start + 77])])
-        parts = parts + Collector.load(other.dump())
-    assert np.array_equal(parts.tally.sketch, collector.tally.sketch)
-    assert parts.dump() == collector.dump()
+        parts.append(Collector.load(other.dump()))
+    both = sum(parts)
+    assert np.array_equal(both.tally.sketch, collector.tally.sketch)
+    assert both.dump() == collector.dump()
     assert collector.influence(3) == r.influence(3, 200)
+    assert np.array_equal(sum([r.tally(reports[:9]), r.tally(reports[9:])]).sketch, collector.tally.sketch)
 
 
 @pytest.mark.parametrize("r", ALL, ids=repr)
@@ -126,19 +141,135 @@ def test_reports_in_memory_are_sorted_out_too() -> None:
 
 def test_keys_are_remembered_across_machines() -> None:
     wire = Wire(randomizer=BIT)
-    one, other = Collector(wire), Collector(wire)
+    one = Collector(wire)
+    other = Collector(wire, secret=one.secret)
     rows = wire.encode(some(BIT, 300))
     assert one.add(rows, keys=range(300)) == 300
     assert other.add(rows[:100], keys=range(300, 400)) == 100
     both = one + Collector.load(other.dump())
     assert both.add(rows[:3], keys=[5, 350, 400]) == 1
     assert both.set_aside["duplicate"] == 2
-    other.add(rows[:1], keys=[7])
-    with pytest.raises(dp.NotUnderstood, match="both collectors"):
+    assert both.overlap == 0
+
+
+def test_nobody_can_veto_a_merge_by_reporting_twice() -> None:
+    """Whoever reports to two collectors counts twice: that is said, and how much it can matter."""
+    wire = Wire(randomizer=BIT)
+    one = Collector(wire)
+    other = Collector(wire, secret=one.secret)
+    rows = wire.encode(some(BIT, 300))
+    one.add(rows, keys=range(300))
+    other.add(rows[:100], keys=range(298, 398))
+    both = Collector.load((one + other).dump())
+    assert (both.tally.n, both.overlap) == (400, 2)
+    assert both.influence(3) == BIT.influence(5, 400)
+    assert both.influence(0) == BIT.influence(2, 400)
+    once = (BIT.tally(BIT.randomize([])) + one.tally).estimate().value
+    assert one.influence(0) == 0
+    for lie in (0, 1):  # what a double report moves is within that
+        liar = Collector(wire, secret=one.secret)
+        liar.add(wire.encode(np.array([lie, lie])), keys=[5, 6])
+        assert abs((one + liar).estimate().value - once) <= (one + liar).influence(0)
+    assert (both + one).overlap == 302
+
+
+def test_keys_are_kept_under_a_secret() -> None:
+    """Without the secret no digest can be tried; with it, or with a dump, a name can be."""
+    wire = Wire(randomizer=BIT)
+    one, other = Collector(wire), Collector(wire)
+    report = wire.encode(1)
+    for collector in (one, other):
+        collector.add(report, keys="ada")
+    plain = hashlib.blake2b(b"ada", digest_size=8).digest()
+    digests = [base64.b64decode(json.loads(each.dump())["seen"]) for each in (one, other)]
+    assert len({plain, *digests}) == 3
+    with pytest.raises(dp.NotUnderstood, match=r"secret=first\.secret"):
         _ = one + other
-    assert one.tally.n == 300
-    with pytest.raises(dp.NotUnderstood, match="one key for each"):
-        one.add(rows, keys=[1])
+    assert (one + Collector(wire)).secret == (Collector(wire) + one).secret == one.secret
+    assert (Collector(wire) + one).add(report, keys="ada") == 0
+    for secret in (b"short", b"x" * 65, "x" * 20):
+        with pytest.raises(dp.NotUnderstood):
+            Collector(wire, secret=secret)
+
+
+@pytest.mark.parametrize(
+    ("count", "keys"),
+    [
+        (2, [None, None]),
+        (2, [1.0, 2.0]),
+        (2, [True, False]),
+        (3, "ada"),
+        (3, b"ada"),
+        (1, ["\ud800"]),
+        (2, 5),
+        (2, ["a"]),
+        (2, ["a", "b", "c"]),
+        (2, [["a"], ["b"]]),
+    ],
+)
+def test_keys_that_are_none_change_nothing(count: int, keys: Any) -> None:
+    wire = Wire(randomizer=BIT)
+    collector = Collector(wire)
+    report = wire.encode(1)
+    for reports in ([report] * count, iter([report] * count), (each for each in [report] * count)):
+        with pytest.raises(dp.NotUnderstood):
+            collector.add(reports, keys=keys)
+    assert collector.tally.n + sum(collector.set_aside.values()) == 0
+    assert len(collector._seen.all()) == 0
+
+
+def test_equal_keys_are_one_whatever_their_type() -> None:
+    wire = Wire(randomizer=BIT)
+    collector = Collector(wire)
+    assert collector.add([wire.encode(1)] * 5, keys=[5, "5", b"5", np.int64(5), np.str_("5")]) == 1
+
+
+def test_what_is_no_report_is_counted_wherever_it_comes() -> None:
+    wire = Wire(randomizer=BIT)
+    report = wire.encode(1)
+    collector = Collector(wire)
+
+    def stream() -> Any:
+        yield from [report] * 20_000
+        yield from ["text", None, 7, [report]]
+        yield report
+
+    assert collector.add(stream()) == 20_001
+    assert collector.set_aside["length"] == 4
+    assert collector.add(memoryview(report)) == 1
+    for wrong in ("text", None, 7):
+        with pytest.raises(dp.NotUnderstood):
+            collector.add(wrong)
+
+
+def test_wires_and_collectors_are_of_what_can_be_collected() -> None:
+    for randomizer in (3, Memoised(k=2, forever=2, each=1), HeavyHitters(epsilon=1, length=4)):
+        with pytest.raises(dp.NotUnderstood):
+            Wire(randomizer=randomizer)
+    for question in (5, None, "\ud800"):
+        with pytest.raises(dp.NotUnderstood):
+            Wire(randomizer=BIT, question=question)
+    with pytest.raises(dp.NotUnderstood):
+        Collector(BIT)
+    with pytest.raises(TypeError):
+        _ = 1 + Collector(Wire(randomizer=BIT))
+
+
+def test_memory_is_that_of_what_is_decoded() -> None:
+    """Short reports of long rows: a few bytes each on the wire, 100,000 in memory."""
+    r = SubsetSelection(k=100_000, epsilon=10)
+    wire = Wire(randomizer=r)
+    report = wire.encode(r.randomize(5))
+    assert len(report) < 100
+    peaks = []
+    for reports in (50, 500):
+        collector = Collector(wire)
+        tracemalloc.start()
+        collector.add([report] * reports)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert max(peaks) < 30e6
+    assert peaks[1] < 1.5 * peaks[0]
 
 
 def test_many_keys_are_sorted_as_they_come() -> None:
@@ -159,20 +290,32 @@ def test_other_questions_do_not_add_up() -> None:
         one.estimate()
     with pytest.raises(dp.NotUnderstood, match="one key for each"):
         one.add(iter([b"abc", b"de"]), keys=["a"])
-    for wrong in (["text"], np.zeros((2, 5)), np.zeros(5, np.uint8)):
+    for wrong in ("text", np.zeros((2, 5)), np.zeros(5, np.uint8)):
         with pytest.raises(dp.NotUnderstood):
             one.add(wrong)
 
 
 def test_what_is_no_collector_is_refused() -> None:
-    good = json.loads(Collector(Wire(randomizer=BIT)).dump())
+    r = KaryResponse(k=4, epsilon=1)
+    wire = Wire(randomizer=r)
+    collector = Collector(wire)
+    collector.add(wire.encode(np.array([0, 1, 1, 3])), keys=list("abcd"))
+    good = json.loads(collector.dump())
+    assert Collector.load(json.dumps(good).encode()).dump() == collector.dump()
+    infinite = dict.fromkeys(good["set_aside"], float("inf"))
+    other = {"a": 1, **good["set_aside"]}
+    huge = write(KaryResponse(k=(1 << 31) - 1, epsilon=1))
     for change in (
-        {"is": "other"}, {"n": -1}, {"n": "x"}, {"sketch": "AAAA"}, {"sketch": "//////////8="}, {"randomizer": "{}"},
-        {"set_aside": {}}, {"seen": "A"},
+        {"is": "other"}, {"n": -1}, {"n": "x"}, {"n": 3}, {"n": 5}, {"n": 4.0}, {"n": True}, {"n": float("inf")},
+        {"n": 1 << 70}, {"overlap": 1}, {"overlap": -1}, {"sketch": "AAAA"}, {"sketch": "//////////8="},
+        {"sketch": "!!" + good["sketch"]}, {"sketch": good["sketch"] + good["sketch"]}, {"randomizer": "{}"},
+        {"randomizer": 5}, {"randomizer": huge}, {"set_aside": {}}, {"set_aside": infinite}, {"set_aside": other},
+        {"seen": "A"}, {"seen": "AAAAAAAAAAAAAAAAAAAAAA=="}, {"question": 5},
+        {"question": "\ud800"}, {"secret": ""}, {"secret": "AAAA"}, {"secret": None},
     ):  # fmt: skip
         with pytest.raises(dp.NotUnderstood):
             Collector.load(json.dumps(good | change).encode())
-    for text in (b"", b"[]", b"{", b"\xff", b"null"):
+    for text in (b"", b"[]", b"{", b"\xff", b"null", b"[" * 200_000, None, "abc"):
         with pytest.raises(dp.NotUnderstood):
             Collector.load(text)
 

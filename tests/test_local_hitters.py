@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +37,42 @@ def test_words_become_numbers_and_back() -> None:
         assert h._word(h._codes([word])[0].tolist()) == cut
     assert h._word([0, 1 << 5, 0]) is None  # a letter after the end
     assert h._word([31, 0, 0]) is None  # no letter at all
+
+
+def slowly(h: HeavyHitters, word: str) -> list[int]:
+    out = [0] * h.levels
+    for place, letter in enumerate(word[: h.length]):
+        if letter not in h.alphabet:
+            break
+        out[place // h.letters] |= (h.alphabet.index(letter) + 1) << h.letter * (place % h.letters)
+    return out
+
+
+def test_a_word_takes_as_many_steps_whatever_it_is() -> None:
+    """Lines that run are counted: the same for every word, so that time tells nothing; letter by letter they differ."""
+    h = HeavyHitters(epsilon=1, length=64, alphabet="abcdefghijklmnopqrstuvwxyz\0é𝄞")
+    words = ["", "z" * 64, "a", "Z" * 64, "é𝄞" * 90, "\0" * 3, "\ud800", "ab\0c𝄞é Z"]
+    assert h._codes(words).tolist() == [slowly(h, word) for word in words]
+    h._codes(["warm"])
+    assert len({steps(lambda word=word: h._codes([word])) for word in words}) == 1
+    assert len({steps(lambda word=word: slowly(h, word)) for word in words}) > 1
+
+
+def steps(work: Callable[[], object]) -> int:
+    seen = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal seen
+        seen += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return seen
 
 
 @pytest.mark.parametrize("h", [WORDS, HeavyHitters(epsilon=3, length=6, alphabet="abc", keep=3)], ids=["one", "two"])

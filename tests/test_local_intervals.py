@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,64 @@ def test_95_per_cent_intervals_hold_95_per_cent_of_the_time(share: float, sampli
         assert 0.945 <= covered(r, share, 100_000, sampling=sampling) <= 0.955
 
 
+@pytest.mark.parametrize("sampling", [False, True])
+@pytest.mark.parametrize(
+    "r",
+    [
+        RandomizedResponse(epsilon=6),
+        KaryResponse(k=16, epsilon=4),
+        SubsetSelection(k=128, epsilon=4),
+    ],
+    ids=["bit", "k-ary", "subsets"],
+)
+def test_intervals_of_few_reports_hold(r: Categories, sampling: bool) -> None:
+    """Over the whole law, not by chance: at least 92 % for every share, of one report and of many.
+
+    The control is the normal interval at the shares found, which fails where values are many.
+    """
+    p, q = float(r.hit), float(r.miss)
+    worst, control = 1.0, 1.0
+    for n in (1, 2, 5, 20, math.ceil(10 / min(q, 1 - p))):  # at the last, the normal law begins
+        found = read(r, np.arange(n + 1), n, sampling=sampling)
+        low, high = found.interval()
+        for m in sorted({0, 1, 2, 5, n // 10, n // 3, n - 1, n} & set(range(n + 1))):
+            share = m / n
+            mass = stats.binom.pmf(np.arange(n + 1), n, share * p + (1 - share) * q) if sampling else law(n, m, p, q)
+            held = (low <= share + 1e-9) & (share - 1e-9 <= high)
+            worst = min(worst, mass[held].sum())
+            wide = np.abs(found.value - share) <= found.margin + 1e-9
+            assert np.all(wide | ~held)  # the margin reaches the farther end
+            normal = np.abs(found.value - share) <= 1.96 * np.sqrt(found.variance) + 1e-9
+            control = min(control, mass[normal].sum())
+    assert worst > 0.92
+    assert r.k == 2 or control < 0.92
+
+
+def test_score_intervals_are_wilson_s() -> None:
+    """Of samples: those of the supports by statsmodels' formula, turned into shares."""
+    r = RandomizedResponse.fair_coin()
+    for n, seen in ((50, 20), (1000, 431), (100_000, 30_011)):
+        known = stats.binomtest(seen, n).proportion_ci(0.95, "wilson")
+        low, high = read(r, seen, n, sampling=True).interval("0.95")
+        assert (low, high) == pytest.approx(((known.low - 0.25) * 2, (known.high - 0.25) * 2), abs=1e-9)
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(10, 4), (100, 4), (1000, 7)])
+def test_hadamard_response_with_many_blocks_has_honest_margins(n: int, epsilon: int) -> None:
+    """300 surveys: no margin is zero, and no fewer than 84 % hold, which 95 % would with probability below 1e-9."""
+    r = HadamardResponse(k=1024, epsilon=epsilon)
+    assert r.blocks > 1
+    values = np.arange(n) % 1024
+    values[: n // 50] = 0
+    truth = np.mean(values == 0)
+    held = 0
+    for _ in range(300):
+        found = r.estimate(r.randomize(values))
+        assert np.all(found.margin > 0)
+        held += abs(found.value[0] - truth) <= found.margin[0]
+    assert held / 300 > 0.84
+
+
 def test_wrong_margins_are_caught() -> None:
     """Margins that are 5 % off, and those of the respondents where the question was about many more."""
     assert covered(BIT, 0.3, 100_000, width=0.95) < 0.945
@@ -158,7 +217,11 @@ def test_all_shares_at_once() -> None:
     low, high = estimate.exact(simultaneous=True)
     assert np.all(low <= estimate.exact()[0])
     assert np.all(high >= estimate.exact()[1])
-    assert np.all(estimate.interval()[1] - estimate.interval()[0] == pytest.approx(2 * estimate.margin))
+    low, high = estimate.interval()
+    assert np.all(
+        (estimate.value - estimate.margin <= low + 1e-12) & (high <= estimate.value + estimate.margin + 1e-12)
+    )
+    assert high - low == pytest.approx(2 * estimate.margin, rel=0.03)
     assert str(estimate).endswith("(95 %, from 8,000 reports)")
 
 

@@ -89,13 +89,68 @@ def test_the_table_keeps_the_promise_exactly(method: str, size: int, epsilon: st
 
 
 def test_a_block_is_reported_as_its_best_cell() -> None:
-    """Of all cells, none is nearer on average to wherever a respondent with that report may be."""
-    grid = GridLocation(size=6, epsilon="0.7", blocks=(2, 3))
-    table, away = grid.table(), distances(6)
-    for j, report in enumerate(table.reports):
-        posterior = np.array([float(row[j]) for row in table.rows])
-        mean = posterior @ away
-        assert mean[report[0] * 6 + report[1]] == pytest.approx(mean.min(), rel=1e-12)
+    """Of all cells, none is nearer on average to wherever a respondent with that report may be.
+
+    Where that is one cell for several blocks, it is the best of the block's own cells.
+    """
+    for epsilon, shared in (("2.5", False), ("0.7", True)):
+        grid = GridLocation(size=6, epsilon=epsilon, blocks=(2, 3))
+        table, away = grid.table(), distances(6)
+        assert len(table.reports) == 6
+        short = 0
+        for j, report in enumerate(table.reports):
+            posterior = np.array([float(row[j]) for row in table.rows])
+            mean = posterior @ away
+            own = np.flatnonzero(grid.way.block.ravel() == grid.way.block[report])
+            assert mean[report[0] * 6 + report[1]] == pytest.approx(mean[own if shared else ...].min(), rel=1e-12)
+            short += mean[report[0] * 6 + report[1]] > mean.min() * (1 + 1e-9)
+        assert (short > 0) == shared
+
+
+def test_every_default_can_estimate() -> None:
+    """Also on odd sizes at small ε, where the best cell of every block is the one in the middle."""
+    for size in (3, 5, 7, 9):
+        for epsilon in ("0.01", "0.5", 1):
+            grid = GridLocation(size=size, epsilon=epsilon)
+            assert grid.invertible
+            found = grid.estimate(grid.randomize(np.zeros((10, 2), np.int64)))
+            assert found.value.sum() == pytest.approx(1)
+            assert GridLocation.best(size=size, epsilon=epsilon).expected_error() <= grid.expected_error()
+
+
+def test_a_cell_has_an_honest_margin_whatever_the_split() -> None:
+    """20,000 people in one cell of a block of sixteen: the block is right, the cell is a guess, and says so."""
+    grid = GridLocation(size=8, epsilon=2)
+    found = grid.estimate(grid.randomize(np.zeros((20_000, 2), np.int64)))
+    truth = np.zeros((8, 8))
+    truth[0, 0] = 1
+    assert found.value[0, 0] < 0.1
+    assert np.all(np.abs(found.value - truth) <= found.radius("0.999999999"))
+    share = found.blocks.value[found.block[0, 0]]
+    assert abs(share - 1) < 6 * math.sqrt(found.blocks.variance[0])
+    assert found.blocks.margin[0] < 0.03
+    assert np.all(
+        np.abs(found.value - truth)[0, 0] > 10 * found.blocks.margin[0] / 16
+    )  # the control: what it said once
+    cells = GridLocation(size=4, epsilon=2, method="cells")
+    plain = cells.estimate(cells.randomize(np.zeros((5000, 2), np.int64)))
+    assert np.array_equal(plain.margin.ravel(), plain.blocks.margin)
+
+
+@pytest.mark.parametrize("n", [1, 10, 100, 3000])
+def test_no_margin_by_distance_is_none(n: int) -> None:
+    """A cell that no report weighs on has the variance that its table says, never less than nothing."""
+    grid = GridLocation(size=8, epsilon=4, method="distance")
+    for sampling in (False, True):
+        found = grid.estimate(grid.randomize(np.full((n, 2), 3)), sampling=sampling)
+        assert np.all(found.variance > 0)
+        assert np.all(np.isfinite(found.margin))
+        near = found.simplex()
+        table = grid.table()
+        rows = np.array([[float(p) for p in row] for row in table.rows])
+        weights = np.linalg.inv(rows).T
+        known = (near.ravel() @ rows) @ (weights**2).T - (near.ravel() ** (2 if sampling else 1))
+        assert found.variance.ravel() * n == pytest.approx(known, rel=1e-6, abs=1e-9)
 
 
 def test_reports_fit_the_table() -> None:
@@ -114,15 +169,15 @@ def test_reports_fit_the_table() -> None:
 def test_alternatives_are_decided_exactly() -> None:
     """U at the first bits of 1/3 is decided by the bits that follow, however many that takes."""
     third = [[Fraction(1, 3), Fraction(2, 3)], [Fraction(1, 2), Fraction(1, 2)]]
-    pattern = bytes([0x55] * 4)
+    pattern = bytes([0x55] * 8)
     below, above = pattern + bytes([0x55] * 16) + bytes(7) + b"\x55", pattern + bytes([0x55] * 15) + b"\x56"
     which = np.array([0])
     assert alternatives(third, which, Script(pattern + bytes(8))).tolist() == [0]
     assert alternatives(third, which, Script(pattern + bytes([255] * 8))).tolist() == [1]
     assert alternatives(third, which, Script(below + bytes(64))).tolist() == [0]
     assert alternatives(third, which, Script(above + bytes([255] * 64))).tolist() == [1]
-    assert alternatives(third, np.array([1]), Script(bytes([0, 0, 0, 0x80]) + bytes(8))).tolist() == [1]
-    assert alternatives(third, np.array([1]), Script(bytes([255, 255, 255, 0x7F]))).tolist() == [0]
+    assert alternatives(third, np.array([1]), Script(bytes([0] * 7 + [0x80]) + bytes(8))).tolist() == [1]
+    assert alternatives(third, np.array([1]), Script(bytes([255] * 7 + [0x7F]))).tolist() == [0]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -196,6 +251,9 @@ def test_single_places_clamping_records_and_refusals() -> None:
     assert grid.randomize((3, 4)).tolist() == [3, 4]
     assert grid.randomize([(-3, 99)]).tolist() == [[0, 7]]
     assert grid.randomize([(True, False)]).tolist() == [[1, 0]]
+    for huge in (1 << 63, 1 << 64, 10**400):  # how large a number is decides nothing
+        assert grid.randomize([(huge, -1), (-huge, huge)]).tolist() == [[7, 0], [0, 7]]
+        assert grid.randomize((huge, 3)).tolist() == [7, 3]
     assert grid.randomize(np.array([[3, 1 << 63]], np.uint64)).tolist() == [[3, 7]]
     for each in (grid, GridLocation(size=8, epsilon=1), GridLocation.best(size=3, epsilon=1)):
         assert read(write(each)) == each
@@ -211,7 +269,7 @@ def test_single_places_clamping_records_and_refusals() -> None:
     ):
         with pytest.raises(NotUnderstood):
             GridLocation(**wrong)
-    for places in ([1, 2, 3], [[0.5, 1.0]], 3):
+    for places in ([1, 2, 3], [[0.5, 1.0]], 3, [[0, 1], [2]], [(0, None)], [(0, "1")], []):
         with pytest.raises(NotUnderstood):
             grid.randomize(places)
     with pytest.raises(NotAllowed):

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
@@ -102,7 +103,7 @@ class Unread:
 
 
 def test_losses_add_up_until_the_budget_says_no(tmp_path: Path) -> None:
-    me = Respondent(tmp_path / "me", budget=Budget(epsilon=4))
+    me = Respondent(tmp_path / "me", budget=Budget(epsilon=4), new=True)
     first = me.answer("a", True, BIT)
     me.again("b", 1, Memoised(k=2, forever=2, each=1))
     me.answer("c", 17, LocalHashing(k=100, epsilon="0.5"))
@@ -118,7 +119,7 @@ def test_losses_add_up_until_the_budget_says_no(tmp_path: Path) -> None:
 
 
 def test_the_same_question_gets_the_same_report_of_any_kind(tmp_path: Path) -> None:
-    me = Respondent(tmp_path / "me", budget=Budget(epsilon=100))
+    me = Respondent(tmp_path / "me", budget=Budget(epsilon=100), new=True)
     asked = [
         (BIT, 1),
         (LocalHashing(k=50, epsilon=1), 7),
@@ -137,7 +138,7 @@ def test_the_same_question_gets_the_same_report_of_any_kind(tmp_path: Path) -> N
 def test_a_kept_value_is_made_once(tmp_path: Path) -> None:
     """With next to no daily noise every report shows what is kept: the same for ever, whatever the value is now."""
     for each in range(20):
-        me = Respondent(tmp_path / f"{each}", budget=Budget(epsilon=3))
+        me = Respondent(tmp_path / f"{each}", budget=Budget(epsilon=3), new=True)
         memo = Memoised(k=2, forever=1, each="0.999999999999")
         reports = {int(me.again("mood", each % 2, memo)), *(int(me.again("mood", Unread(), memo)) for _ in range(5))}
         assert len(reports) == 1
@@ -146,7 +147,7 @@ def test_a_kept_value_is_made_once(tmp_path: Path) -> None:
 
 def test_a_budget_with_delta_admits_many_small_answers(tmp_path: Path) -> None:
     budget = Budget(epsilon=2, delta="1e-6", events=0)
-    me = Respondent(tmp_path / "me", budget=budget)
+    me = Respondent(tmp_path / "me", budget=budget, new=True)
     assert me.budget == budget
     small = RandomizedResponse(epsilon="0.04")
     for each in range(80):
@@ -156,7 +157,7 @@ def test_a_budget_with_delta_admits_many_small_answers(tmp_path: Path) -> None:
 
 
 def test_nothing_is_told_unless_it_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    me = Respondent(tmp_path / "me", budget=Budget(epsilon=3))
+    me = Respondent(tmp_path / "me", budget=Budget(epsilon=3), new=True)
     real = sqlite3.connect
 
     class Failing(sqlite3.Connection):
@@ -176,7 +177,7 @@ def test_nothing_is_told_unless_it_is_on_disk(tmp_path: Path, monkeypatch: pytes
 
 def test_a_charge_is_synced_before_its_report_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At every commit SQLite syncs file, journal and folder (3 is EXTRA); a new report is told after one that wrote."""
-    me = Respondent(tmp_path / "me", budget=Budget(epsilon=3))
+    me = Respondent(tmp_path / "me", budget=Budget(epsilon=3), new=True)
     real, seen = sqlite3.connect, []
 
     class Watched(sqlite3.Connection):
@@ -195,7 +196,7 @@ CHILD = """
 import sys
 from discreet import Broken, Budget, BudgetExceeded
 from discreet.local import RandomizedResponse, Respondent
-me = Respondent(sys.argv[1], budget=Budget(epsilon=int(sys.argv[3])))
+me = Respondent(sys.argv[1])
 for each in range(10**6):
     question = f"{sys.argv[2]}{each}"
     try:
@@ -207,8 +208,10 @@ for each in range(10**6):
 
 def child(path: Path, name: str, budget: int) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    if not path.exists():
+        Respondent(path, budget=Budget(epsilon=budget), new=True)
     return subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(path), name, str(budget)], stdout=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-c", CHILD, str(path), name], stdout=subprocess.PIPE, text=True, env=environment
     )
 
 
@@ -244,43 +247,95 @@ def test_processes_that_race_stay_within_the_budget_together(tmp_path: Path) -> 
     assert Respondent(path).spent.pure == 30
 
 
-def test_files_that_are_not_the_respondents(tmp_path: Path) -> None:
+def test_a_file_is_made_once_and_on_purpose(tmp_path: Path) -> None:
+    """A file that is gone is never made again in passing: that would be a full budget again."""
     path = tmp_path / "me"
-    with pytest.raises(NotUnderstood):
-        Respondent(path)
-    Respondent(path, budget=Budget(epsilon=3))
+    for budget in (None, Budget(epsilon=3)):
+        with pytest.raises(NotUnderstood, match="new=True"):
+            Respondent(path, budget=budget)
+    for wrong in (None, 3, "3"):
+        with pytest.raises(NotUnderstood):
+            Respondent(path, budget=wrong, new=True)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+    Respondent(path, budget=Budget(epsilon=3), new=True).answer("a", True, BIT)
+    with pytest.raises(NotAllowed):
+        Respondent(path, budget=Budget(epsilon=3), new=True)
     with pytest.raises(NotAllowed):
         Respondent(path, budget=Budget(epsilon=4))
     assert Respondent(path).budget == Respondent(path, budget=Budget(epsilon=3)).budget == Budget(epsilon=3)
-    (tmp_path / "text").write_text("not a database, but long enough to be taken for one" * 20)
-    with pytest.raises(LedgerCorrupt):
-        Respondent(tmp_path / "text", budget=Budget(epsilon=3))
-    with sqlite3.connect(tmp_path / "other") as db:
-        db.execute("CREATE TABLE t (x)")
-    with pytest.raises(LedgerCorrupt):
-        Respondent(tmp_path / "other", budget=Budget(epsilon=3))
-    Respondent(path).answer("a", True, BIT)
-    with sqlite3.connect(path) as db:
-        db.execute("UPDATE answers SET pure = 'little'")
-    with pytest.raises(LedgerCorrupt):
-        Respondent(path).answer("b", True, BIT)
-    with sqlite3.connect(path) as db:
-        db.execute("UPDATE answers SET pure = '1', kind = '|O'")
-    with pytest.raises(LedgerCorrupt):
-        Respondent(path).answer("a", True, BIT)
-    with pytest.raises(Broken):
-        Respondent(tmp_path / "no" / "such" / "folder", budget=Budget(epsilon=3))
+    assert Respondent(path).spent.pure == 1
     assert path.stat().st_mode & 0o077 == 0
-    gone = Respondent(tmp_path / "gone?#", budget=Budget(epsilon=3))
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(Broken):
+        Respondent(tmp_path / "no" / "such" / "folder", budget=Budget(epsilon=3), new=True)
+
+
+def test_a_file_that_is_gone_or_replaced_is_noticed(tmp_path: Path) -> None:
+    gone = Respondent(tmp_path / "gone?#", budget=Budget(epsilon=3), new=True)
     gone.path.unlink()
     with pytest.raises(Broken):  # what was told is not forgotten in passing
         gone.answer("a", True, BIT)
     assert not gone.path.exists()
+    Respondent(gone.path, budget=Budget(epsilon=3), new=True)
+    for use in (lambda: gone.answer("a", Unread(), BIT), lambda: gone.budget, lambda: gone.spent):
+        with pytest.raises(LedgerCorrupt, match="replaced"):
+            use()
+    assert not Respondent(gone.path).answered
+
+
+def test_files_that_are_not_the_respondents(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("not a database, but long enough to be taken for one" * 20)
+    (tmp_path / "empty").touch()
+    for sql in ("CREATE TABLE t (x)", "CREATE TABLE about (x)"):
+        with sqlite3.connect(tmp_path / sql[13]) as db:
+            db.execute(sql)
+    for name in ("text", "empty", "t", "a"):
+        with pytest.raises(LedgerCorrupt):
+            Respondent(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE answers SET pure = 'little'",
+        "UPDATE answers SET pure = '1/0'",
+        "UPDATE answers SET pure = '-50'",
+        "UPDATE answers SET rho = x'00'",
+        "UPDATE answers SET kind = '|O'",
+        "UPDATE answers SET kind = 'no kind'",
+        "UPDATE answers SET shape = '5'",
+        "UPDATE answers SET shape = '['",
+        "UPDATE answers SET report = 'abc'",
+        "UPDATE answers SET report = x'07'",
+        "UPDATE answers SET report = x'0101', shape = '[2]'",
+        "UPDATE about SET epsilon = 'much'",
+        "UPDATE about SET epsilon = '1/0'",
+        "UPDATE about SET epsilon = '-1'",
+        "UPDATE about SET form = 'discreet respondent/1'",
+        "INSERT INTO about SELECT * FROM about",
+        "DELETE FROM about",
+        "DROP TABLE answers",
+    ],
+)
+def test_damage_is_said_to_be_damage(tmp_path: Path, damage: str) -> None:
+    me = Respondent(tmp_path / "me", budget=Budget(epsilon=3), new=True)
+    me.answer("a", True, BIT)
+    with closing(sqlite3.connect(me.path)) as db:
+        db.execute(damage)
+        db.commit()
+    with pytest.raises(LedgerCorrupt):
+        Respondent(me.path).answer("b" if "pure" in damage or "rho" in damage else "a", Unread(), BIT)
 
 
 def test_what_cannot_be_answered_is_refused(tmp_path: Path) -> None:
-    me = Respondent(tmp_path / "me", budget=Budget(epsilon=3))
-    for question, randomizer in (("", BIT), (3, BIT), ("a", None), ("a", Memoised(k=2, forever=2, each=1))):
+    me = Respondent(tmp_path / "me", budget=Budget(epsilon=3), new=True)
+    for question, randomizer in (
+        ("", BIT),
+        ("\ud800", BIT),
+        (3, BIT),
+        ("a", None),
+        ("a", Memoised(k=2, forever=2, each=1)),
+    ):
         with pytest.raises(NotUnderstood):
             me.answer(question, True, randomizer)
     with pytest.raises(NotUnderstood):

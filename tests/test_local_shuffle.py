@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
 
 import pytest
 
 from discreet import Loss, NotAllowed, NotUnderstood
-from discreet.local import KaryResponse, Shuffled
+from discreet.local import BoundedMean, KaryResponse, RandomizedResponse, Shuffled, SubsetSelection, UnaryEncoding
 
 
 def convolved(laws: list[dict[tuple[int, ...], float]]) -> dict[tuple[int, ...], float]:
@@ -46,15 +47,37 @@ def test_the_bound_is_at_least_what_counting_gives(epsilon0: str, k: int, n: int
     for part in (0, 1, 3, 6, 9):
         at = Fraction(epsilon0) * part / 10
         true = exact(k, Fraction(epsilon0), n, float(at))
-        for bound in (Shuffled(epsilon=epsilon0, n=n), Shuffled(epsilon=epsilon0, n=n, k=k)):
+        for bound in (Shuffled(epsilon=epsilon0, n=n), Shuffled(randomizer=KaryResponse(k=k, epsilon=epsilon0), n=n)):
             assert true <= float(bound.curve(at)) + 1e-12
 
 
 def test_the_bound_is_near_what_counting_gives() -> None:
     """At ε = 0 with two values nothing is lost but that clones are told from others; and a bound for more is caught."""
     true = exact(2, Fraction(1), 12, 0.2)
-    assert true <= float(Shuffled(epsilon=1, n=12, k=2).curve("0.2")) < 2 * true
-    assert float(Shuffled(epsilon=1, n=36, k=2).curve("0.2")) < true  # the control: the bound of three times as many
+    assert true <= float(Shuffled(randomizer=RandomizedResponse(epsilon=1), n=12).curve("0.2")) < 2 * true
+    assert (
+        float(Shuffled(randomizer=RandomizedResponse(epsilon=1), n=36).curve("0.2")) < true
+    )  # the control: the bound of three times as many
+
+
+@dataclass(frozen=True, kw_only=True)
+class Louder(KaryResponse):
+    """Not a k-ary response any more, whatever it is called."""
+
+
+def test_only_k_ary_responses_have_the_bound_of_k_ary_responses() -> None:
+    """A unary row tells more than a k-ary response of the same ε: its own bound is the general one.
+
+    By counting, one row of 12 bits is told from another with the distance below; the k-ary bound is less than that.
+    """
+    rows = UnaryEncoding(k=12, epsilon=1).table().rows
+    distance = float(sum(max(Fraction(0), p - q) for p, q in zip(rows[0], rows[1], strict=True)))
+    assert float(Shuffled(randomizer=UnaryEncoding(k=12, epsilon=1), n=1).curve(0)) >= distance
+    assert float(Shuffled(randomizer=KaryResponse(k=12, epsilon=1), n=1).curve(0)) < distance
+    general = Shuffled(epsilon=1, n=50).curve("0.1")
+    for other in (Louder(k=12, epsilon=1), SubsetSelection(k=12, epsilon=1), BoundedMean(epsilon=1, bounds=(0, 1))):
+        assert Shuffled(randomizer=other, n=50).curve("0.1") == general
+    assert Shuffled(randomizer=KaryResponse(k=12, epsilon=1), n=50).curve("0.1") < general
 
 
 def test_a_single_report_is_not_shuffled() -> None:
@@ -77,7 +100,8 @@ def test_more_reports_hide_better_and_never_worse_than_alone(epsilon0: str) -> N
         found = Shuffled(epsilon=epsilon0, n=n).central(delta="1e-6")
         assert found <= before
         assert Shuffled(epsilon=epsilon0, n=n).curve(found) <= Fraction(1, 10**6)
-        assert Shuffled(epsilon=epsilon0, n=n, k=2).curve(found) <= Fraction(1, 10**6)
+        bits = Shuffled(randomizer=RandomizedResponse(epsilon=epsilon0), n=n)
+        assert bits.curve(found) <= Fraction(1, 10**6)
         before = found
     assert before < Fraction(epsilon0) / 20
 
@@ -106,11 +130,17 @@ def test_refusals() -> None:
     for wrong in (
         {"epsilon": 0, "n": 5},
         {"epsilon": 1, "n": 0},
-        {"epsilon": 1, "n": 5, "k": 1},
+        {"epsilon": 1},
+        {"n": 5},
+        {"epsilon": 1, "n": 5, "randomizer": KaryResponse(k=3, epsilon=1)},
+        {"n": 5, "randomizer": 3},
         {"epsilon": 50, "n": 5},
     ):
         with pytest.raises(NotUnderstood):
             Shuffled(**wrong)
+    for positional in ((1, 5), (RandomizedResponse(epsilon=1),)):
+        with pytest.raises(NotUnderstood, match="by its name"):
+            Shuffled(*positional, n=5)
     with pytest.raises(NotUnderstood):
         Shuffled(epsilon=1, n=5).curve(-1)
     with pytest.raises(NotAllowed):

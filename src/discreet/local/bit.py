@@ -84,6 +84,11 @@ class RandomizedResponse(Supporting):
         return 2
 
     @property
+    def shares(self) -> int:
+        """One: that of yes."""
+        return 1
+
+    @property
     def odds(self) -> Fraction:  # type: ignore[override]
         """p/(1 - p)."""
         return self.p / (1 - self.p)
@@ -112,6 +117,10 @@ class RandomizedResponse(Supporting):
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray((reports >= 0) & (reports <= 1))
+
+    @property
+    def counters(self) -> int:
+        return 1
 
     def sketch(self, reports: NDArray[Any]) -> Counts:
         return np.array([np.count_nonzero(reports)], np.int64)

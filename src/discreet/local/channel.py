@@ -52,8 +52,8 @@ def table_epsilon(rows: Rows) -> Fraction | None:
 
 def keeps(rows: Rows, epsilon: Number) -> bool:
     """Whether a table is ε-differentially private: an exact comparison, with no tolerance."""
-    ratio = worst_ratio(rows)
-    return ratio is not None and claims(number(epsilon, "epsilon"), ratio)
+    ratio, claimed = worst_ratio(rows), number(epsilon, "epsilon")
+    return ratio is not None and claimed >= 0 and claims(claimed, ratio)
 
 
 def _check(rows: Rows) -> None:

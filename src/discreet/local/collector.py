@@ -12,25 +12,30 @@
     >>> both.tally.n, both.set_aside
     (401, {'length': 1, 'version': 0, 'question': 0, 'range': 0, 'duplicate': 1})
 
-Nothing here is secret: reports were randomised before they were sent. Bad ones are counted and change nothing else.
+No report is secret: they were randomised before they were sent. Bad ones are counted and change nothing else. Who took
+part is another matter: digests of keys are kept under the collector's secret, and a dump carries both, so it shows who
+took part to whoever has it and tries names.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.coins import SYSTEM
 from discreet.core.record import read, write
 from discreet.errors import NotUnderstood
 from discreet.local.layout import Rows
-from discreet.local.randomizer import Collected, Tally
+from discreet.local.randomizer import Collected, Tally, some
+from discreet.local.values import is_text
 from discreet.local.wire import Wire
 
 __all__ = ["REASONS", "Collector"]
@@ -38,7 +43,7 @@ __all__ = ["REASONS", "Collector"]
 REASONS = ("length", "version", "question", "range", "duplicate")
 PART = 1 << 20  # bytes of reports that are decoded at a time
 FEW = 1 << 14  # reports that come one by one and wait for each other
-FORM = "discreet collector/1"
+FORM = "discreet collector/2"  # the first kept keys without a secret
 
 Keys = NDArray[np.uint64]
 
@@ -48,17 +53,25 @@ class Collector:
 
     Promise  whatever the order, and on however many machines: the sum of collectors is the collector of all reports.
              Bad reports (see REASONS) are counted and leave the estimate as it is. Of several reports under one key the
-             first that is good counts.
+             first that is good counts; of those to different collectors each, which `overlap` counts.
     Because  sketches are counts, which add up. What good-looking lies can do is bounded by `influence`.
 
-    Memory is that of one sketch, and eight bytes for each key. One thread at a time; several have a collector each.
+    Keys are kept as eight bytes each, a BLAKE2 digest under `secret`: random, or given, 16 to 64 bytes. Collectors on
+    several machines add up when those that have keys share it. A dump carries it, and shows who took part.
+    Memory is that of one sketch and the keys. One thread at a time; several have a collector each.
     """
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Wire, *, secret: bytes | None = None) -> None:
+        if not isinstance(wire, Wire):
+            raise NotUnderstood("a collector reads a wire.", instead="Collector(Wire(randomizer=…, question=…))")
+        if secret is not None and (not isinstance(secret, bytes) or not 16 <= len(secret) <= 64):
+            raise NotUnderstood("a secret is 16 to 64 bytes.", instead="leave secret= out, or pass another's .secret")
         self.wire = wire
-        empty = np.empty((0, *wire.randomizer.shape()), wire.randomizer.kind)
-        self._tally = wire.randomizer.tally(empty)
+        self.secret = SYSTEM.flip(32).tobytes() if secret is None else secret
+        zeros = np.zeros(wire.randomizer.counters, np.int64)
+        self._tally = Tally(randomizer=wire.randomizer, n=0, sketch=zeros)
         self.set_aside = dict.fromkeys(REASONS, 0)
+        self.overlap = 0  # reports of those who had reported to another collector before both were added up
         self._seen = _Seen()
 
     @property
@@ -72,32 +85,42 @@ class Collector:
         return self.tally.estimate(sampling=sampling)
 
     def influence(self, hostile: int) -> float:
-        """The most that so many hostile ones, among those collected, can have moved any number in the estimate."""
-        return self.wire.randomizer.influence(hostile, self.tally.n)
+        """The most that so many hostile ones, among those collected, can have moved any number in the estimate.
+
+        Reports that were counted twice, because sums cannot tell them apart (`overlap`), come on top.
+        """
+        n = self._tally.n
+        return self.wire.randomizer.influence(min(some(hostile) + self.overlap, n), n)
 
     # ── adding ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def add(self, reports: bytes | Iterable[bytes] | Rows, *, keys: Any = None) -> int:
         """Take in one report, several, or an array with a row of bytes for each; how many of them were good.
 
-        `keys` names the respondents, one for each report: texts, bytes or numbers, of which a digest is kept.
+        `keys` names the respondents, one for each report: texts, bytes or whole numbers (5 is "5"), of which a digest
+        is kept. What is refused leaves everything as it was; what is no report is counted.
         """
-        if isinstance(reports, (bytes, bytearray)):
+        if isinstance(reports, (bytes, bytearray, memoryview)):
             return self.add([bytes(reports)], keys=None if keys is None else [keys])
-        named = None if keys is None else list(keys)
-        if named is not None and isinstance(reports, Sized) and len(named) != len(reports):
-            raise NotUnderstood("there is one key for each report.", instead="pass as many keys as reports")
-        before, part = self._tally.n, max(1, PART // self.wire.length)
-        start = 0
-        for batch in self._batches(reports, part):
+        if isinstance(reports, str) or not isinstance(reports, Iterable):
+            raise NotUnderstood("reports are bytes.", instead="add(wire.encode(report))")
+        named = None if keys is None else self._digests(keys)
+        if named is not None:
+            reports = reports if isinstance(reports, np.ndarray) else list(islice(reports, len(named) + 1))
+            if len(reports) != len(named):
+                raise NotUnderstood("there is one key for each report.", instead="pass as many keys as reports")
+        before, start = self._tally.n, 0
+        for batch in self._batches(reports):
             rows, where = self._fitting(batch)
             self.set_aside["length"] += len(batch) - len(rows)
-            self._take(rows, None if named is None else _digests(named[start : start + len(batch)], len(batch))[where])
+            self._take(rows, None if named is None else named[start : start + len(batch)][where])
             start += len(batch)
         return self._tally.n - before
 
-    def _batches(self, reports: Any, part: int) -> Iterator[Any]:
+    def _batches(self, reports: Any) -> Iterator[Any]:
         """Some reports at a time, from an array or anything that gives one after the other."""
+        decoded = math.prod(self.wire.randomizer.shape()) * np.dtype(self.wire.randomizer.kind).itemsize
+        part = max(1, PART // max(self.wire.length, decoded))
         if isinstance(reports, np.ndarray):
             if reports.ndim != 2 or reports.dtype != np.uint8:
                 raise NotUnderstood("an array of reports has a row of bytes for each.", instead="add(wire.encode(…))")
@@ -105,9 +128,19 @@ class Collector:
             return
         stream = iter(reports)
         while batch := list(islice(stream, min(part, FEW))):
-            if not all(isinstance(report, (bytes, bytearray)) for report in batch):
-                raise NotUnderstood("reports are bytes.", instead="add(wire.encode(report))")
             yield batch
+
+    def _digests(self, keys: Any) -> Keys:
+        """Eight bytes for each key. Two of ten million share theirs with probability 3e-6; one report is then lost."""
+        named = None if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable) else list(keys)
+        if named is None or not all(_is_key(key) for key in named):
+            raise NotUnderstood(
+                "keys are texts, bytes or whole numbers, one for each report.",
+                instead='for example keys=["ada", "bob"]',
+            )
+        texts = (key if isinstance(key, bytes) else str(key).encode() for key in named)
+        joined = b"".join(hashlib.blake2b(text, digest_size=8, key=self.secret).digest() for text in texts)
+        return np.frombuffer(joined, "<u8").astype(np.uint64)
 
     def _fitting(self, batch: Any) -> tuple[Rows, Any]:
         """Those of the right length as rows of bytes, and where they were."""
@@ -115,7 +148,9 @@ class Collector:
         if isinstance(batch, np.ndarray):
             fits = batch.shape[1] == length
             return (batch, slice(None)) if fits else (np.empty((0, length), np.uint8), slice(0))
-        where = [i for i, report in enumerate(batch) if len(report) == length]
+        where = [
+            i for i, report in enumerate(batch) if isinstance(report, (bytes, bytearray)) and len(report) == length
+        ]
         return np.frombuffer(b"".join(batch[i] for i in where), np.uint8).reshape(-1, length), where
 
     def _take(self, rows: Rows, keys: Keys | None) -> None:
@@ -133,22 +168,29 @@ class Collector:
 
     # ── merging ──────────────────────────────────────────────────────────────────────────────────────────────
 
+    def __radd__(self, other: object) -> Collector:
+        return self if other == 0 else NotImplemented  # where sum() begins
+
     def __add__(self, other: Collector) -> Collector:
-        """Both together. Whoever reported to both cannot be told apart any more, so that is refused."""
+        """Both together. Whoever reported to both counts twice: sums cannot tell reports apart; see `overlap`."""
         if not isinstance(other, Collector):
             return NotImplemented
         if other.wire != self.wire:
             raise NotUnderstood(
                 "collectors add up when they collect the same question.", instead="give both the same Wire(…)"
             )
-        both = Collector(self.wire)
+        mine, theirs = self._seen.all(), other._seen.all()
+        if self.secret != other.secret and len(mine) and len(theirs):
+            raise NotUnderstood(
+                "the keys of these collectors are hidden under different secrets.",
+                instead="make the second one with the first one's: Collector(wire, secret=first.secret)",
+            )
+        both = Collector(self.wire, secret=other.secret if len(theirs) else self.secret)
         both._tally = self._tally + other._tally
         both.set_aside = {reason: self.set_aside[reason] + other.set_aside[reason] for reason in REASONS}
-        if not np.all(both._seen.first(self._seen.all())) or not np.all(both._seen.first(other._seen.all())):
-            raise NotUnderstood(
-                "some respondents reported to both collectors, and sums cannot tell their reports apart.",
-                instead="send each respondent to one collector, for example by a hash of the key",
-            )
+        both._seen.first(mine)
+        again = len(theirs) - int(np.count_nonzero(both._seen.first(theirs)))
+        both.overlap = self.overlap + other.overlap + again
         return both
 
     def dump(self) -> bytes:
@@ -159,6 +201,8 @@ class Collector:
             "question": self.wire.question,
             "n": self._tally.n,
             "set_aside": self.set_aside,
+            "overlap": self.overlap,
+            "secret": b64encode(self.secret).decode(),
             "sketch": b64encode(self._tally.sketch.astype("<i8").tobytes()).decode(),
             "seen": b64encode(self._seen.all().astype("<u8").tobytes()).decode(),
         }
@@ -168,20 +212,30 @@ class Collector:
     def load(cls, data: bytes) -> Collector:
         """What `dump` wrote; anything else is refused."""
         try:
-            form = json.loads(data)
-            randomizer = read(form["randomizer"])
-            counts = {reason: int(form["set_aside"][reason]) for reason in REASONS}
-            n, sketch = int(form["n"]), np.frombuffer(b64decode(form["sketch"]), "<i8").astype(np.int64)
-            seen = np.frombuffer(b64decode(form["seen"]), "<u8").astype(np.uint64)
-            found = cls(Wire(randomizer=randomizer, question=str(form["question"])))
-            fine = form["is"] == FORM and isinstance(randomizer, Collected) and n >= 0 and min(counts.values()) >= 0
-            if not fine or sketch.shape != found._tally.sketch.shape or np.any(sketch < 0):
-                raise ValueError("not a collector")
-        except (ValueError, LookupError, TypeError, AttributeError) as problem:
+            return cls._read(json.loads(data))
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as problem:
             raise NotUnderstood("this is not a collector.", instead="load what dump() returned") from problem
-        found._tally = Tally(randomizer=randomizer, n=n, sketch=sketch)
-        found.set_aside = counts
-        found._seen.first(seen)
+
+    @classmethod
+    def _read(cls, form: dict[str, Any]) -> Collector:
+        """Nothing is made before what it is made of fits together."""
+        randomizer, aside = read(form["randomizer"]), form["set_aside"]
+        sketch, seen = (np.frombuffer(b64decode(form[name], validate=True), "<i8") for name in ("sketch", "seen"))
+        counts = [form["n"], form["overlap"], *(aside[reason] for reason in REASONS)]
+        if form["is"] != FORM or not isinstance(randomizer, Collected) or len(aside) != len(REASONS):
+            raise ValueError("not a collector")
+        if not all(type(count) is int and 0 <= count < 1 << 62 for count in counts):
+            raise ValueError("not counts")
+        n, overlap = counts[:2]
+        if not randomizer.possible(sketch, n) or len(seen) + overlap > n:
+            raise ValueError("counts that cannot be")
+        found = cls(
+            Wire(randomizer=randomizer, question=form["question"]), secret=b64decode(form["secret"], validate=True)
+        )
+        found._tally = Tally(randomizer=randomizer, n=n, sketch=sketch.astype(np.int64))
+        found.set_aside, found.overlap = {reason: aside[reason] for reason in REASONS}, overlap
+        if not np.all(found._seen.first(seen.astype(np.uint64))):
+            raise ValueError("a key twice")
         return found
 
 
@@ -202,7 +256,7 @@ class _Seen:
             at = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
             fresh &= self._sorted[at] != keys
         if self._waiting:
-            fresh &= [int(key) not in self._waiting for key in keys]
+            fresh &= np.array([int(key) not in self._waiting for key in keys], np.bool_)
         self._waiting.update(keys[fresh].tolist())
         if len(self._waiting) > self.WAITING:
             self._sorted, self._waiting = self.all(), set()
@@ -212,10 +266,5 @@ class _Seen:
         return np.sort(np.concatenate([self._sorted, np.array(sorted(self._waiting), np.uint64)]))
 
 
-def _digests(keys: Sequence[Any], count: int) -> Keys:
-    """Eight bytes for each key. Two of ten million share theirs with probability 3e-6; then one report is set aside."""
-    if len(keys) != count:
-        raise NotUnderstood("there is one key for each report.", instead="pass as many keys as reports")
-    texts = (key if isinstance(key, bytes) else str(key).encode() for key in keys)
-    joined = b"".join(hashlib.blake2b(text, digest_size=8).digest() for text in texts)
-    return np.frombuffer(joined, "<u8").astype(np.uint64)
+def _is_key(key: object) -> bool:
+    return (isinstance(key, (bytes, int, np.integer)) and not isinstance(key, bool)) or is_text(key)

@@ -1,8 +1,9 @@
-"""Exact draws by the million: biased coins and numbers below a bound, from as few bits as decide them.
+"""Exact draws by the million: biased coins and numbers below a bound.
 
-Each draw compares a few leading bits of a uniform number with the leading bits of a rational. Where they are equal, as
-happens about once in 2^16 or 2^32 times, more bits of the same number are taken until they differ. How many coins a
-draw takes depends on the coins alone.
+Each draw compares the first 64 bits of a uniform number with those of a rational. Where they do not decide, which has a
+probability of 2^-64 (for a number below a bound, bound·2^-64), more bits of the same number are taken until they do.
+How many coins a draw takes depends on the coins alone. The residue is what the time of such a rare draw could tell: its
+outcome follows what is left of the rational, so whoever times every report may learn more than ε with that probability.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ PART = 1 << 16  # draws at a time, so that what they work on stays in the cache
 def flips(chance: Fraction, count: int, coins: Coins) -> NDArray[np.bool_]:
     """So many coins that show True with exactly this chance.
 
-    Because  U < chance is decided by 16 bits of U unless they are those of the chance itself.
+    Because  U < chance is decided by 64 bits of U unless they are those of the chance itself.
     """
     if not 0 < chance < 1:
         return np.full(count, chance >= 1)
-    first = chance.numerator * (1 << 16) // chance.denominator
+    first = np.uint64((chance.numerator << 64) // chance.denominator)
     out = np.empty(count, np.bool_)
     for start in range(0, count, PART):
         part = slice(start, min(start + PART, count))
-        known = coins.flip(2 * (part.stop - start)).view(np.uint16)
+        known = coins.words(part.stop - start).view(np.uint64)
         np.less(known, first, out=out[part])
         for index in np.flatnonzero(known == first):
-            out[start + index] = _under(Uniform(first, 16, coins), chance)
+            out[start + index] = _under(Uniform(int(first), 64, coins), chance)
     return out
 
 
@@ -58,23 +59,11 @@ def below(bound: int, count: int, coins: Coins) -> NDArray[np.int64]:
     out = np.empty(count, np.int64)
     for start in range(0, count, PART):
         part = slice(start, min(start + PART, count))
-        if bound <= 1 << 16:
-            _by_32_bits(bound, out[part], coins)
-        else:
-            _by_64_bits(bound, out[part], coins)
+        _below(bound, out[part], coins)
     return out
 
 
-def _by_32_bits(bound: int, out: NDArray[np.int64], coins: Coins) -> None:
-    known = coins.halves(len(out))
-    products = np.multiply(known, np.uint64(bound), dtype=np.uint64)
-    np.right_shift(products, np.uint64(32), out=out, casting="unsafe")
-    rest = products.astype(np.uint32)
-    for index in np.flatnonzero(rest > (1 << 32) - bound):
-        out[index] = _whole(Uniform(int(known[index]), 32, coins), bound)
-
-
-def _by_64_bits(bound: int, out: NDArray[np.int64], coins: Coins) -> None:
+def _below(bound: int, out: NDArray[np.int64], coins: Coins) -> None:
     known = coins.words(len(out)).view(np.uint64)
     low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     right = (known & low) * np.uint64(bound)

@@ -21,6 +21,7 @@ from discreet.local.binomial import Supports, inverted
 __all__ = ["Estimate", "Frequencies", "Shares", "nearest_simplex", "quantile"]
 
 Floats = NDArray[np.float64]
+FEW = 10  # supports that may be expected where no normal law is near
 
 
 def quantile(confidence: Number, cells: int = 1) -> float:
@@ -54,7 +55,7 @@ class Estimate:
         return width * np.sqrt(self.variance) if np.ndim(self.value) else width * float(self.variance) ** 0.5
 
     def interval(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> tuple[Any, Any]:
-        """The normal interval: lower and upper ends."""
+        """The interval with this confidence: lower and upper ends, by the normal law."""
         half = self.radius(confidence, simultaneous=simultaneous)
         return self.value - half, self.value + half
 
@@ -110,6 +111,35 @@ class Frequencies(Shares):
             sampling=sampling,
         )
 
+    def radius(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> Any:
+        """How far the farther end of the interval with this confidence is from the value."""
+        low, high = self.interval(confidence, simultaneous=simultaneous)
+        return (
+            np.maximum(self.value - low, high - self.value)
+            if np.ndim(self.value)
+            else max(self.value - low, high - self.value)
+        )
+
+    def interval(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> tuple[Any, Any]:
+        """The shares that the supports do not contradict: by the normal law of each, or of few reports exactly.
+
+        Because  |supports - their mean| <= z·√(their variance), both at the share asked about (Wilson 1927), is an
+                 inequality of degree two in the share. Where ten false supports, or ten missing ones, are too many to
+                 expect, no normal law is near, and it is `exact`.
+        """
+        if self.n * min(self.miss, 1 - self.hit) < FEW:
+            return self.exact(confidence, simultaneous=simultaneous)
+        z2 = quantile(confidence, self.cells if simultaneous else 1) ** 2 / self.n
+        ends = [_variance(share, self.hit, self.miss, False) for share in (0.0, 1.0)]
+        slope, bend = ends[1] - ends[0] + self.sampling, 1 + z2 * self.sampling
+        middle = self.value + z2 * slope / 2
+        root = np.sqrt(np.maximum(middle**2 - bend * (self.value**2 - z2 * ends[0]), 0))
+        low, high = ((middle + sign * root) / bend for sign in (-1, 1))
+        reach = [(z2 * end) ** 0.5 for end in ends]  # no share is below 0 or above 1: there the variance stays
+        low = np.where(low < 0, self.value - reach[0], np.where(low > 1, self.value - reach[1], low))
+        high = np.where(high < 0, self.value + reach[0], np.where(high > 1, self.value + reach[1], high))
+        return (low, high) if np.ndim(self.value) else (float(low), float(high))
+
     def exact(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> tuple[Any, Any]:
         """The interval that holds for any number of reports: every share that the supports do not contradict.
 
@@ -138,6 +168,7 @@ def nearest_simplex(shares: Floats) -> Floats:
     """The nearest vector of non-negative numbers that add up to one (Euclidean; Duchi et al. 2008)."""
     ordered = np.sort(shares)[::-1]
     excess = (np.cumsum(ordered) - 1) / np.arange(1, len(shares) + 1)
-    level = excess[np.flatnonzero(ordered > excess)[-1]]
+    above = np.flatnonzero(ordered > excess)  # the first always is, but for numbers so large that one is lost in them
+    level = excess[above[-1] if len(above) else 0]
     out: Floats = np.maximum(shares - level, 0)
     return out

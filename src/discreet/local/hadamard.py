@@ -127,13 +127,22 @@ class HadamardResponse(Categories):
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray((reports >= 0) & (reports < self.places))
 
+    @property
+    def counters(self) -> int:
+        return self.places
+
+    @property
+    def ones(self) -> int:
+        return 1
+
     def sketch(self, reports: NDArray[Any]) -> Counts:
         return np.bincount(reports.astype(np.int64, copy=False), minlength=self.places)
 
     def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Shares:
         """Owned places less the other ones of the block, for all values at once, times `_step`.
 
-        With a single block that is counting supports, where each value owns half the places of each other one.
+        With a single block that is counting supports, where each value owns half the places of each other one. With
+        several, a block gets at least the reports of those who hold the value, and its part of all the others'.
         """
         step, sums = float(self._step), transform(sketch.reshape(self.blocks, self.block))
         if self.blocks == 1:
@@ -143,7 +152,8 @@ class HadamardResponse(Categories):
         value = (step / n * sums[:, 1:]).reshape(-1)[: self.k]
         seen = np.repeat(sums[:, 0] / n, self.block - 1)[: self.k]  # P(a report falls into the block)
         inside = np.clip(value, 0, 1)
-        variance = np.maximum(step**2 * seen - inside ** (2 if sampling else 1), 0) / n
+        least = float(self._seen(Fraction(0))) + float(self._seen(Fraction(1)) - self._seen(Fraction(0))) * inside
+        variance = (step**2 * np.maximum(seen, least) - inside ** (2 if sampling else 1)) / n
         return Shares(value=value, variance=variance, n=n, set_aside=set_aside)
 
     def variance(self, n: int, frequency: Number = 0, *, sampling: bool = False, block: Number | None = None) -> float:
@@ -156,8 +166,11 @@ class HadamardResponse(Categories):
         people, f = whole(n, "n"), share(frequency)
         mates = min(self.block - 1, self.k) - 1
         held = f + (1 - f) * mates / (self.k - 1) if block is None else max(f, share(block))
-        seen = self.block // 2 * (held * (self.odds + 1) + (1 - held) * 2) / self._weights
-        return float((self._step**2 * seen - (f**2 if sampling else f)) / people)
+        return float((self._step**2 * self._seen(held) - (f**2 if sampling else f)) / people)
+
+    def _seen(self, held: Fraction) -> Fraction:
+        """P(a report falls into a block) when this share of respondents hold a value of it."""
+        return self.block // 2 * (held * (self.odds + 1) + (1 - held) * 2) / self._weights
 
     def spread(self, *, sampling: bool = False) -> float:
         return self.variance(1, 0, sampling=sampling, block=1)

@@ -113,6 +113,10 @@ class LocalHashing(Supporting):
         drawn = (a > 0) & (a < self.prime) & (b >= 0) & (b < self.prime)
         return np.asarray(drawn & (bucket >= 0) & (bucket < self.g))
 
+    @property
+    def counters(self) -> int:
+        return self.k
+
     def sketch(self, reports: NDArray[Any]) -> Counts:
         """Supports of every value: the work is n·k, by 32-bit steps from one value to the next."""
         found = np.zeros(self.k, np.int64)

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 import string
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -49,6 +50,7 @@ __all__ = ["Found", "HeavyHitters"]
 
 WIDEST = 16  # bits of a level
 FALSE = 0.05  # the probability that a word is found that nobody has
+PART = 1 << 20  # letters that are looked up at a time
 SPARE = 8.0  # beginnings that nobody has which a level before the last may keep, in expectation
 
 Reports = NDArray[np.uint16]
@@ -169,14 +171,29 @@ class HeavyHitters(Randomizer):
         rows = list(words)
         if not all(isinstance(word, str) for word in rows):
             raise NotUnderstood("values are words.", instead='pass for example ["alpha", "beta"]')
-        different = {word: i for i, word in enumerate(dict.fromkeys(rows))}
-        out = np.zeros((len(different), self.levels), np.uint16)
-        for word, i in different.items():
-            for place, letter in enumerate(word[: self.length]):
-                if (code := self.alphabet.find(letter) + 1) == 0:
-                    break
-                out[i, place // self.letters] |= code << self.letter * (place % self.letters)
-        return out[[different[word] for word in rows]]
+        part = max(1, PART // self.length)
+        parts = [self._encoded(rows[start : start + part]) for start in range(0, len(rows), part)]
+        return np.concatenate([np.zeros((0, self.levels), np.uint16), *parts])
+
+    def _encoded(self, words: list[str]) -> Reports:
+        """As many steps for a short word as for a long one, whatever its letters are: each place is looked up."""
+        cut = [word[: self.length].ljust(self.length, "\0") for word in words]
+        places = np.frombuffer("".join(cut).encode("utf-32-le", "surrogatepass"), "<u4").reshape(-1, self.length)
+        ends = np.array([len(word) for word in words])[:, None]
+        letters = self._numbers[places] * (np.arange(self.length) < ends)
+        letters *= np.logical_and.accumulate(letters > 0, axis=1)
+        room = np.zeros((len(words), self.levels * self.letters), np.uint16)
+        room[:, : self.length] = letters
+        shifts = np.arange(self.letters, dtype=np.uint16) * np.uint16(self.letter)
+        packed: Reports = np.bitwise_or.reduce(room.reshape(-1, self.levels, self.letters) << shifts, axis=2)
+        return packed
+
+    @once
+    def _numbers(self) -> Reports:
+        """The number of every character there is: from one, or zero for what is not in the alphabet."""
+        out = np.zeros(sys.maxunicode + 1, np.uint16)
+        out[[ord(letter) for letter in self.alphabet]] = np.arange(1, len(self.alphabet) + 1)
+        return out
 
     def _word(self, codes: Iterable[int]) -> str | None:
         """The word of such numbers, or None if they are those of no word."""

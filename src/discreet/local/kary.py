@@ -63,6 +63,14 @@ class KaryResponse(Supporting):
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray((reports >= 0) & (reports < self.k))
 
+    @property
+    def counters(self) -> int:
+        return self.k
+
+    @property
+    def ones(self) -> int:
+        return 1
+
     def sketch(self, reports: NDArray[Any]) -> Counts:
         return np.bincount(reports.astype(np.int64, copy=False), minlength=self.k)
 

@@ -11,7 +11,8 @@ Three ways, each as a table of probabilities over the k×k cells:
 [5.1127, 4.7874, 3.6995]
 
 A block is reported as the cell with the least expected distance to wherever its respondent may be, by the table: not
-its middle, but nearer to the middle of the grid. Everybody can compute that from the block, so it reveals nothing more.
+its middle, but nearer to the middle of the grid; where several blocks would share that cell, the best of their own, so
+that shares can be estimated. Everybody can compute it from the block, so it reveals nothing more.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class GridLocation(Collected):
 
     @property
     def invertible(self) -> bool:
-        """Whether a report tells which row of the table it came from, up to noise."""
+        """Whether a report tells which block, or cell, it came from, up to noise: unless there is only one."""
         return self.way.invertible
 
     # ── randomising ──────────────────────────────────────────────────────────────────────────────────────────
@@ -115,7 +116,7 @@ class GridLocation(Collected):
         return reports[0] if single else reports
 
     def _pairs(self, places: Any) -> tuple[NDArray[np.int64], bool]:
-        array = np.asarray(places)
+        array = np.array(places, object) if isinstance(places, (list, tuple)) else np.asarray(places)
         if array.ndim not in (1, 2) or array.shape[-1] != 2:
             raise NotUnderstood("a place is a pair: row and column.", instead="pass for example [(0, 3), (7, 7)]")
         flat, _ = several(array.reshape(-1))
@@ -147,6 +148,14 @@ class GridLocation(Collected):
     def layout(self) -> Numbers:
         return Numbers((self.size - 1, self.size - 1))
 
+    @property
+    def counters(self) -> int:
+        return self.size**2
+
+    @property
+    def ones(self) -> int:
+        return 1
+
     def sketch(self, reports: NDArray[Any]) -> Counts:
         flat = reports.astype(np.int64) @ np.array([self.size, 1])
         return np.bincount(flat, minlength=self.size**2).astype(np.int64, copy=False)
@@ -154,11 +163,10 @@ class GridLocation(Collected):
     def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Shares:
         """The share of respondents in each cell, as a size×size array: unbiased, so it can be negative.
 
-        The coarse method tells blocks apart, not cells: the share of a block is spread evenly over its cells, and the
-        margin is for the block's share, so spread.
+        The coarse method tells blocks apart, not cells: `.blocks` has their shares with margins. A block's share is
+        spread evenly over its cells, and the margin of a cell allows for any other split.
         """
-        value, variance = self.way.read(sketch.reshape(self.size, self.size), n, sampling)
-        return Shares(value=value, variance=variance, n=n, set_aside=set_aside)
+        return self.way.read(sketch.reshape(self.size, self.size), n, sampling, set_aside)
 
     @property
     def pull(self) -> Fraction:

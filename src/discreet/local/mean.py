@@ -7,7 +7,8 @@ Two ways to report a number, each the best where the other is not, and a public 
     a place    a place drawn from a row that is longer than the range, more often from a window that slides with the
                number (Wang et al. 2019, piecewise): better for large ε, and for numbers in the middle
 
-Numbers lie on a declared grid, so that every probability is rational and the whole law is a table.
+Numbers are rounded at random to a declared grid, right on average, so that every probability is rational and the whole
+law is a table.
 
 >>> from discreet.local import BoundedMean
 >>> pay = BoundedMean(epsilon=2, bounds=(0, 100))
@@ -46,6 +47,7 @@ __all__ = ["BoundedMean"]
 Floats = NDArray[np.float64]
 STEPS = 128  # of the grid, unless a step is declared
 MOST = 1 << 20
+APART = 64  # units in the last place that a step must have
 HALF = Fraction(1, 2)
 FINE = 1 << 16  # the share is a multiple of one over this
 
@@ -55,8 +57,10 @@ FINE = 1 << 16  # the share is a multiple of one over this
 class BoundedMean(Collected):
     """A number between bounds, reported as a bit, or with probability `places` as a place.
 
-    Given    every number is moved to the nearest multiple of `step` from the lower bound, within the bounds.
-    Promise  ε-private, exactly as `table` says; the estimate of the mean of the moved numbers is unbiased.
+    Given    every number, within the bounds, is rounded at random to one of the two multiples of `step` from the lower
+             bound that it is between, so that its mean stays (up to 2^-32 of a step).
+    Promise  ε-private, as `table` says for numbers on the grid, and for those between because theirs is a mixture of
+             two of its rows; the estimate of the mean is unbiased.
     Because  a bit is e^ε times likelier at one bound than at the other, and a place inside the window e^ε times
              likelier than outside. The window slides by one place for each step, so the mean of the place is linear
              in the number, and so is the probability of the bit: both are inverted exactly.
@@ -94,6 +98,12 @@ class BoundedMean(Collected):
             raise NotUnderstood(
                 "the bounds must be a whole number of steps apart, at most a million.",
                 instead=f"for example step={show((high - low) / 100)}",
+            )
+        top = max(abs(low), abs(high))
+        if step < APART * Fraction(math.ulp(float(top))):
+            raise NotUnderstood(
+                "floats cannot tell numbers apart that are as close as the steps between these bounds.",
+                instead="subtract the lower bound from every number, or take larger steps: for example bounds=(0, 100)",
             )
         share = None if self.places is None else number(self.places, "places")
         if share is not None and not 0 <= share <= 1:
@@ -161,10 +171,12 @@ class BoundedMean(Collected):
     def randomize(self, values: Any, coins: Coins = SYSTEM) -> Any:
         """A report for each number; for a single number, a single report.
 
-        What is outside the bounds counts as the nearest one, and NaN as the middle: to refuse it would tell something.
+        What is outside the bounds counts as the nearest one, NaN and None as the middle: to refuse it would tell
+        something.
         """
-        index, single = self._indices(values)
-        n = len(index)
+        whole_steps, part, single = self._places(values)
+        n = len(part)
+        index = whole_steps + (coins.halves(n) < part)
         as_place = flips(self.places, n, coins)
         reports = np.zeros(n, np.int32)
         if self.places < 1:
@@ -177,16 +189,22 @@ class BoundedMean(Collected):
             reports = np.where(as_place, found + 2, reports).astype(np.int32)
         return reports[0] if single else reports
 
-    def _indices(self, values: Any) -> tuple[NDArray[np.int64], bool]:
-        array = np.asarray(values)
-        if array.dtype.kind not in "uif" and array.size:
-            raise NotUnderstood("values are numbers.", instead="pass for example [20.5, 31] or a numpy array")
-        if array.ndim > 1:
-            raise NotUnderstood("each respondent has one number.", instead="pass a row of numbers")
+    def _places(self, values: Any) -> tuple[NDArray[np.int64], NDArray[np.uint64], bool]:
+        """How many whole steps each number is above the lower bound, 2^32 times what is left, and if it is one alone.
+
+        Types and shapes decide what is refused, never how large a number is: Python's own are cut to the bounds before
+        they become floats.
+        """
         low, high = (float(end) for end in self.bounds)
-        inside = np.clip(np.nan_to_num(array.astype(np.float64), nan=(low + high) / 2), low, high)
-        index = np.floor((inside - low) / (high - low) * self.steps + 0.5).astype(np.int64)
-        return np.atleast_1d(np.clip(index, 0, self.steps)), array.ndim == 0
+        array = _numbers(values, low, high)
+        with np.errstate(over="ignore"):
+            floats = array.astype(np.float64)
+        inside = np.clip(np.where(np.isnan(floats), low + (high - low) / 2, floats), low, high)
+        above = np.atleast_1d(inside - low - float(self.bounds[0] - Fraction(low)))
+        steps = np.clip(above / float(self.step), 0, self.steps)
+        whole_steps = np.floor(steps)
+        part = np.rint((steps - whole_steps) * 2.0**32).astype(np.uint64)
+        return whole_steps.astype(np.int64), part, array.ndim == 0
 
     # ── estimating ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -201,6 +219,14 @@ class BoundedMean(Collected):
     def layout(self) -> Numbers:
         return Numbers((self.row + 1 if self.places else 1,))
 
+    @property
+    def counters(self) -> int:
+        return self.row + 2
+
+    @property
+    def ones(self) -> int:
+        return 1
+
     def sketch(self, reports: NDArray[Any]) -> Counts:
         return np.bincount(reports.astype(np.int64), minlength=self.row + 2).astype(np.int64, copy=False)
 
@@ -208,14 +234,17 @@ class BoundedMean(Collected):
         """The mean, unbiased, with its variance at what the reports say.
 
         In a sample that is the variance of the scores. Without, the variance of the numbers themselves is taken off,
-        as far as reports can tell: E[t²] is read from the squares of the scores, and lies between (E t)² and E t.
+        as far as reports can tell: E[t²] is read from the squares of the scores, and lies between (E t)² and E t;
+        rounding to the grid adds at most a quarter of a step's square. No sample varies less than the randomizer does.
         """
         scores, (a, b, c) = self.reals
         mean, second = float(sketch @ scores) / n, float(sketch @ scores**2) / n
         inside = min(max(mean, 0.0), 1.0)
-        square = min(max((second - a - b * mean) / c if c > 0.5 else 0.0, inside**2), inside)
-        noise = float(a + b * inside + (c - 1) * square)
-        found = max(second - mean**2, 0.0) * n / max(1, n - 1) if sampling else noise
+        rounding = 0.25 / self.steps**2
+        square = min(max((second - a - b * mean) / c - rounding if c > 0.5 else 0.0, inside**2), inside)
+        noise = float(a + b * inside + (c - 1) * square + c * rounding)
+        least = float(a + b * inside + (c - 1) * (inside if c < 1 else inside**2))
+        found = max(least, (second - mean**2) * n / max(1, n - 1)) if sampling else noise
         low, wide = float(self.bounds[0]), float(self.bounds[1] - self.bounds[0])
         return Estimate(value=low + wide * mean, variance=wide**2 * found / n, n=n, set_aside=set_aside)
 
@@ -252,8 +281,9 @@ class BoundedMean(Collected):
         people = whole(n, "n")
         low, high = self.bounds
         if value is not None:
-            t = (min(max(number(value, "value"), low), high) - low) / (high - low)
-            found = self._noise(t, t * t)
+            steps = (min(max(number(value, "value"), low), high) - low) / self.step
+            t, part = steps / self.steps, steps % 1
+            found = self._noise(t, t * t) + self.moments[2] * part * (1 - part) / self.steps**2
         else:
             found = self._worst(sampling)
         return float(found * (high - low) ** 2 / people)
@@ -266,14 +296,15 @@ class BoundedMean(Collected):
     def _worst(self, sampling: bool) -> Fraction:
         """The variance of a score is largest at a bound or, if c < 1, where its derivative is zero.
 
-        In a sample, E[score²] - (E t)² counts; given the mean, E[t²] is largest when everybody is at a bound.
+        Rounding to the grid adds at most c/4 of a step's square. In a sample, E[score²] - (E t)² counts; given the
+        mean, E[t²] is largest when everybody is at a bound.
         """
         a, b, c = self.moments
         first, second = (b + c if c > 0 else b, Fraction(-1)) if sampling else (b, c - 1)
         ends = [a, a + first + second]
         if second < 0 and 0 < (turn := -first / (2 * second)) < 1:
             ends.append(a + first * turn + second * turn * turn)
-        return max(ends)
+        return max(ends) + (0 if sampling else c / (4 * self.steps**2))
 
     def respondents(self, within: Number, *, confidence: Number = 0.95, sampling: bool = False) -> int:
         """How many respondents make the mean right to ±within with this confidence, whatever their numbers are."""
@@ -292,6 +323,24 @@ class BoundedMean(Collected):
         return MeanError(self)
 
 
+def _numbers(values: Any, low: float, high: float) -> NDArray[Any]:
+    """Numbers as an array, by their types alone; Python's own cut to the bounds, and None as NaN."""
+    plain = values is None or isinstance(values, (int, float, list, tuple))
+    array = np.array(values, object) if plain else np.asarray(values)
+    fine = array.dtype.kind in "buif"
+    if array.dtype.kind == "O":
+        fine = all(each is None or isinstance(each, (int, float, np.number, np.bool_)) for each in array.flat)
+        fine = fine and not any(isinstance(each, np.complexfloating) for each in array.flat)
+    if not fine:
+        raise NotUnderstood("values are numbers.", instead="pass for example [20.5, 31] or a numpy array")
+    if array.ndim > 1:
+        raise NotUnderstood("each respondent has one number.", instead="pass a row of numbers")
+    if array.dtype.kind == "O":
+        cut = [math.nan if each is None else float(min(max(each, low), high)) for each in array.flat]
+        return np.array(cut, np.float64).reshape(array.shape)
+    return array
+
+
 def _best(steps: int, odds: Fraction, share: Fraction | None, window: int | None) -> tuple[Fraction, int]:
     """The share of places and the width of their window with the least variance in the worst case.
 
@@ -306,16 +355,20 @@ def _best(steps: int, odds: Fraction, share: Fraction | None, window: int | None
     total = row + u * w
     slope = total / (u * w * steps)
     middle = slope**2 * (u * w * (w * w - 1) + row * (row * row - 1)) / 12 / total
+    rounding = 0.25 / steps**2  # the most that rounding to the grid adds
     bend = total / (u * w) - 1  # B: second moment of the window's middle, less the square of the mean
     if share is None:
         flat = 1 / (1 + bend)
-        hybrid = flat * middle + (1 - flat) * bit
+        hybrid = flat * middle + (1 - flat) * bit + rounding
         best = int(np.argmin(hybrid))
         part = Fraction(round(float(flat[best]) * FINE), FINE) if hybrid[best] < bit and steps > 1 else Fraction(0)
         return part, int(w[best])
-    worst = np.maximum(
-        float(share) * middle + float(1 - share) * bit,
-        float(share) * (middle + bend / 4) + float(1 - share) * (bit - 0.25),
+    worst = (
+        np.maximum(
+            float(share) * middle + float(1 - share) * bit,
+            float(share) * (middle + bend / 4) + float(1 - share) * (bit - 0.25),
+        )
+        + float(share) * (1 + bend) * rounding
     )
     return share, int(w[int(np.argmin(worst))])
 

@@ -72,6 +72,8 @@ class Memoised:
     def daily(self) -> KaryResponse:
         """What the kept value goes through for every report."""
         a, both = odds_of(self.forever), odds_of(self.each)
+        if a == both:
+            raise NotUnderstood("one report must tell less than all of them.", instead="for example forever=2, each=1")
         return KaryResponse(k=self.k, odds=(both * (a + self.k - 2) - (self.k - 1)) / (a - both))
 
     def remember(self, value: Any, coins: Coins = SYSTEM) -> Any:

@@ -31,7 +31,7 @@ from discreet.local.layout import Layout
 from discreet.local.odds import priced
 from discreet.local.values import values_of
 
-__all__ = ["Categories", "Collected", "Randomizer", "Tally", "several"]
+__all__ = ["Categories", "Collected", "Randomizer", "Tally", "several", "some"]
 
 Counts = NDArray[np.int64]
 PART = 1 << 16  # draws at a time, so that what they work on stays in the cache
@@ -89,6 +89,21 @@ class Collected(Randomizer):
 
     @property
     @abstractmethod
+    def counters(self) -> int:
+        """How many numbers a sketch has."""
+
+    @property
+    def ones(self) -> int | None:
+        """To how many of them a report adds one; None if that is for the report to say."""
+        return None
+
+    def possible(self, sketch: Counts, n: int) -> bool:
+        """Whether n reports can add up to this."""
+        inside = len(sketch) == self.counters and bool(np.all((sketch >= 0) & (sketch <= n)))
+        return inside and (self.ones is None or sum(sketch.tolist()) == self.ones * n)
+
+    @property
+    @abstractmethod
     def pull(self) -> Fraction:
         """n times the most by which one report, instead of any other, moves any number in the estimate."""
 
@@ -126,7 +141,7 @@ class Collected(Randomizer):
         Because  the estimate is a mean over reports, and one report moves it by at most pull/n. Little less can be
                  done about it: the smaller ε is, the more a report counts, and nobody can tell a lie from noise.
         """
-        return float(Fraction(whole(hostile, "hostile"), whole(n, "n")) * self.pull)
+        return float(Fraction(some(hostile), whole(n, "n")) * self.pull)
 
 
 class Categories(Collected):
@@ -186,10 +201,20 @@ class Categories(Collected):
         found: Shares = super().estimate(reports, sampling=sampling)
         return found
 
-    def respondents(self, within: Number, *, confidence: Number = 0.95, sampling: bool = False) -> int:
-        """How many respondents make every share right to ±within with this confidence, whatever the shares are."""
-        half = float(positive(within, "within"))
-        return max(1, math.ceil(self.spread(sampling=sampling) * (quantile(confidence) / half) ** 2))
+    @property
+    def shares(self) -> int:
+        """How many shares an estimate has."""
+        return self.k
+
+    def respondents(
+        self, within: Number, *, confidence: Number = 0.95, sampling: bool = False, simultaneous: bool = False
+    ) -> int:
+        """How many respondents make any one share right to ±within with this confidence, whatever the shares are.
+
+        With simultaneous=True, all shares at once (Bonferroni). By the normal law, so for the many that it takes.
+        """
+        half, width = float(positive(within, "within")), quantile(confidence, self.shares if simultaneous else 1)
+        return max(1, math.ceil(self.spread(sampling=sampling) * (width / half) ** 2))
 
     @property
     def error(self) -> ShareError:
@@ -224,6 +249,9 @@ class Tally:
     sketch: Counts
     set_aside: int = 0
 
+    def __radd__(self, other: object) -> Tally:
+        return self if other == 0 else NotImplemented  # where sum() begins
+
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):
             return NotImplemented
@@ -244,6 +272,11 @@ class Tally:
         if not self.n:
             raise NotUnderstood("there are no reports to estimate from.", instead="collect at least one")
         return self.randomizer.read(self.sketch, self.n, sampling=sampling, set_aside=self.set_aside)
+
+
+def some(hostile: int) -> int:
+    """How many hostile ones there are: a whole number, also zero."""
+    return 0 if not isinstance(hostile, bool) and hostile == 0 else whole(hostile, "hostile")
 
 
 def several(values: Any) -> tuple[NDArray[Any], bool]:

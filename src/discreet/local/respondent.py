@@ -8,7 +8,7 @@ charge; the same question again gets the same report and costs nothing.
 >>> from discreet import Budget
 >>> from discreet.local import Memoised, RandomizedResponse, Respondent
 >>> folder = tempfile.TemporaryDirectory()
->>> me = Respondent(pathlib.Path(folder.name) / "me.budget", budget=Budget(epsilon=3))
+>>> me = Respondent(pathlib.Path(folder.name) / "me.budget", budget=Budget(epsilon=3), new=True)
 >>> smokes = RandomizedResponse(epsilon=1)
 >>> len({int(me.answer("Do you smoke?", True, smokes)) for _ in range(100)})
 1
@@ -41,14 +41,15 @@ from discreet.core.loss import Budget, Loss
 from discreet.core.record import write
 from discreet.errors import Broken, BudgetExceeded, LedgerCorrupt, NotAllowed, NotUnderstood
 from discreet.local.memo import Memoised
-from discreet.local.randomizer import Randomizer
+from discreet.local.randomizer import Collected, Randomizer
+from discreet.local.values import is_text
 
 __all__ = ["Answered", "Respondent"]
 
-FORM = "discreet respondent/1"
+FORM = "discreet respondent/2"  # the first had no name
 PATIENCE = 30.0  # seconds to wait for another process
 TABLES = """
-CREATE TABLE about (form TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT, events TEXT);
+CREATE TABLE about (form TEXT NOT NULL, name TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT, events TEXT);
 CREATE TABLE answers (
     question TEXT NOT NULL, randomizer TEXT NOT NULL, pure TEXT NOT NULL, rho TEXT NOT NULL,
     kind TEXT NOT NULL, shape TEXT NOT NULL, report BLOB NOT NULL, PRIMARY KEY (question, randomizer)
@@ -66,30 +67,53 @@ class Answered:
 
 
 class Respondent:
-    """A file on the respondent's device, by its path; with a budget, it is made if it is not there.
+    """A file on the respondent's device, by its path. It is made with new=True and a budget, and opened without.
 
-    Given    the file is the respondent's own: whoever deletes it, or restores an old copy, gives away their own budget.
+    Given    the file is the respondent's own: whoever deletes it and makes another, or restores an old copy, gives away
+             their own budget. Nothing makes one in passing: a file that is not there is refused, and so is one that was
+             replaced while it was in use.
     Promise  the reports given out by all processes that ever opened it stay within the budget together.
     Because  an answer is one transaction under SQLite's write lock: look for a kept report, check that everything
              charged and this fits the budget, draw, write, sync to disk; only then is the report returned.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, budget: Budget | None = None) -> None:
-        self.path = Path(path)
-        if budget is None and not self.path.exists():
-            raise NotUnderstood("there is no such file yet.", instead="give it a budget: budget=Budget(epsilon=4)")
-        if budget is not None:
-            with _problems():
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # for its owner alone
+    def __init__(self, path: str | os.PathLike[str], *, budget: Budget | None = None, new: bool = False) -> None:
+        self.path, self._name = Path(path), ""
+        if budget is not None and not isinstance(budget, Budget):
+            raise NotUnderstood("a budget is a Budget.", instead="write budget=Budget(epsilon=4)")
+        if new:
+            self._begin(budget)
+        elif not self.path.exists():
+            raise NotUnderstood(
+                "there is no such file, and with it what was told would be forgotten.",
+                instead="give the right path, or for a respondent who has never answered: new=True and a budget",
+            )
         with self._transaction() as db:
-            if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
-                _begin(db, budget)
-            kept = _budget(db)
+            self._name, kept = _about(db)
         if budget is not None and budget != kept:
             raise NotAllowed(
                 f"this file was made with another budget, ε = {show(kept.epsilon)}.",
                 instead="leave budget= out, or keep a new file for other respondents",
             )
+
+    def _begin(self, budget: Budget | None) -> None:
+        """Make the file, under a name of its own; all at once, so that nobody ever sees half of it."""
+        if budget is None:
+            raise NotUnderstood("a new file needs a budget.", instead="write budget=Budget(epsilon=4), new=True")
+        made = self.path.with_name(f".{self.path.name}.{SYSTEM.bits(64):016x}")
+        with _problems():
+            try:
+                os.close(os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))  # for its owner alone
+                with closing(sqlite3.connect(made, isolation_level=None)) as db:
+                    db.execute("PRAGMA synchronous = EXTRA")
+                    _write(db, budget)
+                os.link(made, self.path)  # refused if there is one
+            except FileExistsError:
+                raise NotAllowed(
+                    "there is such a file already, and it is not replaced.", instead="leave new= out to open it"
+                ) from None
+            finally:
+                made.unlink(missing_ok=True)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -97,7 +121,7 @@ class Respondent:
     def budget(self) -> Budget:
         """The most that may ever be told."""
         with self._transaction() as db:
-            return _budget(db)
+            return _about(db)[1]
 
     @property
     def answered(self) -> list[Answered]:
@@ -134,7 +158,7 @@ class Respondent:
     def _once(self, question: str, name: str, randomizer: Randomizer, draw: Callable[[], Any]) -> Any:
         """The report that is kept under a name, or a new one, charged and kept."""
         loss = randomizer.loss
-        if not isinstance(question, str) or not question:
+        if not is_text(question) or not question:
             raise NotUnderstood("a question is a text.", instead='for example "Do you smoke?"')
         with self._transaction() as db:
             found = db.execute(
@@ -142,7 +166,7 @@ class Respondent:
             ).fetchone()
             if found is None:
                 spent = [_loss(*row) for row in db.execute("SELECT pure, rho FROM answers")]
-                budget = _budget(db)
+                budget = _about(db)[1]
                 if sum(spent, loss) not in budget:
                     raise BudgetExceeded(
                         f"this answer costs {loss}, and of the budget of ε = {show(budget.epsilon)} there is too"
@@ -155,11 +179,7 @@ class Respondent:
                 found = report.dtype.str, json.dumps(report.shape), report.tobytes()
                 row = (question, name, str(loss.pure), str(loss.rho), *found)
                 db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        kind, shape, data = found
-        try:
-            return np.frombuffer(data, np.dtype(kind)).reshape(json.loads(shape))[()]
-        except (ValueError, TypeError) as problem:
-            raise LedgerCorrupt("the respondent's file is damaged: a report that is none.") from problem
+        return _report(randomizer, *found)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -172,6 +192,8 @@ class Respondent:
             db.execute("PRAGMA synchronous = EXTRA")
             db.execute("BEGIN IMMEDIATE")
             try:
+                if self._name and _about(db)[0] != self._name:
+                    raise LedgerCorrupt("the respondent's file was replaced while it was in use.")
                 yield db
             except BaseException:
                 db.execute("ROLLBACK")
@@ -190,28 +212,42 @@ def _problems() -> Iterator[None]:
         raise LedgerCorrupt(f"this is not a respondent's file, or it is damaged: {problem}.") from problem
 
 
-def _begin(db: sqlite3.Connection, budget: Budget | None) -> None:
-    if budget is None:
-        raise NotUnderstood("the file is empty.", instead="give it a budget: budget=Budget(epsilon=4)")
-    if not isinstance(budget, Budget):
-        raise NotUnderstood("a budget is a Budget.", instead="write budget=Budget(epsilon=4)")
+def _write(db: sqlite3.Connection, budget: Budget) -> None:
+    db.execute("BEGIN IMMEDIATE")
     for statement in TABLES.split(";"):
         db.execute(statement)
     parts = (None if part is None else str(part) for part in (budget.epsilon, budget.delta, budget.events))
-    db.execute("INSERT INTO about VALUES (?, ?, ?, ?)", (FORM, *parts))
+    db.execute("INSERT INTO about VALUES (?, ?, ?, ?, ?)", (FORM, f"{SYSTEM.bits(128):032x}", *parts))
+    db.execute("COMMIT")
 
 
-def _budget(db: sqlite3.Connection) -> Budget:
+def _about(db: sqlite3.Connection) -> tuple[str, Budget]:
+    """The file's name, drawn when it was made, and its budget."""
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
-    row = db.execute("SELECT form, epsilon, delta, events FROM about").fetchone() if "about" in tables else None
-    if row is None or row[0] != FORM:
+    rows = db.execute("SELECT * FROM about").fetchall() if {"about", "answers"} <= tables else []
+    if len(rows) != 1 or len(rows[0]) != 5 or rows[0][0] != FORM or not rows[0][1]:
         raise LedgerCorrupt("this is not a respondent's file that this version can read.")
-    epsilon, delta, events = (None if part is None else Fraction(part) for part in row[1:])
-    return Budget(epsilon=epsilon or 0, delta=delta, events=events)
+    try:
+        epsilon, delta, events = (None if part is None else Fraction(part) for part in rows[0][2:])
+        return str(rows[0][1]), Budget(epsilon=epsilon or 0, delta=delta, events=events)
+    except (ValueError, TypeError, ZeroDivisionError, NotUnderstood) as problem:
+        raise LedgerCorrupt("the respondent's file is damaged: a budget that is none.") from problem
+
+
+def _report(randomizer: Randomizer, kind: Any, shape: Any, data: Any) -> Any:
+    try:
+        report = np.frombuffer(data, np.dtype(kind)).reshape(json.loads(shape))
+        fine = report.shape == randomizer.shape() and report.dtype.kind in "bui"
+        if not fine or (isinstance(randomizer, Collected) and not np.all(randomizer.valid(report[None]))):
+            raise ValueError("no report")
+    except (ValueError, TypeError) as problem:
+        raise LedgerCorrupt("the respondent's file is damaged: a report that is none.") from problem
+    return report[()]
 
 
 def _loss(pure: str, rho: str) -> Loss:
+    """A charge; none is less than zero."""
     try:
         return Loss(pure=Fraction(pure), rho=Fraction(rho))
-    except ValueError as problem:
+    except (ValueError, TypeError, ZeroDivisionError, NotUnderstood) as problem:
         raise LedgerCorrupt("the respondent's file is damaged: a charge that is no number.") from problem

@@ -17,7 +17,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb
@@ -25,6 +24,9 @@ from flint import arb
 from discreet.core.exact import Ball, Number, ball, ceiling, log, number, precision, price, probability, share, whole
 from discreet.core.loss import Loss
 from discreet.errors import NotAllowed, NotUnderstood
+from discreet.local.bit import RandomizedResponse
+from discreet.local.kary import KaryResponse
+from discreet.local.randomizer import Randomizer
 
 __all__ = ["Shuffled"]
 
@@ -33,35 +35,52 @@ GRAIN = 1 << 10  # the central ε is found to one part in so many
 FEWEST, MOST, STEPS = -12, 4, 4  # standard deviations of the number of clones that are told apart, and parts of each
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class Shuffled:
     """n reports, each ε-private on its own, in an order that nobody knows.
 
-    With `k`, reports are k-ary randomized responses (k = 2: answers yes or no), which hide better than any report does.
+    `n` counts the respondents who randomise as agreed: those who may collude with the collector hide nobody, and do not
+    count. With `epsilon`, the largest that any of them has, the bound holds for all randomizers, also different ones.
+    With `randomizer`, which is everybody's, it is the better of that and its own: k-ary responses, and answers yes or
+    no, hide better than any report does.
     """
 
     epsilon: Fraction
     n: int
-    k: int | None = None
+    randomizer: Randomizer | None = None
 
-    if TYPE_CHECKING:  # numbers are read by __post_init__
-
-        def __init__(self, *, epsilon: Number, n: int, k: int | None = None) -> None: ...
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
-        object.__setattr__(self, "n", whole(self.n, "n"))
-        if self.k is not None:
-            object.__setattr__(self, "k", whole(self.k, "k"))
-            if self.k == 1:
-                raise NotUnderstood("one value is no choice.", instead="for example k=2")
-        if self.epsilon > 40 or self.n > 1 << 32:
+    def __init__(
+        self,
+        *wrong: object,
+        epsilon: Number | None = None,
+        n: int | None = None,
+        randomizer: Randomizer | None = None,
+    ) -> None:
+        if wrong or n is None or (epsilon is None) == (randomizer is None):
+            raise NotUnderstood(
+                "shuffling needs an ε or a randomizer, and how many honest respondents there are, each by its name.",
+                instead="Shuffled(epsilon=1, n=10_000), or Shuffled(randomizer=KaryResponse(k=4, epsilon=1), n=10_000)",
+            )
+        if randomizer is not None and not isinstance(randomizer, Randomizer):
+            raise NotUnderstood(
+                "this is no randomizer.", instead="for example randomizer=RandomizedResponse(epsilon=1)"
+            )
+        price_of_one = price(epsilon if randomizer is None else randomizer.epsilon, "epsilon")
+        if price_of_one > 40 or whole(n, "n") > 1 << 32:
             raise NotUnderstood("shuffling is computed for epsilon up to 40, n up to 2^32.", instead="for example n=30")
+        for name, value in {"epsilon": price_of_one, "n": whole(n, "n"), "randomizer": randomizer}.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def _values(self) -> set[int | None]:
+        """The k of which the bound for k-ary responses holds, and None for the one that always does."""
+        known = type(self.randomizer) in (RandomizedResponse, KaryResponse)
+        return {None, self.randomizer.k} if known else {None}  # type: ignore[union-attr]
 
     def curve(self, epsilon: Number) -> Fraction:
         """The δ at which all reports together are (ε, δ)-private for each respondent, from above.
 
-        Given    every other respondent randomises as agreed, and the order says nothing.
+        Given    n respondents, this one among them, randomise as agreed, and the order says nothing.
         Promise  replacing one respondent's value changes the probability of no event beyond (ε, δ).
         Because  Feldman, McMillan and Talwar 2021 (Section 3 and Appendix E): every report of the others is, with
                  probability e^-ε0, as good as a fair coin between the two values that are to be told apart, a clone;
@@ -75,7 +94,7 @@ class Shuffled:
             raise NotUnderstood("epsilon must not be negative.", instead='for example epsilon="0.5"')
         if at >= self.epsilon:
             return Fraction(0)
-        return min(_delta(self.epsilon, self.n, k, at) for k in {None, self.k})
+        return min(_delta(self.epsilon, self.n, k, at) for k in self._values)
 
     def central(self, delta: Number) -> Fraction:
         """The ε such that all reports together are (ε, δ)-private for each respondent: from above, never more than one

@@ -25,7 +25,7 @@ from discreet.local.support import BitRows
 
 __all__ = ["SubsetSelection"]
 
-IN, OUT = np.uint32(0), np.uint32(0xFFFFFFFF)  # no key is below the one or above the other
+IN, OUT = np.uint64(0), np.uint64((1 << 64) - 1)  # no key is below the one or above the other
 
 
 @recorded("subset selection/1")
@@ -75,14 +75,15 @@ class SubsetSelection(BitRows):
         """Every value gets a random key, and those with the least keys are in; the true one's fate is a coin.
 
         Because  sets of one size are equally likely by symmetry. Where a tie decides, so that more than `size` would
-                 be in, all keys are drawn again, which is symmetric, too, and does not depend on the values.
+                 be in, all keys are drawn again, which is symmetric, too, and does not depend on the values; at most
+                 once in 2^64/k² reports.
         """
         count = len(values)
         fate = np.where(flips(self.hit, count, coins), IN, OUT)
         out = np.empty((count, self.k), np.bool_)
         left = np.arange(count)
         while len(left):
-            keys = coins.halves(len(left) * self.k).reshape(-1, self.k)
+            keys = coins.words(len(left) * self.k).view(np.uint64).reshape(-1, self.k)
             np.put_along_axis(keys, values[left, None], fate[left, None], axis=1)
             last = np.partition(keys, self.size - 1, axis=1)[:, self.size - 1 : self.size]
             out[left] = keys <= last
@@ -93,6 +94,10 @@ class SubsetSelection(BitRows):
     def layout(self) -> Layout:
         picks, bits = Picks(self.k, self.size), Bits(self.k)
         return picks if picks.length < bits.length else bits
+
+    @property
+    def ones(self) -> int:
+        return self.size
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(super().valid(reports) & (np.sum(reports, axis=1, dtype=np.int64) == self.size))

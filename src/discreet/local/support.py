@@ -82,6 +82,10 @@ class BitRows(Supporting):
         strange = (reports != 0) & (reports != 1)
         return ~np.any(strange, axis=1) if np.any(strange) else np.ones(len(reports), np.bool_)
 
+    @property
+    def counters(self) -> int:
+        return self.k
+
     def sketch(self, reports: NDArray[Any]) -> Counts:
         total = np.zeros(self.k, np.int64)
         for start in range(0, len(reports), PART):

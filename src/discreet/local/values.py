@@ -1,4 +1,4 @@
-"""Values that are public: how many there are to choose from, and what share of people hold one."""
+"""What is public: how many values there are to choose from, what share of people hold one, and texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 from discreet.core.exact import Number, number, whole
 from discreet.errors import NotUnderstood
 
-__all__ = ["share", "values_of"]
+__all__ = ["is_text", "share", "values_of"]
 
 MOST = 1 << 31
 
@@ -26,3 +26,8 @@ def share(value: Number) -> Fraction:
     if not 0 <= read <= 1:
         raise NotUnderstood("a frequency is a share of the respondents, from 0 to 1.", instead='frequency="0.1"')
     return read
+
+
+def is_text(value: object) -> bool:
+    """Whether something is a text that can be written down: half of a surrogate pair cannot."""
+    return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import Coins
-from discreet.core.exact import ball, ceiling, whole
+from discreet.core.exact import Number, ball, ceiling, whole
 from discreet.core.once import once
 from discreet.errors import NotAllowed, NotUnderstood
+from discreet.local.estimate import Frequencies, Shares, nearest_simplex
 from discreet.local.kary import KaryResponse
 from discreet.local.randomizer import Counts
 from discreet.local.rows import alternatives
 
-__all__ = ["METHODS", "Coarse", "Distance", "EveryCell", "Way"]
+__all__ = ["METHODS", "Coarse", "Distance", "EveryCell", "Spread", "Way"]
 
 Floats = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -60,8 +62,8 @@ class Way(ABC):
         """The mean distance between place and report."""
 
     @abstractmethod
-    def read(self, counts: Counts, n: int, sampling: bool) -> tuple[Floats, Floats]:
-        """The shares of cells, and their variances, from how often each was reported."""
+    def read(self, counts: Counts, n: int, sampling: bool, set_aside: int) -> Shares:
+        """The shares of cells, from how often each was reported."""
 
     @property
     @abstractmethod
@@ -80,15 +82,17 @@ class Coarse(Way):
         many = rows * columns
         self.response = KaryResponse(k=many, epsilon=epsilon) if many > 1 else None
         self.best = np.array([self._best(block) for block in range(many)])
+        if len(np.unique(self.best, axis=0)) < many:
+            self.best = np.array([self._own(block) for block in range(many)])
         self.given = np.zeros((size, size), np.bool_)
         self.given[self.best[:, 0], self.best[:, 1]] = True
-        self.invertible = np.count_nonzero(self.given) == many > 1
+        self.invertible = many > 1
 
     @classmethod
     def divide(cls, size: int, epsilon: Fraction, blocks: Blocks | None) -> Blocks:
         if blocks is None:
             squares = [cls(size, epsilon, (side, side)) for side in range(2, min(size, 16) + 1)]
-            found = min(squares, key=lambda each: (not each.invertible, each.expected_error()))
+            found = min(squares, key=lambda each: each.expected_error())
             return found.blocks or (2, 2)
         if not isinstance(blocks, (tuple, list)) or len(blocks) != 2:
             raise NotUnderstood("blocks are a pair: parts of the rows and of the columns.", instead="blocks=(2, 2)")
@@ -107,6 +111,15 @@ class Coarse(Way):
     def _best(self, block: int) -> tuple[int, int]:
         """The cell with the least expected distance: a weighted median of rows, and one of columns."""
         return tuple(_median(self._weights(block, axis)) for axis in (0, 1))  # type: ignore[return-value]
+
+    def _own(self, block: int) -> tuple[int, int]:
+        """The best cell of the block itself, where the best of all is that of several blocks.
+
+        Because  the expected distance is convex in the row and in the column, so it is the one nearest to the best.
+        """
+        inside = np.argwhere(self.block == block)
+        best = np.clip(self._best(block), inside.min(axis=0), inside.max(axis=0))
+        return int(best[0]), int(best[1])
 
     @property
     def odds(self) -> Fraction:
@@ -140,15 +153,22 @@ class Coarse(Way):
     def _told(self) -> KaryResponse:
         if not self.invertible or self.response is None:
             raise NotAllowed(
-                "these blocks cannot be told apart by what is reported for them.", instead="choose blocks=(2, 2)"
+                "a single block tells nothing, so nothing can be estimated.", instead="choose blocks=(2, 2)"
             )
         return self.response
 
-    def read(self, counts: Counts, n: int, sampling: bool) -> tuple[Floats, Floats]:
+    def read(self, counts: Counts, n: int, sampling: bool, set_aside: int) -> Spread:
         seen = counts[self.best[:, 0], self.best[:, 1]]
-        found = self._told().read(seen, n, sampling=sampling, set_aside=0)
+        found = self._told().read(seen, n, sampling=sampling, set_aside=set_aside)
         cells = np.bincount(self.block.ravel())
-        return (found.value / cells)[self.block], (found.variance / cells**2)[self.block]
+        return Spread(
+            value=(found.value / cells)[self.block],
+            variance=(found.variance / cells**2)[self.block],
+            n=n,
+            set_aside=set_aside,
+            blocks=found,
+            block=self.block,
+        )
 
     @property
     def pull(self) -> Fraction:
@@ -211,17 +231,27 @@ class Distance(Way):
     @once
     def back(self) -> Floats:
         """The inverse of the table of one coordinate."""
-        return np.linalg.inv(np.array([[float(p) for p in row] for row in self.rows])).T
+        inverse: Floats = np.linalg.inv(self.law).T.astype(np.float64)
+        return inverse
 
-    def read(self, counts: Counts, n: int, sampling: bool) -> tuple[Floats, Floats]:
+    @once
+    def law(self) -> Floats:
+        """The table of one coordinate."""
+        return np.array([[float(p) for p in row] for row in self.rows])
+
+    def read(self, counts: Counts, n: int, sampling: bool, set_aside: int) -> Shares:
         """The estimate is a mean of weights W[cell, report] with W = P^-1, so n times its variance is the mean of their
         squares, less the mean over respondents of E[weight]², which is the share itself; in a sample, its square.
+
+        The mean of squares is that of the table at the shares that can be and are nearest to those found: what was
+        reported may by chance have no weight at all for a cell.
         """
-        shares, back = counts / n, self.back
+        shares, back, law = counts / n, self.back, self.law
         value = back @ shares @ back.T
-        square = back**2 @ shares @ (back**2).T
-        inside = np.clip(value, 0, 1)
-        return value, (square - (inside**2 if sampling else inside)) / n
+        near = nearest_simplex(value.ravel()).reshape(value.shape)
+        square = back**2 @ (law.T @ near @ law) @ (back**2).T
+        variance = np.maximum(square - (near**2 if sampling else near), 0) / n
+        return Shares(value=value, variance=variance, n=n, set_aside=set_aside)
 
     @property
     def pull(self) -> Fraction:
@@ -229,6 +259,27 @@ class Distance(Way):
         ends = np.stack([self.back.max(axis=1), self.back.min(axis=1)]).ravel()
         products = np.outer(ends, ends)
         return Fraction(float(products.max() - products.min()) * 1.000001)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Spread(Shares):
+    """Shares of blocks, each spread evenly over its cells: right for `blocks`, and a picture of cells.
+
+    How a block's share is split among its cells was never reported. So the margin of a cell holds whatever the split
+    is: from nobody in it to everybody of the block. The variance is that of the block's share, so spread.
+    """
+
+    blocks: Frequencies  # the share of each block, row by row, with its margin
+    block: Cells  # which block each cell is in
+
+    def radius(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> Floats:
+        """Half the width of an interval that holds for each cell, or for all, whatever the split within blocks is."""
+        half = self.blocks.radius(confidence, simultaneous=simultaneous)
+        upper = np.maximum(self.blocks.value + half, 0)[self.block]
+        split = np.maximum(np.abs(self.value), upper - self.value)
+        alone = np.bincount(self.block.ravel())[self.block] == 1
+        out: Floats = np.where(alone, half[self.block], split)
+        return out
 
 
 METHODS: dict[str, type[Way]] = {"cells": EveryCell, "distance": Distance, "coarse": Coarse}

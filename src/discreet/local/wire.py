@@ -27,6 +27,7 @@ from discreet.core.record import write
 from discreet.errors import NotUnderstood
 from discreet.local.layout import Rows
 from discreet.local.randomizer import Collected
+from discreet.local.values import is_text
 
 __all__ = ["HEAD", "VERSION", "Wire"]
 
@@ -40,6 +41,15 @@ class Wire:
 
     randomizer: Collected
     question: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.randomizer, Collected):
+            raise NotUnderstood(
+                "reports of this do not add up, so they have no wire.",
+                instead="for example randomizer=KaryResponse(k=4, epsilon=1); of a Memoised, its .single",
+            )
+        if not is_text(self.question):
+            raise NotUnderstood("a question is a text.", instead='for example question="Which ward?"')
 
     @property
     def length(self) -> int:
