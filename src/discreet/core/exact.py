@@ -158,9 +158,10 @@ def probability(value: object, name: str) -> Fraction:
 def whole(value: object, name: str) -> int:
     """A whole number of at least one."""
     read = _number(value)
-    if read is None or read.denominator != 1 or not 1 <= read <= LARGEST:
+    if read is None or read.denominator != 1 or not 0 < read <= LARGEST:
+        wanted = "a finite number" if read is None else "a whole number greater than zero"
         raise NotUnderstood(
-            f"{name} must be a whole number of at least one, not {type(value).__name__} `{_quote(value)}`.",
+            f"{name} must be {wanted}, not {type(value).__name__} `{_quote(value)}`.",
             instead=f"for example {name}={EXAMPLES.get(name, '3')}",
         )
     return int(read)
