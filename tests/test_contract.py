@@ -32,7 +32,7 @@ from discreet.plan.moments import Moments
 from discreet.plan.plan import Exact, Key, Plan
 from discreet.plan.sums import Sums
 from discreet.plan.totals import FINE, Totals
-from discreet.workload import Answers, Workload
+from discreet.workload import Workload
 from randomizers import CASES as RANDOMIZERS
 from surveys import CASES as SURVEYS
 from test_quantiles import law
@@ -251,7 +251,7 @@ def answered(m: Any) -> Any:
 
     def table(secret: list[int]) -> Table:
         values = {secret[0] + k: law.pmf(k) for k in range(-60, 61)}
-        return {Answers(np.array([float(value)]), None, m.error): p for value, p in values.items()}
+        return {m.function((np.array([value]),)): p for value, p in values.items()}
 
     return table
 

@@ -446,4 +446,4 @@ def test_advice_is_what_works() -> None:
     for rows in (0, -1, "0.5", "x", True, None):
         with pytest.raises(dp.NotUnderstood) as refused:
             Workload.prefix(3).plan(epsilon=1, rows=rows)
-        assert refused.value.instead == "for example rows=3"
+        assert refused.value.instead == "for example rows=10"

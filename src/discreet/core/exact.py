@@ -157,13 +157,19 @@ def probability(value: object, name: str) -> Fraction:
 
 def whole(value: object, name: str) -> int:
     """A whole number of at least one."""
-    read = number(value, name)
-    wrong = "greater than zero" if read <= 0 else "a whole number" if read.denominator != 1 else None
-    if wrong is not None:
-        raise NotUnderstood(
-            f"{name} must be {wrong}, not {_quote(value)}.", instead=f"for example {_example(name, '10')}"
-        )
-    return int(read)
+    read = _number(value)
+    if read is None:
+        wrong = "a finite number"
+    elif read <= 0:
+        wrong = "greater than zero"
+    elif read.denominator != 1 or read > LARGEST:
+        wrong = "a whole number"
+    else:
+        return int(read)
+    raise NotUnderstood(
+        f"{name} must be {wrong}, not {type(value).__name__} `{_quote(value)}`.",
+        instead=f"for example {_example(name, '10')}",
+    )
 
 
 def _example(name: str, otherwise: str = '"0.5"') -> str:
