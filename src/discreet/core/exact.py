@@ -49,6 +49,7 @@ Ball = Any  # flint.arb; the package ships no types
 Number = int | Fraction | Decimal | str | float | np.integer[Any] | np.floating[Any]
 
 EXAMPLES = {  # what would work, by the name of what was asked for
+    "a probability": '0.25, or "1/4"',
     "delta": '"1e-6"',
     "sensitivity": "1",
     "confidence": '"0.95"',
@@ -173,7 +174,9 @@ def whole(value: object, name: str) -> int:
 
 
 def _example(name: str, otherwise: str = '"0.5"') -> str:
-    return "bounds=(0, 1000)" if " " in name else f"{name}={EXAMPLES.get(name, otherwise)}"
+    if " " in name:
+        return EXAMPLES.get(name, "bounds=(0, 1000)")
+    return f"{name}={EXAMPLES.get(name, otherwise)}"
 
 
 def _quote(value: object) -> str:
