@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -85,6 +86,21 @@ def test_what_needs_a_known_bound_is_refused(tmp_path: Path) -> None:
     assert asked.left.pure == 10
     with pytest.raises(dp.NotUnderstood):
         clinic(tmp_path, rows, columns={"x": (0, "automatic")}, ledger=tmp_path / "other")
+
+
+@pytest.mark.parametrize("epsilon", ["0.05", "1"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_how_many_rows_a_bound_leaves_just_above_it(epsilon: str, neighbours: Any) -> None:
+    """By the exact chances of the bounds that leave all these records between them and ten times as much; of a quarter
+    as many it would not be true."""
+    m = Ceiling(epsilon=epsilon, last=len(LADDER.rungs) - 1, neighbours=neighbours)
+    rows = math.ceil(m.error.above(3))
+
+    def chance(many: int, rung: int) -> float:
+        chances = m.choose.probabilities(m.scores(Histogram.of(np.full(many, rung + 3))))
+        return float(chances[rung : rung + 3].sum())
+
+    assert max(chance(rows, rung) for rung in range(40)) <= 0.05 < chance(rows // 4, 0)
 
 
 def test_nothing_is_bought_without_room_for_the_rest(tmp_path: Path) -> None:

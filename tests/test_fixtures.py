@@ -41,7 +41,6 @@ UNWRITTEN = (  # texts that a file does not hold, and guards against what the pa
     "of what?",
     'self.refuse(node, said, f"write {name.upper()}(y, x)',
     "has no branch",
-    "NotImplementedError",
     "is not answered.",
     "it is not said whose rows these are",
     "it is not certain who is the same",

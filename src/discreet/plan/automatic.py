@@ -154,8 +154,7 @@ def lowered(
 def found_said(column: Column, high: Fraction, plan: Plan) -> str:
     """Which bound was found, in words.
 
-    Because  three rungs further up, at ten times as much, would have been chosen if more rows than that were above this
-             one and not above that.
+    Because  ten times as much is three rungs further up, which would have been chosen with more rows in between.
     """
     assert column.auto is not None
     (m,) = plan.mechanisms
@@ -163,6 +162,6 @@ def found_said(column: Column, high: Fraction, plan: Plan) -> str:
     rows = math.ceil(m.error.above(3))
     return (
         f"{column.name} is clamped to {show(column.auto)} to {show(high)}: the upper bound was found in the data,"
-        f" for ε = {show(m.epsilon)}. One ten times too low goes unnoticed when fewer than {rows:,} rows are above it,"
-        " and margins do not cover what is cut off."
+        f" for ε = {show(m.epsilon)}. Fewer than {rows:,} rows are between it and ten times as much, with 95 %"
+        " confidence; margins do not cover what is cut off."
     )

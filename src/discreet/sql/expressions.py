@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -23,7 +24,7 @@ DEEPEST = 60  # levels of nesting
 DIGITS = 60  # of a number
 
 
-class Reader:
+class Reader(ABC):
     """Reads the expressions in one text."""
 
     def __init__(self, text: str, given: Mapping[int, tuple[Parameters, str]]) -> None:
@@ -103,9 +104,9 @@ class Reader:
             return q.Call(function="not", arguments=(call,), place=call.place) if negated else call
         raise self._unknown(node)
 
+    @abstractmethod
     def exists(self, node: Any, depth: int) -> q.Exists:
         """EXISTS (SELECT …), or … IN (SELECT …)."""
-        raise NotImplementedError
 
     def _unknown(self, node: Any) -> Refusal:
         if isinstance(node, (exp.Select, exp.Subquery, exp.Exists)):
