@@ -22,28 +22,34 @@ LONGEST = 1000  # letters of a text that is joined with others: without end, a f
 NUMBERS = ("integer", "wide", "real", "decimal", "boolean")
 
 
-def spell(tree: Tree, stored: Stored) -> str:
-    """The value of a tree: numbers as DOUBLE or as stored, NULL where there is none."""
+def spell(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
+    """The value of a tree: numbers as DOUBLE or as stored, NULL where there is none.
+
+    With `bare`, NaN stays what it is, for whoever has a fate for it. An engine writes out twice what it compares with
+    NaN, so guards within guards would take time 2^depth to plan.
+    """
     if isinstance(tree, Literal):
         return constant(tree.value)
     if isinstance(tree, Field):
-        return _field(tree, stored)
+        return _field(tree, stored, bare)
     if tree.function in COMPARING:
         return COMPARING[tree.function](*compared(tree.arguments, stored))
     if tree.function in CLOCK:
         return CLOCK[tree.function](tree, lambda each: spell(each, stored))
     numeric = tree.function in NUMERIC and tree.kind not in MOMENTS
-    arguments = [_number(each, stored) if numeric else spell(each, stored) for each in tree.arguments]
+    carried = tree.function in CARRYING or (bare and tree.function in KEEPING)
+    arguments = [_number(each, stored, bare=carried) if numeric else spell(each, stored) for each in tree.arguments]
     if tree.function in ("concat", "||", "replace"):
         arguments = [f"left({each}, {LONGEST})" for each in arguments]
     if tree.function == "cast":
         return _cast(arguments[0], tree.kind, tree.arguments[0])
     if tree.function in ("case", "coalesce", "nullif") and tree.kind in ("integer", "real"):
         arguments = _valued(tree, stored)
-    return SPELLED[tree.function](*arguments)
+    text = SPELLED[tree.function](*arguments)
+    return _safe(text) if tree.function in UNSAFE and not bare else text
 
 
-def _field(tree: Field, stored: Stored) -> str:
+def _field(tree: Field, stored: Stored, bare: bool) -> str:
     name, kept = quoted(tree.name), stored[tree.name]
     if tree.kind in MOMENTS:
         return read(tree, kept)
@@ -58,7 +64,8 @@ def _field(tree: Field, stored: Stored) -> str:
             return f"CAST({name} AS TINYINT)"
         number = _bare(tree, stored)
         return f"CASE WHEN {number} = floor({number}) THEN TRY_CAST({number} AS BIGINT) END"
-    return _safe(_bare(tree, stored)) if kept in ("text", "real") else _bare(tree, stored)
+    number = _bare(tree, stored)
+    return _safe(number) if kept in ("text", "real") and not bare else number
 
 
 def _bare(tree: Field, stored: Stored) -> str:
@@ -76,12 +83,12 @@ def _kind(tree: Tree) -> str | None:
     return "number" if tree.kind in ("integer", "real") else tree.kind
 
 
-def _number(tree: Tree, stored: Stored) -> str:
+def _number(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
     """As DOUBLE, whatever it is stored as."""
     if isinstance(tree, Literal):
         assert not isinstance(tree.value, date)
         return "NULL::DOUBLE" if tree.value is None else f"{float(Fraction(tree.value))!r}::DOUBLE"
-    text = spell(tree, stored)
+    text = spell(tree, stored, bare=bare)
     return f"CAST({text} AS DOUBLE)" if isinstance(tree, Field) and tree.kind == "integer" else text
 
 
@@ -147,11 +154,11 @@ COMPARING: dict[str, Callable[..., str]] = {
     "in": lambda a, *values: f"({a} IN ({', '.join(values)}))",
 }
 SPELLED: dict[str, Callable[..., str]] = {
-    "+": lambda a, b: _safe(f"({a} + {b})"),
-    "-": lambda a, b: _safe(f"({a} - {b})"),
-    "*": lambda a, b: _safe(f"({a} * {b})"),
-    "/": lambda a, b: _safe(f"({a} / NULLIF({b}, 0::DOUBLE))"),
-    "%": lambda a, b: _safe(f"({a} % NULLIF({b}, 0::DOUBLE))"),
+    "+": _infix("+"),
+    "-": _infix("-"),
+    "*": _infix("*"),
+    "/": lambda a, b: f"({a} / NULLIF({b}, 0::DOUBLE))",
+    "%": lambda a, b: f"({a} % NULLIF({b}, 0::DOUBLE))",
     "negative": lambda a: f"(-{a})",
     "abs": lambda a: f"abs({a})",
     "sign": lambda a: f"CAST(sign({a}) AS DOUBLE)",
@@ -159,13 +166,13 @@ SPELLED: dict[str, Callable[..., str]] = {
     "ceil": lambda a: f"ceil({a})",
     "round": lambda a, digits="0": f"round({a}, CAST({digits} AS INTEGER))",
     "trunc": lambda a, digits="0": f"trunc({a}, CAST({digits} AS INTEGER))",
-    "//": lambda a, b: _safe(f"trunc({a} / NULLIF({b}, 0::DOUBLE))"),
-    "log10": lambda a: _safe(f"log10(NULLIF({a}, 0::DOUBLE))"),
-    "log2": lambda a: _safe(f"log2(NULLIF({a}, 0::DOUBLE))"),
-    "sqrt": lambda a: _safe(f"sqrt({a})"),
-    "ln": lambda a: _safe(f"ln(NULLIF({a}, 0::DOUBLE))"),
+    "//": lambda a, b: f"trunc({a} / NULLIF({b}, 0::DOUBLE))",
+    "log10": lambda a: f"log10(NULLIF({a}, 0::DOUBLE))",
+    "log2": lambda a: f"log2(NULLIF({a}, 0::DOUBLE))",
+    "sqrt": lambda a: f"sqrt({a})",
+    "ln": lambda a: f"ln(NULLIF({a}, 0::DOUBLE))",
     "exp": lambda a: f"exp({a})",
-    "power": lambda a, b: _safe(f"pow({a}, {b})"),
+    "power": lambda a, b: f"pow({a}, {b})",
     "least": lambda *each: f"least({', '.join(each)})",
     "greatest": lambda *each: f"greatest({', '.join(each)})",
     "and": _infix("AND"),
@@ -205,6 +212,9 @@ SPELLED: dict[str, Callable[..., str]] = {
 }
 NUMERIC = {"+", "-", "*", "/", "%", "//", "negative", "abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "ln",
            "log10", "log2", "exp", "power", "least", "greatest"}  # fmt: skip
+CARRYING = {"+", "-", "*", "/", "%", "//"}  # of NaN they make NaN, for which they have a guard themselves
+KEEPING = {"negative", "abs", "floor", "ceil"}  # of NaN they make NaN, and of nothing else
+UNSAFE = CARRYING | {"sqrt", "ln", "log10", "log2", "power"}  # they make NaN of other numbers
 
 
 def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> str:
@@ -221,7 +231,7 @@ def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> 
         value = spell(tree, stored) if kind == "integer" else f"CAST({spell(tree, stored)} AS TINYINT)"
         clamped = f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"
         return f"CAST({clamped} AS {small})"
-    value = _stored_number(tree, stored)
+    value = _number(tree, stored, bare=True)
     whole = (1 / step).denominator == 1
     steps = f"({value} * {float(1 / step)!r}::DOUBLE)" if whole else f"({value} / {float(step)!r}::DOUBLE)"
     outside = f"WHEN {steps} < {float(low)!r}::DOUBLE THEN {low} WHEN {steps} <= 'inf'::DOUBLE THEN {high} END"
@@ -229,13 +239,6 @@ def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> 
         return f"CASE WHEN TRY_CAST({steps} AS UINTEGER) <= {high} THEN TRY_CAST({steps} AS UINTEGER) {outside}"
     inside = f"{steps} >= {float(low)!r}::DOUBLE AND {steps} <= {float(high)!r}::DOUBLE"
     return f"CASE WHEN {inside} THEN CAST({steps} AS {small}) {outside}"
-
-
-def _stored_number(tree: Tree, stored: Stored) -> str:
-    """As DOUBLE; NaN stays what it is, for whoever has a fate for it."""
-    if isinstance(tree, Field) and tree.kind == "real":
-        return _bare(tree, stored)
-    return _number(tree, stored)
 
 
 def keyed(tree: Tree, kind: str, stored: Stored) -> str:
