@@ -10,7 +10,7 @@ plan.release(exact)                             adds noise, cannot refuse
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -255,30 +255,31 @@ class Curator:
         return () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
 
     def _with_bounds(self, draft: Draft, again: Callable[[Catalogue], Draft], wanted: Want, analyst: str) -> Answer:
-        """Find upper bounds first, each for its part of the cost, then ask with them for the rest."""
-        columns, catalogue, spent, said = automatic.wanted_bounds(draft), self._assumed, Loss.ZERO, list[str]()
-        part, rest = automatic.divided(draft, wanted)
-        bounds = [automatic.plan_of(draft, column, part) for column in columns]
-        self._affordable(bounds, self._plans(draft, rest), analyst)
-        for column, bound in zip(columns, bounds, strict=True):
-            plan, receipt, released = self._released((bound,), analyst)
-            draft, catalogue, high = automatic.lowered(plan, released, catalogue, column, again)
-            spent, said = spent + receipt.cost, [*said, automatic.found_said(column, high, plan)]
-        answer = self._answer(draft, self._plans(draft, rest), rest, analyst)
+        """Find upper bounds first, each for its part of the cost, then ask with them for the rest.
+
+        What was asked before is asked with the bounds of then, so that it is the same, and free.
+        """
+        columns, (part, rest) = automatic.wanted_bounds(draft), automatic.divided(draft, wanted)
+        earlier = list(self._earlier(self.engine.version()))
+        choices = automatic.choices([automatic.plan_of(draft, column, part) for column in columns], earlier)
+        paid, plans = {plan.key for plan in earlier}, self._plans(draft, rest)
+        self.engine.check(plans[0])
+        automatic.affordable(
+            [each for each in choices[-1] if each.key not in paid], plans, self.ledger.left_to(analyst)
+        )
+        for bounds in choices:
+            catalogue, spent, said = self._assumed, Loss.ZERO, list[str]()
+            for column, bound in zip(columns, bounds, strict=True):
+                plan, receipt, released = self._released((bound,), analyst)
+                draft, catalogue, high = automatic.lowered(plan, released, catalogue, column, again)
+                spent += receipt.cost
+                said.append(automatic.found_said(column, high, plan, before=plan.key in paid))
+            plans = self._plans(draft, rest)
+            if any(plan.key in paid for plan in plans):
+                break
+        answer = self._answer(draft, plans, rest, analyst)
         heard = replace(answer.heard, cost=spent + answer.cost, remarks=(*said, *answer.heard.remarks))
         return replace(answer, heard=heard)
-
-    def _affordable(self, bounds: Sequence[Plan], plans: tuple[Plan, ...], analyst: str) -> None:
-        """Refuse before a bound is bought when there is no room for the question that it is for."""
-        self.engine.check(plans[0])
-        paid = {plan.key for plan in self._earlier(self.engine.version())}
-        missing = [bound.loss for bound in bounds if bound.key not in paid]
-        left = self.ledger.left_to(analyst)
-        if missing and not any(sum(missing, plan.loss) in left for plan in plans):
-            raise BudgetExceeded(
-                f"there is no room for the bounds and the question: {left} is left.",
-                instead="ask for less, or declare the bounds",
-            )
 
     def _spend(self, plans: tuple[Plan, ...], version: str, analyst: str) -> tuple[Plan, Receipt]:
         refused: BudgetExceeded | None = None
