@@ -32,18 +32,43 @@ AUTO = {"x": {"min": 0, "max": "auto"}}
 
 def test_the_error_of_a_mean_with_an_automatic_bound() -> None:
     """RMSE at most 0.17 within the same ε = 1, exactly: over all bounds, clipping and noise by formula."""
-    rungs = np.array([float(each) for each in LADDER.rungs])
-    m = Ceiling(epsilon=PART, last=len(rungs) - 1)
-    chances = m.choose.probabilities(m.scores(Histogram.of(np.searchsorted(rungs, ANCHOR).astype(np.int64))))
-    squares = []
-    for high in rungs:
-        mean = np.minimum(ANCHOR, high).mean()
-        share, scale = mean / high, high / float(1 - PART)
-        noise = 2 * scale**2 * ((1 - share) ** 2 + share**2) / len(ANCHOR) ** 2
-        squares.append((mean - ANCHOR.mean()) ** 2 + noise)
-    rmse = math.sqrt(float(chances @ np.array(squares)))
+    rmse = rmse_of(ANCHOR, PART, 1 - PART)
     assert rmse <= 0.15
     assert rmse <= 0.17
+
+
+def rmse_of(data: Any, bound: Fraction, rest: Fraction) -> float:
+    """The error of a mean whose bound is found for this ε, and which is asked for the rest."""
+    rungs = np.array([float(each) for each in LADDER.rungs])
+    m = Ceiling(epsilon=bound, last=len(rungs) - 1)
+    chances = m.choose.probabilities(m.scores(Histogram.of(np.searchsorted(rungs, data).astype(np.int64))))
+    squares = []
+    for high in rungs:
+        mean = np.minimum(data, high).mean()
+        share, scale = mean / high, high / float(rest)
+        noise = 2 * scale**2 * ((1 - share) ** 2 + share**2) / len(data) ** 2
+        squares.append((mean - data.mean()) ** 2 + noise)
+    return math.sqrt(float(chances @ np.array(squares)))
+
+
+def test_when_a_new_bound_is_worth_its_cost() -> None:
+    """A bound for 0.9 of its part errs about as much as one for all of it; one for half errs more than the tenth saves,
+    and one for twice as much less."""
+    rng = np.random.default_rng(7)
+    held = [ANCHOR, rng.uniform(0, 100, 3000), rng.pareto(1.5, 5000) * 10, np.exp(rng.normal(3, 1, 20_000))]
+    costs = [Fraction(1, 3), Fraction(1), Fraction(3)]
+
+    def worse(share: Fraction) -> float:
+        pairs = [(each, cost) for each in held for cost in costs]
+        ratios = [
+            rmse_of(each, share * cost * PART, cost * (1 - PART)) / rmse_of(each, cost * PART, cost * (1 - PART))
+            for each, cost in pairs
+        ]
+        return float(np.exp(np.mean(np.log(ratios))))
+
+    saved_ = 1 / float(1 - PART)
+    assert worse(1 - PART) < saved_ < worse(Fraction(1, 2))
+    assert worse(Fraction(2)) < 1 / saved_
 
 
 def test_the_error_by_asking(tmp_path: Path) -> None:

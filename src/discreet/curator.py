@@ -263,10 +263,9 @@ class Curator:
         earlier = list(self._earlier(self.engine.version()))
         choices = automatic.choices([automatic.plan_of(draft, column, part) for column in columns], earlier)
         paid, plans = {plan.key for plan in earlier}, self._plans(draft, rest)
+        missing, left = [each for each in choices[-1] if each.key not in paid], self.ledger.left_to(analyst)
         self.engine.check(plans[0])
-        automatic.affordable(
-            [each for each in choices[-1] if each.key not in paid], plans, self.ledger.left_to(analyst)
-        )
+        automatic.affordable(missing, plans, left)
         for bounds in choices:
             catalogue, spent, said = self._assumed, Loss.ZERO, list[str]()
             for column, bound in zip(columns, bounds, strict=True):

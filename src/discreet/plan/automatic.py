@@ -1,18 +1,18 @@
 """Upper bounds on request: a column with `max = "auto"` has its bound found in the data, for a part of the cost.
 
-The bound is a question of its own: it is planned, paid, released and kept like any other. Then the question is asked with
-that bound, for the rest. Later questions use it for nothing, unless their part of the cost buys a better one.
+The bound is a question of its own: it is planned, paid, released and kept like any other. Then the question is asked
+with that bound, for the rest. Later questions use it for nothing, unless their part of the cost buys a better one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from discreet.core.exact import show
-from discreet.core.loss import Loss
 from discreet.errors import BudgetExceeded, NotAllowed
 from discreet.mechanisms.ceiling import Ceiling
 from discreet.plan.compile import Draft
@@ -24,8 +24,8 @@ from discreet.plan.ranks import Ceilings, Mode
 from discreet.plan.relation import columns_of, tables_of
 from discreet.plan.schema import Catalogue, Column, Table
 
-__all__ = ["PART", "affordable", "assumed", "bounded", "choices", "divided", "foretold", "found_said", "lowered", "plan_of",
-           "wanted_bounds"]  # fmt: skip
+__all__ = ["PART", "affordable", "assumed", "bounded", "choices", "divided", "foretold", "found_said", "lowered",
+           "plan_of", "wanted_bounds"]  # fmt: skip
 
 PART = Fraction(1, 10)  # of the cost; by simulation, see tests/test_automatic.py
 ASSUMED = 1000  # the bound, above the least value, for which things are explained before one is known
@@ -115,10 +115,9 @@ def choices(wanted: Sequence[Plan], earlier: Iterable[Plan]) -> list[tuple[Plan,
 
     Given    all plans that were paid for, in their order.
     Promise  those are the bounds that the same question was asked with before, if it was; and they cost nothing.
-    Because  a bound that was released is a number like any other: the most exact one for the same rows is used, whatever
-             it was bought for. A wanted one is bought where all of them leave clearly more rows above them: more than
-             buys that part of the cost in noise, if it is not spent. By the exact error of means of six data sets at
-             ε from 0.1 to 3, a bound at 0.8 of the part's ε errs by a fifth more, and at half of it twice as much. What
+    Because  a bound that was released is a number like any other: the most exact one for the same rows is used,
+             whatever it was bought for. A wanted one is bought where all of them leave clearly more rows above them:
+             more than that part of the cost would lower the noise. It is worth it, see tests/test_automatic.py. What
              was best after each purchase is what a question between it and the next was asked with.
     """
     known: dict[int, Plan] = {}
@@ -151,7 +150,7 @@ def divided(draft: Draft, wanted: Want) -> tuple[Fraction, Want]:
     return part, replace(wanted, epsilon=wanted.epsilon * (1 - PART))
 
 
-def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Container[Loss]) -> None:
+def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Any) -> None:
     """Refuse before a bound is bought when there is no room for the question that it is for."""
     bounds = [each.loss for each in missing]
     if bounds and not any(sum(bounds, plan.loss) in left for plan in plans):
@@ -164,8 +163,8 @@ def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Container[L
 def foretold(draft: Draft, part: Fraction) -> tuple[str, ...]:
     """What will be done first, in words."""
     return tuple(
-        f"The upper bound of {each.name} is found first, for ε = {show(part)} more, unless one as good was found before;"
-        f" this is for {show(each.auto + ASSUMED)}."
+        f"The upper bound of {each.name} is found first, for ε = {show(part)} more, unless one as good was found"
+        f" before; this is for {show(each.auto + ASSUMED)}."
         for each in wanted_bounds(draft)
         if each.auto is not None
     )
