@@ -156,8 +156,7 @@ class Curator:
         """
         tenth = self.catalogue.budget.epsilon / 10
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=tenth)
-        draft = self._draft(sql, params)
-        draft = reachable(draft, wanted)
+        draft = reachable(self._draft(sql, params), wanted)
         remarks: tuple[str, ...] = ()
         if automatic.wanted_bounds(draft):
             part, wanted = automatic.divided(draft, wanted)
@@ -273,6 +272,7 @@ class Curator:
                 draft, catalogue, high = automatic.lowered(plan, released, catalogue, column, again)
                 spent += receipt.cost
                 said.append(automatic.found_said(column, high, plan, before=plan.key in paid))
+            draft = reachable(draft, rest)
             plans = self._plans(draft, rest)
             if any(plan.key in paid for plan in plans):
                 break
