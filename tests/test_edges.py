@@ -124,7 +124,7 @@ def test_answers_hold_them_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("confidence", ["0.5", "0.999"])
 def test_answers_hold_them_as_surely_as_is_asked(tmp_path: Path, confidence: str) -> None:
-    """At another confidence, by the same count; ends at 95 % would be longer than 50 % needs, and shorter than 99.9 %."""
+    """By the same count; ends for 95 % would be further apart than 50 % needs, and nearer than 99.9 % does."""
     rows, data = table(400)
     columns = {"g": list(range(400)), "x": {"min": 0, "max": 100, "step": "0.1"}}
     asked = clinic(tmp_path, rows, columns=columns, budget=dp.Budget(epsilon=100))
