@@ -37,7 +37,7 @@ from discreet.plan import automatic
 from discreet.plan import catalogue as catalogues
 from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
-from discreet.plan.derive import derive, expected
+from discreet.plan.complement import best
 from discreet.plan.explain import Explanation
 from discreet.plan.kept import kept, read
 from discreet.plan.margin import enough, next_cost
@@ -221,16 +221,15 @@ class Curator:
     def _reused(self, draft: Draft, wanted: Want, analyst: str) -> Answer | None:
         """An answer that follows from earlier ones, the most exact of them, if there is one."""
         version = self.engine.version()
-        follows = [(plan, *found) for plan in self._earlier(version) if (found := derive(draft, plan)) is not None]
-        if not follows:
+        if (way := best(draft, list(self._earlier(version)))) is None:
             return None
-        plan, draft, merge = min(follows, key=lambda each: expected(*each))
-        receipt = self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version)  # it was paid for
-        released = read(self.ledger.answer(receipt, self._look(plan, receipt, version)))
-        remarks = ["It follows from an earlier answer, so it costs nothing."]
-        remarks += ["Rows whose keys there were not among the declared ones are left out."] if plan.keys else []
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), *remarks))
-        return Answer.of(draft, plan, released, heard, confidence=wanted.confidence, merge=merge)
+        receipts = [self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version) for plan in way.plans]
+        pairs = zip(way.plans, receipts, strict=True)  # all were paid for
+        kept = [read(self.ledger.answer(one, self._look(plan, one, version))) for plan, one in pairs]
+        cost = sum((each.cost for each in receipts), Loss.ZERO)
+        heard = Heard(cost, self.ledger.left_to(analyst), receipts[0], (*self._remarks(), *way.said))
+        sure = wanted.confidence
+        return Answer.of(way.draft, way.plan, way.released(kept), heard, confidence=sure, merge=way.merge)
 
     def _earlier(self, version: str) -> Iterator[Plan]:
         """Plans that were paid for, of these data."""
