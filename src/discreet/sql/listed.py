@@ -10,7 +10,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.core.exact import show
 from discreet.sql import query as q
 from discreet.sql.words import AGGREGATES, QUANTILES
 
@@ -136,4 +135,4 @@ def _label(what: q.Expression) -> str:
         return str(value).lower()
     if isinstance(value, date):
         return value.isoformat()
-    return show(value, 12) if isinstance(value, Fraction) else str(value)
+    return f"{float(value):.12g}" if isinstance(value, Fraction) else str(value)
