@@ -21,7 +21,7 @@ from discreet.core.loss import Loss
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 from discreet.learn.box import Box, Floats
 from discreet.learn.methods import Found, inside
-from discreet.learn.nearer import Written, few_enough, nearest_sql, short_enough
+from discreet.learn.nearer import Centres, short_enough
 from discreet.learn.outline import Outline, outline
 from discreet.learn.partition import MOST_DIMENSIONS, Partition, divide
 from discreet.learn.summary import Summary
@@ -84,7 +84,6 @@ class _Asking:
         self.names = [_quoted(each.name) for each in self.columns]
         there = " AND ".join(f"{each} IS NOT NULL" for each in self.names)
         self.source = f"FROM {_quoted(declared.name)} WHERE {there}"
-        self.written = Written.of(self.box)
         self._refuse_early(method)
 
     def _refuse_early(self, method: Summary) -> None:
@@ -93,9 +92,8 @@ class _Asking:
         Because  the questions are these: what they say of numbers that are not known yet is as long for all of them,
                  the grid is the largest that there is, and what they cost does not depend on what they find.
         """
-        few_enough(method.clusters, len(self.box))
         largest = divide(self.box, math.inf, 1.0, method.clusters, self.coins)
-        places = np.linspace(-1, 1, method.clusters)[:, None] * self.box.halves
+        places = -np.linspace(0, 1, method.clusters)[:, None] * self.box.halves  # a sign is one part more
         moves = self._moves_sql(self.box.values(places), float(self.box.halves.max() * self.box.step) / 4)
         short_enough(moves)
         early, last = method.shares
@@ -163,13 +161,10 @@ class _Asking:
         return counts, sums, off
 
     def _moves_sql(self, at: Floats, width: float) -> str:
-        most, sums = self.written.length(width), []
-        for i, name in enumerate(self.names):
-            offset = nearest_sql(at, self.names, [f"{name} - {self.written.length(each)}" for each in at[:, i]],
-                                 self.written)  # fmt: skip
-            sums.append(f"SUM(LEAST({most}, GREATEST(-{most}, {offset}))) AS s{i}")
-        label = nearest_sql(at, self.names, [str(j) for j in range(len(at))], self.written)
-        return f"SELECT {label} AS j, COUNT(*) AS n, {', '.join(sums)} {self.source} GROUP BY 1"
+        centres = Centres(at, self.box)
+        columns = ", ".join(f"{name} AS x{i}" for i, name in enumerate(self.names))
+        rows = centres.labelled(f"SELECT {columns} {self.source}")
+        return f"SELECT j, COUNT(*) AS n, {', '.join(centres.sums(width))} FROM ({rows}) GROUP BY j"
 
 
 def _table(curator: Any, name: str) -> Table:
