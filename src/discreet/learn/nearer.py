@@ -13,6 +13,8 @@ asked of all.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,9 +24,9 @@ from discreet.core.once import once
 from discreet.errors import NotUnderstood
 from discreet.learn.box import Box, Floats
 
-__all__ = ["Centres", "short_enough"]
+__all__ = ["Centres", "few_enough"]
 
-MOST_LETTERS = 20_000  # of a question
+MOST_LETTERS, ABOVE = 20_000, 1000  # of a question; more clusters than so many letters can name
 SHARES = 6  # decimals of a position, as a share of half the longest side: finer than a step
 
 
@@ -88,19 +90,25 @@ class Centres:
     def _written(self, value: float, column: int | None = None, *, finer: int = 0) -> str:
         """To a tenth of a step, or finer, in as many letters as the bounds take: of one column, or their sum, which no
         other number exceeds."""
-        decimals = max(0, math.ceil(1 - math.log10(self.box.step))) + finer
+        decimals = self._decimals + finer
         most = sum(self._ends) if column is None else self._ends[column]
         return f"{value:{len(f'{-most:.{decimals}f}')}.{decimals}f}"
+
+    @once
+    def _decimals(self) -> int:
+        return max(0, math.ceil(1 - math.log10(self.box.step)))
 
     @once
     def _ends(self) -> tuple[float, ...]:
         return tuple(float(max(abs(low), abs(high))) for low, high in self.box.sides)
 
 
-def short_enough(sql: str) -> None:
-    """Refuse more clusters than a question can name."""
-    if len(sql) > MOST_LETTERS:
+def few_enough(clusters: int, features: int, asked: Callable[[int], str]) -> None:
+    """Refuse more clusters than a question, the longest that is asked of so many, can name."""
+    most = bisect_right(range(1, ABOVE), MOST_LETTERS, key=lambda k: len(asked(k)))
+    if clusters > most:
         raise NotUnderstood(
-            f"to name so many clusters takes more than the {MOST_LETTERS:,} letters that a question may have.",
-            instead="a smaller n_clusters, or fewer columns; KMeans.fit has no such limit",
+            f"{features} column{'s' * (features > 1)} of this table can have at most {most} clusters:"
+            f" a question names each of them, and has at most {MOST_LETTERS:,} letters.",
+            instead=f"n_clusters={most} or fewer, or fewer columns; KMeans.fit has no such limit",
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,9 @@ from discreet.core.loss import Loss
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 from discreet.learn.box import Box, Floats
 from discreet.learn.methods import Found, inside
-from discreet.learn.nearer import Centres, short_enough
+from discreet.learn.nearer import Centres, few_enough
 from discreet.learn.outline import Outline, outline
-from discreet.learn.partition import MOST_DIMENSIONS, Partition, divide
+from discreet.learn.partition import MOST_DIMENSIONS, MOST_SIDE, Partition, divide
 from discreet.learn.summary import Summary
 from discreet.plan.schema import Column, Table
 
@@ -92,10 +93,9 @@ class _Asking:
         Because  the questions are these: what they say of numbers that are not known yet is as long for all of them,
                  the grid is the largest that there is, and what they cost does not depend on what they find.
         """
+        few_enough(method.clusters, len(self.box), self._tried_sql)
         largest = divide(self.box, math.inf, 1.0, method.clusters, self.coins)
-        places = -np.linspace(0, 1, method.clusters)[:, None] * self.box.halves  # a sign is one part more
-        moves = self._moves_sql(self.box.values(places), float(self.box.halves.max() * self.box.step) / 4)
-        short_enough(moves)
+        moves = self._tried_sql(method.clusters)
         early, last = method.shares
         wanted = [(self._rows_sql(), ROWS, 1), (self._cells_sql(largest.sides), CELLS, 1),
                   (moves, early, method.rounds - 1), (moves, last, 1)]  # fmt: skip
@@ -134,19 +134,24 @@ class _Asking:
     def cells(self, partition: Partition, epsilon: Fraction) -> Floats:
         """Rows in each cell, with noise."""
         answer = self._ask(self._cells_sql(partition.sides), epsilon)
-        index = [np.array(answer[f"c{i}"], np.intp) - 1 for i in range(len(self.box))]
-        counts = np.zeros(partition.cells)
-        counts[np.ravel_multi_index(index[::-1], partition.sides[::-1])] = np.array(answer["n"], np.float64)
+        place, counts = np.zeros(partition.cells, np.intp), np.zeros(partition.cells)
+        for n, (first, _) in enumerate(_packed(partition.sides)):
+            place += np.array(answer[f"c{n}"], np.intp) * math.prod(partition.sides[:first])
+        counts[place] = np.array(answer["n"], np.float64)
         return counts
 
     def _cells_sql(self, sides: Sequence[int]) -> str:
-        keys = [f"{self._bucket(i, side)} AS c{i}" for i, side in enumerate(sides)]
-        places = ", ".join(str(i + 1) for i in range(len(keys)))
+        """The cells along some columns are one key, so that an answer of many cells has few."""
+        keys = []
+        for n, (first, last) in enumerate(_packed(sides)):
+            terms = [f"{math.prod(sides[first:i])} * {self._bucket(i, sides[i])}" for i in range(first, last)]
+            keys.append(f"{' + '.join(terms)} AS c{n}")
+        places = ", ".join(str(n + 1) for n in range(len(keys)))
         return f"SELECT {', '.join(keys)}, COUNT(*) AS n {self.source} GROUP BY {places}"
 
     def _bucket(self, index: int, side: int) -> str:
         low, high = (_exactly(end) for end in self.box.sides[index])
-        return f"LEAST({side}, GREATEST(1, WIDTH_BUCKET({self.names[index]}, {low}, {high}, {side})))"
+        return f"(LEAST({side}, GREATEST(1, WIDTH_BUCKET({self.names[index]}, {low}, {high}, {side}))) - 1)"
 
     def moves(self, centres: Floats, clip: float, epsilon: Fraction) -> tuple[Floats, Floats, Floats]:
         """Of each cluster the count, the sums of clipped offsets, in steps, and how far those may be off."""
@@ -160,11 +165,25 @@ class _Asking:
             off[index] = np.maximum(off[index], np.array(margin[f"s{i}"], np.float64) / step)
         return counts, sums, off
 
+    def _tried_sql(self, clusters: int) -> str:
+        """What will be asked of so many clusters, wherever they are: below the middle, as a sign is one part more."""
+        places = -np.linspace(0, 1, clusters)[:, None] * self.box.halves
+        return self._moves_sql(self.box.values(places), float(self.box.halves.max() * self.box.step) / 4)
+
     def _moves_sql(self, at: Floats, width: float) -> str:
         centres = Centres(at, self.box)
         columns = ", ".join(f"{name} AS x{i}" for i, name in enumerate(self.names))
         rows = centres.labelled(f"SELECT {columns} {self.source}")
         return f"SELECT j, COUNT(*) AS n, {', '.join(centres.sums(width))} FROM ({rows}) GROUP BY j"
+
+
+def _packed(sides: Sequence[int]) -> list[tuple[int, int]]:
+    """The columns, from each first to each last, whose cells together are no more than one key has values."""
+    found = [0]
+    for i in range(1, len(sides)):
+        if math.prod(sides[found[-1] : i + 1]) > MOST_SIDE:
+            found.append(i)
+    return list(pairwise([*found, len(sides)]))
 
 
 def _table(curator: Any, name: str) -> Table:
