@@ -368,7 +368,9 @@ def test_the_limits_of_a_table_are_said_in_its_own_words_and_are_the_readmes() -
             if d == 12:  # there is no other limit
                 _Asking(Summary(clusters=most[d], epsilon=1, rounds=2), curator, "data", columns, "")
             assert curator.left.pure == 100
-    said = f"{most[2]} of two columns, {most[4]} of four, {most[8]} of eight, {most[12]} of twelve, and {most[1]} of one"
+    said = (
+        f"{most[2]} of two columns, {most[4]} of four, {most[8]} of eight, {most[12]} of twelve, and {most[1]} of one"
+    )
     assert said in " ".join(Path("README.md").read_text("utf-8").split())
     assert nearer.MOST_LETTERS == LONGEST
 

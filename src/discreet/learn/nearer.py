@@ -66,9 +66,7 @@ class Centres:
             ends = [self._written(float(self.at[[a, b], 0].mean())) for a, b in pairwise(order)]
             tests = [f"WHEN x0 <= {end} THEN {j}" for j, end in zip(order, ends, strict=False)]
             return f"CASE {' '.join(tests)} ELSE {order[-1]} END"
-        tests = [
-            f"WHEN a{j} >= GREATEST({', '.join(f'a{b}' for b in range(j + 1, k))}) THEN {j}" for j in range(k - 1)
-        ]
+        tests = [f"WHEN a{j} >= GREATEST({', '.join(f'a{b}' for b in range(j + 1, k))}) THEN {j}" for j in range(k - 1)]
         return f"CASE {' '.join(tests)} ELSE {k - 1} END"
 
     @once

@@ -126,7 +126,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
 
 
 def _tested(relation: Relation, conditions: Sequence[Tree], question: Question) -> None:
-    """Refuse conditions that name, and name again, what is large; of a key, too, an engine tests which values it has."""
+    """Refuse conditions that name, and name again, what is large; keys are tested for their values, too."""
     sizes, largest = tests_of(relation)
     if max(largest, *(size(each, sizes) for each in conditions), 0) > MOST_TESTED:
         raise NotAllowed(
