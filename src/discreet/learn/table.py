@@ -32,7 +32,7 @@ __all__ = ["find_in_table"]
 
 DIGITS = 12  # of a bound in a question
 ROWS, CELLS = Fraction(1, 50), Fraction(24, 50)  # of ε; half of it is for the rounds
-CLIP = 2  # root-mean-square radii
+NARROW, WIDE = 1.0, 3.0  # root-mean-square radii along a column, between which offsets are clipped
 
 
 def find_in_table(
@@ -57,18 +57,28 @@ def find_in_table(
 def _refine(method: Summary, asked: _Asking, known: Outline) -> Found:
     """Rounds of Lloyd's algorithm: each coordinate of an offset is clipped, because each sum is a number of its own."""
     box, d, centres = asked.box, len(asked.box), np.rint(known.centres)
-    clip = CLIP * known.radius / d
     sizes, noise = known.sizes(centres), np.full(method.clusters, np.inf)
     early, last = method.shares
     for turn in range(method.rounds):
-        part = last if turn == method.rounds - 1 else early
-        sizes, sums, margins = asked.moves(centres, clip, method.epsilon * part)
+        part = method.epsilon * (last if turn == method.rounds - 1 else early)
+        clip = _clip(asked.noise(method.clusters, part) * method.clusters / known.people) * known.radius / d
+        sizes, sums, margins = asked.moves(centres, clip, part)
         off = margins / 2 / np.maximum(sizes, 1)  # of each coordinate, about one standard deviation
         sure = (sizes > 1) & (off * math.sqrt(d) < clip / 2)
         moved = inside(box, centres + sums / np.maximum(sizes, 1)[:, None])
         centres = np.where(sure[:, None], moved, centres)
         noise = np.where(sure, off * float(box.step), np.inf)
     return Found(box.values(centres), sizes, noise)
+
+
+def _clip(noise: float) -> float:
+    """How wide offsets are clipped, in root-mean-square radii, where the count of a cluster has noise of this share.
+
+    Because  a centre's noise is noise·width, and what is cut off takes it astray: of clusters that fall off on one side
+             as e^-x does, by 0.24·e^(-2.25·width) of the variance (by simulation). The sum of squares is least near
+             0.72·ln(0.6/noise); the radius is that of clusters blurred by cells, so it is a third of that.
+    """
+    return min(max(0.72 * math.log(0.2 / noise), NARROW), WIDE)
 
 
 class _Asking:
@@ -130,6 +140,11 @@ class _Asking:
         two = self._cells_sql((2,) + (1,) * (len(self.box) - 1))
         law = self.curator.explain(two, epsilon=epsilon, analyst=self.analyst).plan.laws[0]
         return float(law.scale) if isinstance(law, DiscreteLaplace) else math.sqrt(law.scale_squared / 2)
+
+    def noise(self, clusters: int, epsilon: Fraction) -> float:
+        """On the count of each of so many clusters: about one standard deviation."""
+        asked = self.curator.explain(self._tried_sql(clusters), epsilon=epsilon, analyst=self.analyst)
+        return max(float(asked.margins()["COUNT(*)"]), 1.0) / 2
 
     def cells(self, partition: Partition, epsilon: Fraction) -> Floats:
         """Rows in each cell, with noise."""
