@@ -4,7 +4,7 @@
     >>> from discreet.learn.box import Box
     >>> from discreet.learn.nearer import Centres
     >>> Centres(np.array([[2.0], [6.0], [4.0]]), Box.of((0, 9), 1)).label
-    'CASE WHEN x0 <=  3.000000 THEN 0 WHEN x0 <=  5.000000 THEN 2 ELSE 1 END'
+    'CASE WHEN x0 <=  3.0000000 THEN 0 WHEN x0 <=  5.0000000 THEN 2 ELSE 1 END'
 
 Numbers are padded, so that a question is as long whatever the centres are: one that may be asked of some of them may be
 asked of all.
