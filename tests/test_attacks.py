@@ -150,6 +150,23 @@ def test_few_words_cannot_keep_the_curator_busy(levels: int) -> None:
         asked.ask(f"SELECT SUM({subject}) FROM data", epsilon=1)
 
 
+def test_conditions_do_not_write_out_without_end_what_they_name() -> None:
+    """An engine moves a condition down to the table, and with it all that it names; columns it computes once."""
+    asked = dp.open(pa.table({"x": [1, 2] * 50}), columns={"x": (0, 9)}, budget=BUDGET)
+    levels = "data"
+    for _ in range(4):
+        kept = f"{' + '.join(['x'] * 25)} - {' - '.join(['x'] * 24)}"
+        levels = f"(SELECT LEAST(9, GREATEST(0, {kept})) AS x FROM {levels})"
+    assert int(asked.ask(f"SELECT SUM(x) FROM {levels}", epsilon=SURE * 9)) == 150
+    for sql in (
+        f"SELECT COUNT(*) FROM {levels} WHERE x > 1",
+        f"SELECT x, COUNT(*) FROM {levels} GROUP BY x",
+        f"SELECT COUNT(*) FROM (SELECT * FROM {levels} WHERE x > 1) WHERE x < 3",
+    ):
+        with pytest.raises(dp.Refusal, match="too large"):
+            asked.ask(sql, epsilon=1)
+
+
 @pytest.mark.parametrize("low", [0, -10])
 def test_statistics_of_a_file_do_not_decide_what_is_clamped(tmp_path: Path, low: int) -> None:
     """Writers leave NaN out of a column's bounds; an engine that believed them would fail on the one NaN."""

@@ -88,9 +88,12 @@ REFUSED = [
     "SELECT COUNT(*) FROM p LEFT JOIN a ON p.x = a.x",
     "SELECT COUNT(*) FROM p WHERE EXISTS (SELECT * FROM a WHERE a.x = p.x)",
 ]
+LARGE = "CASE " + " ".join(f"WHEN x * 1 = {n} THEN {n}" for n in range(10)) + " END"
 COUNTED = [  # a question, and its exact sums: of one person with three rows in a, two in b, and more than are declared
     ("SELECT COUNT(*) FROM a JOIN b ON a.who = b.who", [6]),
     ("SELECT COUNT(*) FROM (SELECT x FROM a UNION ALL SELECT x FROM b)", [5]),
+    (f"SELECT SUM(g - g + g - g + g) FROM (SELECT {LARGE} AS g FROM a)", [27]),
+    (f"SELECT SUM(g - g + g - g + g) FROM (SELECT k AS who, {LARGE} AS g FROM a)", [27]),
     ("SELECT COUNT(*) FROM (SELECT who, COUNT(*) AS n FROM a GROUP BY who) AS f JOIN b ON f.who = b.who", [2]),
     ("SELECT COUNT(*) FROM (SELECT who, COUNT(*) AS n FROM a GROUP BY who) AS f LEFT JOIN b USING (who)", [2]),
     ("SELECT COUNT(*) FROM (SELECT who, COUNT(*) AS n FROM a GROUP BY who) WHERE n > 3", [0]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import sys
 import warnings
 from fractions import Fraction
@@ -26,6 +27,7 @@ from discreet.learn.box import Box
 from discreet.learn.kmeans import NotPoints
 from discreet.learn.summary import Summary
 from discreet.learn.table import _Asking
+from discreet.ledger.facts import Charge
 from discreet.sql.parse import LONGEST
 from kit import said_by
 from test_kmeans import blobs
@@ -341,19 +343,47 @@ def test_what_cannot_be_asked_of_a_table_is_refused_before_anything_is_paid() ->
         assert curator.left.pure == Fraction(1, 2)
 
 
+def wide(d: int) -> dp.Curator:
+    """A table of d columns around two places."""
+    rng = np.random.default_rng(d)
+    points = np.where(rng.random((2000, 1)) < 0.5, -0.5, 0.5) + rng.normal(0, 0.1, (2000, d))
+    return dp.open(
+        pa.table({f"x{i}": points[:, i] for i in range(d)}),
+        columns={f"x{i}": (-1, 1) for i in range(d)},
+        budget=dp.Budget(epsilon=100),
+    )
+
+
 def test_the_limits_of_a_table_are_said_in_its_own_words_and_are_the_readmes() -> None:
-    with clinic() as curator:
-        for columns, k, said in (
-            (["age", "cost"], 14, "2 columns of a table .* 10 clusters"),
-            (["age"], 400, "letters"),
-        ):
-            with pytest.raises(dp.NotUnderstood, match=said):
-                KMeans(k, epsilon=1).fit_table(curator, "data", columns)
-        assert curator.left.pure == 3
-    most = {d: max(k for k in range(1, 50) if nearer.work(k, d) <= nearer.MOST_WORK) for d in (2, 3, 4, 8)}
-    assert list(most.values()) == [10, 5, 4, 2]
-    assert "at most 10\nof two columns, 5 of three, 4 of four and 2 of eight" in Path("README.md").read_text("utf-8")
+    most = {}
+    for d in (1, 2, 4, 8, 12):
+        columns = [f"x{i}" for i in range(d)]
+        with wide(d) as curator:
+            said = rf"{d} columns? of this table can have at most (\d+) clusters"
+            with pytest.raises(dp.NotUnderstood, match=said) as refusal:
+                KMeans(4096, epsilon=1).fit_table(curator, "data", columns)
+            most[d] = int(re.search(said, str(refusal.value))[1])
+            with pytest.raises(dp.NotUnderstood, match=f"n_clusters={most[d]} or fewer"):
+                KMeans(most[d] + 1, epsilon=1).fit_table(curator, "data", columns)
+            if d == 12:  # there is no other limit
+                _Asking(Summary(clusters=most[d], epsilon=1, rounds=2), curator, "data", columns, "")
+            assert curator.left.pure == 100
+    said = (
+        f"{most[2]} of two columns, {most[4]} of four, {most[8]} of eight, {most[12]} of twelve, and {most[1]} of one"
+    )
+    assert said in " ".join(Path("README.md").read_text("utf-8").split())
     assert nearer.MOST_LETTERS == LONGEST
+
+
+def test_many_clusters_of_many_columns() -> None:
+    with wide(12) as curator:
+        found = KMeans(12, epsilon=5).fit_table(curator, "data", [f"x{i}" for i in range(12)])
+        assert found.cost_.pure == 5
+        assert found.cluster_sizes_.sum() == pytest.approx(2000, abs=400)
+        side = np.sign(found.cluster_centers_).sum(axis=1)
+        assert (np.abs(side[found.cluster_sizes_ > 200]) == 12).all()  # each of them is at one of the two places
+        charges = [each.fact.mechanism for each in curator.ledger if isinstance(each.fact, Charge)]
+        assert max(map(len, charges)) < 100_000  # letters on record
 
 
 @pytest.mark.parametrize("epsilon", [40, 5000])
@@ -374,27 +404,35 @@ def test_whatever_refuses_refuses_before_the_first_charge() -> None:
 
 
 def test_all_questions_of_a_fit_are_as_long_as_the_one_that_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts, real = [], _Asking._moves_sql
-    monkeypatch.setattr(_Asking, "_moves_sql", lambda self, *rest: texts.append(real(self, *rest)) or texts[-1])
+    asked, tried, real = [], [], _Asking._ask
+    monkeypatch.setattr(
+        _Asking,
+        "_ask",
+        lambda self, sql, epsilon: asked.append(sql) or tried.append(self._tried_sql(4)) or real(self, sql, epsilon),
+    )
     with clinic(columns={"age": (-50, 120), "cost": (-1000, 500)}) as curator:
         KMeans(4, epsilon=1, rounds=3).fit_table(curator, "data", ["age", "cost"])
-    assert len(texts) == 4
-    assert len(set(texts)) == 4
-    assert len({len(each) for each in texts}) == 1
+    moves = [each for each in asked if "SUM(" in each]
+    assert len(set(moves)) == 3
+    assert {len(each) for each in moves} == {len(each) for each in tried}
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
-def test_sql_finds_the_nearest_centre(d: int) -> None:
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 12])
+@pytest.mark.parametrize("k", [1, 2, 6, 20])
+def test_sql_finds_the_nearest_centre(d: int, k: int) -> None:
     rng = np.random.default_rng(d)
-    centres, rows = rng.uniform(-9, 9, (6, d)), rng.uniform(-9, 9, (500, d))
-    centres[4] = centres[2]
-    names = [f"x{i}" for i in range(d)]
-    sql = nearer.nearest_sql(centres, names, list("012345"), nearer.Written.of(Box.of((-9, 9), d)))
-    points = pa.table(dict(zip(names, rows.T, strict=True)))  # noqa: F841  # which the engine finds by its name
-    found = duckdb.sql(f"SELECT {sql} FROM points").fetchnumpy()
-    found = next(iter(found.values())).astype(int)
+    bounds = [(-9, 9), (1000, 1001), (0, 5)] * 4
+    low, high = np.array(bounds[:d], float).T
+    centres, rows = rng.uniform(low, high, (k, d)), rng.uniform(low, high, (500, d))
+    centres[-1] = centres[k // 2]
+    points = pa.table({f"x{i}": rows[:, i] for i in range(d)})  # noqa: F841  # which the engine finds by its name
+    near = nearer.Centres(centres, Box.of(bounds[:d], d))
+    (found,) = duckdb.sql(f"SELECT j FROM ({near.labelled('SELECT * FROM points')})").fetchnumpy().values()
     away = np.linalg.norm(rows[:, None] - centres, axis=2)
-    assert np.allclose(away[np.arange(500), found], away.min(axis=1), atol=1e-4)
+    assert np.allclose(away[np.arange(500), found.astype(int)], away.min(axis=1), atol=1e-4)
+    offsets = (rows - centres[found.astype(int)]).clip(-2, 2)
+    sums = duckdb.sql(f"SELECT {', '.join(near.sums(2))} FROM ({near.labelled('SELECT * FROM points')})").fetchall()
+    assert np.allclose(sums, offsets.sum(axis=0), atol=0.01)
 
 
 # ── pictures ─────────────────────────────────────────────────────────────────────────────────────────────────

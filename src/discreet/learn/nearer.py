@@ -1,9 +1,10 @@
-"""Which centre a row is nearest to, in SQL: a CASE of comparisons, as flat and as short as it can be.
+"""Which centre a row is nearest to, and how far it is from there, in SQL.
 
     >>> import numpy as np
-    >>> from discreet.learn.nearer import Written, nearest_sql
-    >>> nearest_sql(np.array([[2.0], [6.0], [4.0]]), ["x"], ["0", "1", "2"], Written(decimals=1, width=4))
-    'CASE WHEN x <= ( 3.0) THEN 0 WHEN x <= ( 5.0) THEN 2 ELSE 1 END'
+    >>> from discreet.learn.box import Box
+    >>> from discreet.learn.nearer import Centres
+    >>> Centres(np.array([[2.0], [6.0], [4.0]]), Box.of((0, 9), 1)).label
+    'CASE WHEN x0 <=  3.0000000 THEN 0 WHEN x0 <=  5.0000000 THEN 2 ELSE 1 END'
 
 Numbers are padded, so that a question is as long whatever the centres are: one that may be asked of some of them may be
 asked of all.
@@ -12,107 +13,100 @@ asked of all.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from discreet.core.once import once
 from discreet.errors import NotUnderstood
 from discreet.learn.box import Box, Floats
 
-__all__ = ["Written", "few_enough", "nearest_sql", "short_enough"]
+__all__ = ["Centres", "few_enough"]
 
-MOST_WORK = 600  # of `work`, so that an engine plans a question in seconds
-MOST_LETTERS = 20_000  # of a question
-
-
-@dataclass(frozen=True, kw_only=True)
-class Written:
-    """How numbers are written: lengths to a tenth of a step or finer, in so many characters."""
-
-    decimals: int
-    width: int
-
-    @classmethod
-    def of(cls, box: Box) -> Written:
-        """For a box: as wide as the sum of its bounds, which no threshold exceeds."""
-        decimals = max(0, math.ceil(1 - math.log10(box.step)))
-        most = float(sum(max(abs(low), abs(high)) for low, high in box.sides))
-        return cls(decimals=decimals, width=len(f"{-most:.{decimals}f}"))
-
-    def length(self, value: float) -> str:
-        """A length or a position."""
-        return f"({value:{self.width}.{self.decimals}f})"
-
-    @staticmethod
-    def share(value: float) -> str:
-        """A number from minus one to one."""
-        return f"({value:9.6f})"
+MOST_LETTERS, ABOVE = 20_000, 1000  # of a question; more clusters than so many letters can name
+SHARES = 6  # decimals of a position, as a share of half the longest side: finer than a step
 
 
-def nearest_sql(at: Floats, names: Sequence[str], results: Sequence[str], written: Written) -> str:
-    """One of several expressions: that of the nearest centre.
+@dataclass(frozen=True, eq=False)
+class Centres:
+    """Positions in a box, in the user's units. Columns are called x0, x1, …, and scores a0, a1, …"""
 
-    Because  the first centre that is nearer than all later ones is the nearest: each one before it was beaten by one
-             that comes later. In one dimension, from the least on, the next one speaks for all later ones.
-    """
-    order = np.argsort(at[:, 0], kind="stable") if len(names) == 1 else np.arange(len(at))
-    tests = []
-    for n, j in enumerate(order[:-1]):
-        rivals = order[n + 1 : n + 2] if len(names) == 1 else order[n + 1 :]
-        closer = " AND ".join(_closer(at[j], at[b], names, written) for b in rivals)
-        tests.append(f"WHEN {closer} THEN {results[j]}")
-    otherwise = results[order[-1]]
-    return f"CASE {' '.join(tests or [f'WHEN TRUE THEN {otherwise}'])} ELSE {otherwise} END"
+    at: Floats
+    box: Box
+
+    def sums(self, width: float) -> list[str]:
+        """Of each column, the sum of how far rows are from the centre j that they are nearest to, clipped."""
+        found = []
+        for i, column in enumerate(self.at.T):
+            *tested, last = (self._written(float(each), i) for each in column)
+            tests = " ".join(f"WHEN {j} THEN {each}" for j, each in enumerate(tested or [last]))
+            most = self._written(width)
+            found.append(f"SUM(LEAST({most}, GREATEST(-{most}, x{i} - CASE j {tests} ELSE {last} END))) AS s{i}")
+        return found
+
+    def labelled(self, rows: str) -> str:
+        """A SELECT of the rows of another, with j: which centre each is nearest to, by its scores."""
+        names = ", ".join(f"x{i}" for i in range(len(self.box)))
+        if self.scores:
+            scores = ", ".join(f"{score} AS a{j}" for j, score in enumerate(self.scores))
+            rows = f"SELECT {names}, {scores} FROM ({rows})"
+        return f"SELECT {names}, {self.label} AS j FROM ({rows})"
+
+    @once
+    def label(self) -> str:
+        """The first centre that is as near as all later ones: each before it was beaten by one that comes later."""
+        k = len(self.at)
+        if k == 1:
+            return "CASE WHEN TRUE THEN 0 ELSE 0 END"
+        if not self.scores:  # along one line the next one speaks for all later ones
+            order = np.argsort(self.at[:, 0], kind="stable")
+            ends = [self._written(float(self.at[[a, b], 0].mean())) for a, b in pairwise(order)]
+            tests = [f"WHEN x0 <= {end} THEN {j}" for j, end in zip(order, ends, strict=False)]
+            return f"CASE {' '.join(tests)} ELSE {order[-1]} END"
+        tests = [f"WHEN a{j} >= GREATEST({', '.join(f'a{b}' for b in range(j + 1, k))}) THEN {j}" for j in range(k - 1)]
+        return f"CASE {' '.join(tests)} ELSE {k - 1} END"
+
+    @once
+    def scores(self) -> tuple[str, ...]:
+        """Of each centre a number that is the greater the nearer a row is; none along one line, where none is needed.
+
+        Because  |x - c|² = |x|² - 2(x·c - |c|²/2), whose first part is the same for all centres. Positions count from
+                 the middle m of the box, as shares u of half its longest side h: x·u - (m·u + h|u|²/2). The shares are
+                 rounded first, so that rows are compared with centres that are less than a step away from these.
+        """
+        if len(self.box) == 1 or len(self.at) == 1:
+            return ()
+        half = float(max(high - low for low, high in self.box.sides)) / 2
+        shares = np.round((self.at - self.box.middle) / half, SHARES)
+        taken = shares @ self.box.middle + half / 2 * (shares**2).sum(axis=1)
+        products = [[f"{u:{SHARES + 3}.{SHARES}f} * x{i}" for i, u in enumerate(each)] for each in shares]
+        return tuple(f"{' + '.join(p)} - {self._written(t, finer=3)}" for p, t in zip(products, taken, strict=True))
+
+    def _written(self, value: float, column: int | None = None, *, finer: int = 0) -> str:
+        """To a tenth of a step, or finer, in as many letters as the bounds take: of one column, or their sum, which no
+        other number exceeds."""
+        decimals = self._decimals + finer
+        most = sum(self._ends) if column is None else self._ends[column]
+        return f"{value:{len(f'{-most:.{decimals}f}')}.{decimals}f}"
+
+    @once
+    def _decimals(self) -> int:
+        return max(0, math.ceil(1 - math.log10(self.box.step)))
+
+    @once
+    def _ends(self) -> tuple[float, ...]:
+        return tuple(float(max(abs(low), abs(high))) for low, high in self.box.sides)
 
 
-def _closer(a: Floats, b: Floats, names: Sequence[str], written: Written) -> str:
-    """Where x is nearer to a than to b; of two that are the same, below them.
-
-    Because  x·(a - b) >= m·(a - b) there, m being the middle of a and b. Divided by the greatest difference one product
-             is spared, and all factors are shares.
-    """
-    apart, middle = a - b, (a + b) / 2
-    first = int(np.argmax(np.abs(apart)))
-    shares = apart / apart[first] if apart[first] else np.eye(len(a))[first]
-    terms = [
-        name if i == first else f"{written.share(shares[i])} * {name}" for i, name in enumerate(names)
-    ]  # the rounded shares are about as good as the exact ones
-    sign = ">=" if apart[first] > 0 else "<="
-    return f"{_sum(terms)} {sign} {written.length(float(shares @ middle))}"
-
-
-def _sum(terms: Sequence[str]) -> str:
-    """In pairs of pairs: for an engine that writes out each sum twice, depth is what costs."""
-    if len(terms) == 1:
-        return terms[0]
-    half = len(terms) // 2
-    return f"({_sum(terms[:half])} + {_sum(terms[half:])})"
-
-
-def work(clusters: int, features: int) -> int:
-    """About how many columns an engine reads in the plan of one question: of each comparison, in each of its sums."""
-    return clusters * (clusters - 1) // 2 * (features + 1) * features << math.ceil(math.log2(features))
-
-
-def few_enough(clusters: int, features: int) -> None:
-    """Refuse more clusters of several columns than a question can tell apart in reasonable time."""
-    if features == 1:  # each is compared with the next alone
-        return
-    most = 1
-    while work(most + 1, features) <= MOST_WORK:
-        most += 1
+def few_enough(clusters: int, features: int, asked: Callable[[int], str]) -> None:
+    """Refuse more clusters than a question, the longest that is asked of so many, can name."""
+    most = bisect_right(range(1, ABOVE), MOST_LETTERS, key=lambda k: len(asked(k)))
     if clusters > most:
         raise NotUnderstood(
-            f"{features} columns of a table can have at most {most} clusters: a question compares each with each.",
+            f"{features} column{'s' * (features > 1)} of this table can have at most {most} clusters:"
+            f" a question names each of them, and has at most {MOST_LETTERS:,} letters.",
             instead=f"n_clusters={most} or fewer, or fewer columns; KMeans.fit has no such limit",
-        )
-
-
-def short_enough(sql: str) -> None:
-    """Refuse more clusters than a question can name."""
-    if len(sql) > MOST_LETTERS:
-        raise NotUnderstood(
-            f"to name so many clusters takes more than the {MOST_LETTERS:,} letters that a question may have.",
-            instead="a smaller n_clusters, or columns with shorter names; KMeans.fit has no such limit",
         )

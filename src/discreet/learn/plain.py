@@ -72,14 +72,15 @@ def _spread(points: Floats, weights: Floats, k: int, coins: Coins) -> Floats:
     """One start. Of a few candidates for each next centre the one that helps most is taken."""
     chosen: list[int] = []
     tries = 2 + int(math.log(k))
-    far = np.ones(len(points))
+    squares, far = (points**2).sum(axis=1), np.ones(len(points))
     for u in uniforms(k * tries, coins).reshape(k, tries):
         odds = np.cumsum(weights * far) if (weights * far).any() else np.cumsum(weights)
         places = np.minimum(np.searchsorted(odds, u * odds[-1], side="right"), len(points) - 1)
-        away = [((points - points[each]) ** 2).sum(axis=1) for each in places]
-        away = [np.minimum(far, each) for each in away] if chosen else away
-        index = int(np.argmin([each @ weights for each in away]))
+        away = squares - 2 * (points[places] @ points.T) + squares[places, None]
+        np.clip(away, 0, far if chosen else None, out=away)
+        index = int(np.argmin(away @ weights))
         far = away[index]
+        far[places[index]] = 0  # whatever was rounded
         chosen.append(int(places[index]))
     return points[chosen]
 

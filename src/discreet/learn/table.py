@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,9 @@ from discreet.core.loss import Loss
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 from discreet.learn.box import Box, Floats
 from discreet.learn.methods import Found, inside
-from discreet.learn.nearer import Written, few_enough, nearest_sql, short_enough
+from discreet.learn.nearer import Centres, few_enough
 from discreet.learn.outline import Outline, outline
-from discreet.learn.partition import MOST_DIMENSIONS, Partition, divide
+from discreet.learn.partition import MOST_DIMENSIONS, MOST_SIDE, Partition, divide
 from discreet.learn.summary import Summary
 from discreet.plan.schema import Column, Table
 
@@ -31,7 +32,7 @@ __all__ = ["find_in_table"]
 
 DIGITS = 12  # of a bound in a question
 ROWS, CELLS = Fraction(1, 50), Fraction(24, 50)  # of ε; half of it is for the rounds
-CLIP = 2  # root-mean-square radii
+NARROW, WIDE = 1.0, 3.0  # root-mean-square radii along a column, between which offsets are clipped
 
 
 def find_in_table(
@@ -56,18 +57,28 @@ def find_in_table(
 def _refine(method: Summary, asked: _Asking, known: Outline) -> Found:
     """Rounds of Lloyd's algorithm: each coordinate of an offset is clipped, because each sum is a number of its own."""
     box, d, centres = asked.box, len(asked.box), np.rint(known.centres)
-    clip = CLIP * known.radius / d
     sizes, noise = known.sizes(centres), np.full(method.clusters, np.inf)
     early, last = method.shares
     for turn in range(method.rounds):
-        part = last if turn == method.rounds - 1 else early
-        sizes, sums, margins = asked.moves(centres, clip, method.epsilon * part)
+        part = method.epsilon * (last if turn == method.rounds - 1 else early)
+        clip = _clip(asked.noise(method.clusters, part) * method.clusters / known.people) * known.radius / d
+        sizes, sums, margins = asked.moves(centres, clip, part)
         off = margins / 2 / np.maximum(sizes, 1)  # of each coordinate, about one standard deviation
         sure = (sizes > 1) & (off * math.sqrt(d) < clip / 2)
         moved = inside(box, centres + sums / np.maximum(sizes, 1)[:, None])
         centres = np.where(sure[:, None], moved, centres)
         noise = np.where(sure, off * float(box.step), np.inf)
     return Found(box.values(centres), sizes, noise)
+
+
+def _clip(noise: float) -> float:
+    """How wide offsets are clipped, in root-mean-square radii, where the count of a cluster has noise of this share.
+
+    Because  a centre's noise is noise·width, and what is cut off takes it astray: of clusters that fall off on one side
+             as e^-x does, by 0.24·e^(-2.25·width) of the variance (by simulation). The sum of squares is least near
+             0.72·ln(0.6/noise); the radius is that of clusters blurred by cells, so it is a third of that.
+    """
+    return min(max(0.72 * math.log(0.2 / noise), NARROW), WIDE)
 
 
 class _Asking:
@@ -84,7 +95,6 @@ class _Asking:
         self.names = [_quoted(each.name) for each in self.columns]
         there = " AND ".join(f"{each} IS NOT NULL" for each in self.names)
         self.source = f"FROM {_quoted(declared.name)} WHERE {there}"
-        self.written = Written.of(self.box)
         self._refuse_early(method)
 
     def _refuse_early(self, method: Summary) -> None:
@@ -93,11 +103,9 @@ class _Asking:
         Because  the questions are these: what they say of numbers that are not known yet is as long for all of them,
                  the grid is the largest that there is, and what they cost does not depend on what they find.
         """
-        few_enough(method.clusters, len(self.box))
+        few_enough(method.clusters, len(self.box), self._tried_sql)
         largest = divide(self.box, math.inf, 1.0, method.clusters, self.coins)
-        places = np.linspace(-1, 1, method.clusters)[:, None] * self.box.halves
-        moves = self._moves_sql(self.box.values(places), float(self.box.halves.max() * self.box.step) / 4)
-        short_enough(moves)
+        moves = self._tried_sql(method.clusters)
         early, last = method.shares
         wanted = [(self._rows_sql(), ROWS, 1), (self._cells_sql(largest.sides), CELLS, 1),
                   (moves, early, method.rounds - 1), (moves, last, 1)]  # fmt: skip
@@ -133,22 +141,32 @@ class _Asking:
         law = self.curator.explain(two, epsilon=epsilon, analyst=self.analyst).plan.laws[0]
         return float(law.scale) if isinstance(law, DiscreteLaplace) else math.sqrt(law.scale_squared / 2)
 
+    def noise(self, clusters: int, epsilon: Fraction) -> float:
+        """On the count of each of so many clusters: about one standard deviation."""
+        asked = self.curator.explain(self._tried_sql(clusters), epsilon=epsilon, analyst=self.analyst)
+        return max(float(asked.margins()["COUNT(*)"]), 1.0) / 2
+
     def cells(self, partition: Partition, epsilon: Fraction) -> Floats:
         """Rows in each cell, with noise."""
         answer = self._ask(self._cells_sql(partition.sides), epsilon)
-        index = [np.array(answer[f"c{i}"], np.intp) - 1 for i in range(len(self.box))]
-        counts = np.zeros(partition.cells)
-        counts[np.ravel_multi_index(index[::-1], partition.sides[::-1])] = np.array(answer["n"], np.float64)
+        place, counts = np.zeros(partition.cells, np.intp), np.zeros(partition.cells)
+        for n, (first, _) in enumerate(_packed(partition.sides)):
+            place += np.array(answer[f"c{n}"], np.intp) * math.prod(partition.sides[:first])
+        counts[place] = np.array(answer["n"], np.float64)
         return counts
 
     def _cells_sql(self, sides: Sequence[int]) -> str:
-        keys = [f"{self._bucket(i, side)} AS c{i}" for i, side in enumerate(sides)]
-        places = ", ".join(str(i + 1) for i in range(len(keys)))
+        """The cells along some columns are one key, so that an answer of many cells has few."""
+        keys = []
+        for n, (first, last) in enumerate(_packed(sides)):
+            terms = [f"{math.prod(sides[first:i])} * {self._bucket(i, sides[i])}" for i in range(first, last)]
+            keys.append(f"{' + '.join(terms)} AS c{n}")
+        places = ", ".join(str(n + 1) for n in range(len(keys)))
         return f"SELECT {', '.join(keys)}, COUNT(*) AS n {self.source} GROUP BY {places}"
 
     def _bucket(self, index: int, side: int) -> str:
         low, high = (_exactly(end) for end in self.box.sides[index])
-        return f"LEAST({side}, GREATEST(1, WIDTH_BUCKET({self.names[index]}, {low}, {high}, {side})))"
+        return f"(LEAST({side}, GREATEST(1, WIDTH_BUCKET({self.names[index]}, {low}, {high}, {side}))) - 1)"
 
     def moves(self, centres: Floats, clip: float, epsilon: Fraction) -> tuple[Floats, Floats, Floats]:
         """Of each cluster the count, the sums of clipped offsets, in steps, and how far those may be off."""
@@ -162,14 +180,25 @@ class _Asking:
             off[index] = np.maximum(off[index], np.array(margin[f"s{i}"], np.float64) / step)
         return counts, sums, off
 
+    def _tried_sql(self, clusters: int) -> str:
+        """What will be asked of so many clusters, wherever they are: below the middle, as a sign is one part more."""
+        places = -np.linspace(0, 1, clusters)[:, None] * self.box.halves
+        return self._moves_sql(self.box.values(places), float(self.box.halves.max() * self.box.step) / 4)
+
     def _moves_sql(self, at: Floats, width: float) -> str:
-        most, sums = self.written.length(width), []
-        for i, name in enumerate(self.names):
-            offset = nearest_sql(at, self.names, [f"{name} - {self.written.length(each)}" for each in at[:, i]],
-                                 self.written)  # fmt: skip
-            sums.append(f"SUM(LEAST({most}, GREATEST(-{most}, {offset}))) AS s{i}")
-        label = nearest_sql(at, self.names, [str(j) for j in range(len(at))], self.written)
-        return f"SELECT {label} AS j, COUNT(*) AS n, {', '.join(sums)} {self.source} GROUP BY 1"
+        centres = Centres(at, self.box)
+        columns = ", ".join(f"{name} AS x{i}" for i, name in enumerate(self.names))
+        rows = centres.labelled(f"SELECT {columns} {self.source}")
+        return f"SELECT j, COUNT(*) AS n, {', '.join(centres.sums(width))} FROM ({rows}) GROUP BY j"
+
+
+def _packed(sides: Sequence[int]) -> list[tuple[int, int]]:
+    """The columns, from each first to each last, whose cells together are no more than one key has values."""
+    found = [0]
+    for i in range(1, len(sides)):
+        if math.prod(sides[found[-1] : i + 1]) > MOST_SIDE:
+            found.append(i)
+    return list(pairwise([*found, len(sides)]))
 
 
 def _table(curator: Any, name: str) -> Table:

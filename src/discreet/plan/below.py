@@ -20,14 +20,16 @@ from fractions import Fraction
 
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan import bounds as box
-from discreet.plan.expression import Domain, Field, Tree, Typed, both
+from discreet.plan.expression import Apply, Domain, Field, Tree, Typed, both, fields, size
 from discreet.plan.kinds import typed
-from discreet.plan.relation import Derived, Made, Relation, United
+from discreet.plan.relation import Derived, Made, Relation, United, tables_of
 from discreet.plan.rule import finite
 from discreet.plan.schema import Catalogue, Column, Table, same
 from discreet.sql import query as q
 
-__all__ = ["Below", "condition", "derived", "free", "known", "laid", "scanned", "united"]
+__all__ = ["Below", "brief", "condition", "derived", "free", "known", "laid", "scanned", "united"]
+
+LARGE = 200  # nodes of computed columns, written out wherever they are named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +127,26 @@ def laid(below: Below) -> Below:
     return Below(
         relation=relation, table=replace(table, columns=columns, links=links), alias=below.alias, unit=table.unit
     )
+
+
+def brief(below: Below, select: q.Select, catalogue: Catalogue) -> Below:
+    """The same relation for a SELECT of it: with its columns computed, where writing them out wherever the SELECT names
+    them would be much.
+
+    Columns whose bounds are found in the data are read from their own table, so they stay where they are.
+    """
+    made = {each.name.lower(): each.made for each in below.table.columns if isinstance(each.made, Apply)}
+    read: list[q.Name] = []
+    for what in (*(item.what for item in select.items), *select.keys, select.where, select.having):
+        if what is not None and made:
+            q.rename(what, lambda name: read.append(name) or name)  # type: ignore[func-returns-value]
+    sizes = {name: size(tree) for name, tree in made.items()}
+    if sum(sizes.get(each.name.lower(), 0) for each in read) <= LARGE:
+        return below
+    names = tables_of(below.relation)
+    tables = [each for each in catalogue.tables if each.name in names]
+    auto = {each.name for table in tables for each in table.columns if each.auto is not None}
+    return below if auto & set().union(fields(below.where), *map(fields, made.values())) else laid(below)
 
 
 def known(name: str, found: Typed) -> Column:

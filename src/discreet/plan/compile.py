@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan import aggregates
 from discreet.plan.below import condition
 from discreet.plan.days import consecutive
-from discreet.plan.expression import Apply, Tree, Typed, both, fields
+from discreet.plan.expression import Apply, Tree, Typed, both, fields, size
 from discreet.plan.foremost import Foremost, foremost
 from discreet.plan.kept import LARGEST
 from discreet.plan.kinds import typed
 from discreet.plan.measure import Caps, Measure, Setting
 from discreet.plan.plan import MOST_CELLS, Key
 from discreet.plan.reading import Reading
-from discreet.plan.relation import Relation, prune
+from discreet.plan.relation import Relation, prune, tests_of
 from discreet.plan.schema import Catalogue, Table
 from discreet.plan.split import Question, split
 from discreet.plan.totals import Totals
@@ -28,6 +29,7 @@ from discreet.sql import query as q
 
 __all__ = ["Draft", "compile"]
 
+MOST_TESTED = 50_000  # nodes of a condition with all that it names written out: as many take an engine seconds
 MOST_ROWS = 1 << 32  # of one unit, so that sums of them fit
 DIGITS = 20  # of a sum with its noise, on record
 
@@ -104,9 +106,11 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         _adds(question, keys, measures, caps)
     trees = [where, *(each.tree for each in keys), *(tree for each in measures for tree in each.trees)]
     read = set().union({caps.unit} if caps.unit else set(), *(fields(each) for each in trees))
+    relation = prune(question.relation, read)
+    _tested(relation, [each for each in (where, *(key.tree for key in keys)) if each is not None], question)
     return Draft(
         catalogue=catalogue,
-        relation=prune(question.relation, read),
+        relation=relation,
         table=table,
         caps=caps,
         where=where,
@@ -119,6 +123,15 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         view=question.view,
         first=foremost(question.view, measures, cells) if known else None,
     )
+
+
+def _tested(relation: Relation, conditions: Sequence[Tree], question: Question) -> None:
+    """Refuse conditions that name, and name again, what is large; keys are tested for their values, too."""
+    sizes, largest = tests_of(relation)
+    if max(largest, *(size(each, sizes) for each in conditions), 0) > MOST_TESTED:
+        raise NotAllowed(
+            "this question is too large.", instead="write it with fewer parts", place=question.view.place
+        )  # fmt: skip
 
 
 def _adds(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ...], caps: Caps) -> None:

@@ -7,9 +7,11 @@ bounds, and, where they are few, all values it can take.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
+from types import MappingProxyType
 
 from discreet.core.record import recorded
 from discreet.plan.schema import Kind
@@ -80,11 +82,16 @@ def both(first: Tree | None, second: Tree | None) -> Tree | None:
     return Apply(function="and", arguments=(first, second), kind="boolean")
 
 
-def size(tree: Tree) -> int:
-    """How many nodes a tree has when it is written out; parts that are used twice count twice."""
+def size(tree: Tree, sizes: Mapping[str, int] = MappingProxyType({})) -> int:
+    """How many nodes a tree has when it is written out; parts that are used twice count twice.
+
+    `sizes` are those of columns that are made of others.
+    """
     known: dict[int, int] = {}
 
     def count(part: Tree) -> int:
+        if isinstance(part, Field):
+            return sizes.get(part.name, 1)
         if id(part) not in known:
             inner = part.arguments if isinstance(part, Apply) else ()
             known[id(part)] = 1 + sum(count(each) for each in inner)

@@ -13,7 +13,7 @@ from typing import Literal
 
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
-from discreet.plan.expression import Tree, fields
+from discreet.plan.expression import Tree, fields, size
 from discreet.plan.schema import Kind
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "columns_of",
     "prune",
     "tables_of",
+    "tests_of",
 ]
 
 How = Literal["first", "inner", "left", "semi", "anti"]
@@ -193,6 +194,31 @@ def columns_of(relation: Relation) -> set[tuple[str, str]]:
             *(fields(each.tree) for each in made), *(fields(each.of) for each in totals)
         )
     return {(relation.source, name) for name in names}
+
+
+def tests_of(relation: Relation) -> tuple[dict[str, int], int]:
+    """How large each column of a relation is when it is written out over tables, and the largest of its conditions.
+
+    An engine moves a condition down to where the rows are, and so writes out all that it reads, however deep.
+    """
+    if isinstance(relation, str):
+        return {}, 0
+    if isinstance(relation, (From, United)):
+        sizes, largest = dict[str, int](), 0
+        for part in relation.parts:
+            inner, tested = tests_of(part.source if isinstance(part, Part) else part)
+            names = part.names if isinstance(part, Part) else [(each.name, each.name) for each in part.columns]
+            for name, outer in names:
+                sizes[outer] = max(sizes.get(outer, 1), inner.get(name, 1))
+            on = part.on if isinstance(part, Part) else None
+            largest = max(largest, tested, 0 if on is None else size(on, sizes))
+        return sizes, largest
+    inner, largest = tests_of(relation.source)
+    if isinstance(relation, Few):
+        return inner, largest
+    made = relation.columns if isinstance(relation, Derived) else relation.keys
+    largest = max(largest, 0 if relation.where is None else size(relation.where, inner))
+    return {each.name: size(each.tree, inner) for each in made}, largest
 
 
 def _named(part: Part) -> set[tuple[str, str]]:

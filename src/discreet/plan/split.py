@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.around import apart, numbered, outer, steady
-from discreet.plan.below import Below, derived, laid, scanned, united
+from discreet.plan.below import Below, brief, derived, laid, scanned, united
 from discreet.plan.expression import Tree
 from discreet.plan.folding import folded, folds
 from discreet.plan.joining import join
@@ -72,7 +72,7 @@ def _read(select: q.Select, catalogue: Catalogue) -> Question | tuple[q.Select, 
     sides += [each for each in tests.values() if each is not None]
     only = sides[0].below
     if len(sides) == 1 and only.table.through is None:
-        return select, only
+        return select, brief(only, select, catalogue)
     below, scope, rest = join([replace(each, below=laid(each.below)) for each in sides], where, catalogue)
     return _renamed(replace(select, where=rest), scope), below
 
