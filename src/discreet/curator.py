@@ -107,7 +107,7 @@ class Curator:
         """
         default = Fraction(1) if reuse else None
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=default)
-        draft = self._draft(sql, params)
+        draft = self.draft(sql, params)
         if reuse and (found := self._reused(draft, wanted, analyst)) is not None:
             return found
         if reuse and epsilon is None and within is None:
@@ -131,11 +131,11 @@ class Curator:
         Counts of one table are planned as one and read from one release; others are asked one by one, for equal shares.
         """
         texts, wanted = several(questions), wanted_once(epsilon, confidence)
-        drafts, fits = [self._draft(each) for each in texts], self.ledger.left_to(analyst).__contains__
-        if not (plans := joint(drafts, wanted, self._earlier(self.engine.version()), fits)):
+        drafts, fits = [self.draft(each) for each in texts], self.ledger.left_to(analyst).__contains__
+        if not (plans := joint(drafts, wanted, self.earlier(self.engine.version()), fits)):
             part = shared(drafts, wanted, fits)
             return [self.ask(each, epsilon=part, confidence=confidence, analyst=analyst) for each in texts]
-        plan, receipt, released = self._released(plans, analyst)
+        plan, receipt, released = self.run(plans, analyst)
         heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), together(drafts)))
         return [Answer.of(n, plan, released, heard, confidence=wanted.confidence) for n in readings(drafts, plan)]
 
@@ -156,7 +156,7 @@ class Curator:
         """
         tenth = self.catalogue.budget.epsilon / 10
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=tenth)
-        draft = self._draft(sql, params)
+        draft = self.draft(sql, params)
         draft = reachable(draft, wanted)
         remarks: tuple[str, ...] = ()
         if automatic.wanted_bounds(draft):
@@ -177,7 +177,7 @@ class Curator:
             remarks += ("It buys Gaussian noise: from then on ρ counts, and what is left of ε does not.",)
         return Explanation(draft, plan, wanted.confidence, str(left), self.engine.sql(plan), plan.loss in left, remarks)
 
-    def _draft(self, sql: str, params: Params = None) -> Draft:
+    def draft(self, sql: str, params: Params = None) -> Draft:
         """What a text asks, with these parameters; the last few are remembered."""
         key = (sql, Parameters.of(params).key) if isinstance(sql, str) else None
         draft = self._drafts.get(key)
@@ -208,11 +208,11 @@ class Curator:
 
     def _answer(self, draft: Draft, plans: tuple[Plan, ...], wanted: Want, analyst: str) -> Answer:
         """What was released for the first plan that fits, as an answer."""
-        plan, receipt, released = self._released(plans, analyst)
+        plan, receipt, released = self.run(plans, analyst)
         heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, self._remarks())
         return Answer.of(draft, plan, released, heard, confidence=wanted.confidence)
 
-    def _released(self, plans: tuple[Plan, ...], analyst: str) -> tuple[Plan, Receipt, Released]:
+    def run(self, plans: tuple[Plan, ...], analyst: str) -> tuple[Plan, Receipt, Released]:
         """Spend, then look; what was released is kept before it is shown. The first plan that fits is run."""
         self.engine.check(plans[0])
         version = self.engine.version()
@@ -222,7 +222,7 @@ class Curator:
     def _reused(self, draft: Draft, wanted: Want, analyst: str) -> Answer | None:
         """An answer that follows from earlier ones, the most exact of them, if there is one."""
         version = self.engine.version()
-        follows = [(plan, *found) for plan in self._earlier(version) if (found := derive(draft, plan)) is not None]
+        follows = [(plan, *found) for plan in self.earlier(version) if (found := derive(draft, plan)) is not None]
         if not follows:
             return None
         plan, draft, merge = min(follows, key=lambda each: expected(*each))
@@ -233,7 +233,7 @@ class Curator:
         heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), *remarks))
         return Answer.of(draft, plan, released, heard, confidence=wanted.confidence, merge=merge)
 
-    def _earlier(self, version: str) -> Iterator[Plan]:
+    def earlier(self, version: str) -> Iterator[Plan]:
         """Plans that were paid for, of these data."""
         for entry in self.ledger:
             fact = entry.fact
@@ -261,7 +261,7 @@ class Curator:
         bounds = [automatic.plan_of(draft, column, part) for column in columns]
         self._affordable(bounds, self._plans(draft, rest), analyst)
         for column, bound in zip(columns, bounds, strict=True):
-            plan, receipt, released = self._released((bound,), analyst)
+            plan, receipt, released = self.run((bound,), analyst)
             draft, catalogue, high = automatic.lowered(plan, released, catalogue, column, again)
             spent, said = spent + receipt.cost, [*said, automatic.found_said(column, high, plan)]
         answer = self._answer(draft, self._plans(draft, rest), rest, analyst)
@@ -271,7 +271,7 @@ class Curator:
     def _affordable(self, bounds: Sequence[Plan], plans: tuple[Plan, ...], analyst: str) -> None:
         """Refuse before a bound is bought when there is no room for the question that it is for."""
         self.engine.check(plans[0])
-        paid = {plan.key for plan in self._earlier(self.engine.version())}
+        paid = {plan.key for plan in self.earlier(self.engine.version())}
         missing = [bound.loss for bound in bounds if bound.key not in paid]
         left = self.ledger.left_to(analyst)
         if missing and not any(sum(missing, plan.loss) in left for plan in plans):

@@ -10,14 +10,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.mechanisms.strategy import Each, Factor, Matrix, Total
+from discreet.mechanisms.strategy import Each, Factor, Matrix, Merged, Strategy, Total
 from discreet.workload.designs import Axis, Design, Solved, Split
 from discreet.workload.factorised import Certificate, factorised
 from discreet.workload.lattice import best_levels, best_tables
 from discreet.workload.queries import Crossed, Dense, Intervals, Marginals, Queries, Stacked
 from discreet.workload.spiked import best_spiked
 
-__all__ = ["MOST_DENSE", "designs"]
+__all__ = ["MOST_DENSE", "designs", "recovered"]
 
 MOST_DENSE = 2048  # cells of a matrix that is written out
 BRANCHES = (2, 4, 8, 16)
@@ -65,6 +65,33 @@ def _single(queries: Queries, gaussian: bool) -> list[Design]:
         if axis.answers_all:
             found.append(Solved(name, (axis,), certificate))
     return found
+
+
+def recovered(queries: Queries, strategies: tuple[Strategy, ...], *, gaussian: bool) -> Design | None:
+    """The design for these queries that has these strategies: what reads a release on record.
+
+    A single matrix for each axis is read as it is, whatever machine found it, and without finding it again.
+    """
+    parts = queries.parts if isinstance(queries, Crossed) else (queries,)
+    if len(strategies) == 1 and len(strategies[0].factors) == len(parts):
+        axes = [_axis(part, factor) for part, factor in zip(parts, strategies[0].factors, strict=True)]
+        known = tuple(each for each in axes if each is not None)
+        if len(known) == len(parts):
+            return Solved("as before", known)
+    return next((each for each in designs(queries, gaussian=gaussian) if tuple(each.strategies) == strategies), None)
+
+
+def _axis(queries: Queries, factor: Factor) -> Axis | None:
+    """One axis that is measured so, where all its queries follow."""
+    places = None
+    if isinstance(factor, Merged):
+        queries, places = _merged(queries)
+        if places != factor.places:
+            return None
+        factor = factor.of
+    axis = Axis(queries, factor, places)
+    small = isinstance(factor, Each) or factor.cells <= MOST_DENSE
+    return axis if factor.cells == queries.cells and small and axis.answers_all else None
 
 
 def _merged(queries: Queries) -> tuple[Queries, tuple[int, ...] | None]:

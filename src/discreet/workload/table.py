@@ -1,0 +1,356 @@
+"""Workloads of a table that a curator holds: one count by groups, one charge, all answers.
+
+The groups are those of an ordinary question, SELECT …, COUNT(*) … GROUP BY …, so their keys, the unit and its caps are
+the curator's, and so are the ledger and the engine. Only what is released of the counts is chosen here: the
+combinations from which all answers follow with the least expected error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from discreet.core import record
+from discreet.core.exact import Number, number, price, probability, show
+from discreet.core.loss import Loss
+from discreet.errors import NotAllowed, NotUnderstood, Refusal
+from discreet.layout import table as laid
+from discreet.plan.answer import Heard
+from discreet.plan.automatic import wanted_bounds
+from discreet.plan.cells import Cells
+from discreet.plan.compile import DIGITS, Draft
+from discreet.plan.expression import Value
+from discreet.plan.kept import LARGEST
+from discreet.plan.plan import Plan
+from discreet.plan.price import bought_rho
+from discreet.plan.show import caps_said
+from discreet.plan.spelling import quoted
+from discreet.plan.sums import Sums
+from discreet.workload.designs import Design
+from discreet.workload.planned import Answers, WorkloadError, cheapest
+from discreet.workload.planner import designs, recovered
+from discreet.workload.queries import Floats, Queries
+
+__all__ = ["Cost", "Foreseen", "Question", "Told"]
+
+BY = 'by=["age"], or by=["age", "WIDTH_BUCKET(cost, 0, 1000, 50)"]'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What all answers may cost, or how exact every one must be."""
+
+    epsilon: Fraction | None
+    rho: Fraction | None
+    within: Fraction | None
+    confidence: Fraction
+
+    @classmethod
+    def of(cls, epsilon: Number | None, rho: Number | None, within: Number | None, confidence: Number) -> Cost:
+        """What a user asked for, read and checked; with a margin, ε is the most that may be spent."""
+        if (rho is not None) + (epsilon is not None or within is not None) != 1:
+            raise NotUnderstood("say one of cost and margin.", instead='epsilon=1, rho="0.1" or within=25')
+        margin = None if within is None else number(within, "within")
+        if margin is not None and margin <= 0:
+            raise NotUnderstood("a margin is greater than zero.", instead="within=25")
+        return cls(
+            epsilon=None if epsilon is None else price(epsilon, "epsilon"),
+            rho=None if rho is None else price(rho, "rho"),
+            within=margin,
+            confidence=probability(confidence, "confidence"),
+        )
+
+
+class Offer(NamedTuple):
+    """A plan, and how wrong all answers will be with it."""
+
+    plan: Plan
+    error: WorkloadError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Told(Answers):
+    """All answers, each with a margin, and what they cost."""
+
+    plan: Plan
+    heard: Heard
+
+    @property
+    def cost(self) -> Loss:
+        """What asking cost; nothing, when the same was asked before."""
+        return self.heard.cost
+
+    @property
+    def left(self) -> Any:
+        """What was left of the budget afterwards, to whoever asked."""
+        return self.heard.left
+
+    @property
+    def receipt(self) -> Any:
+        """The receipt of the ledger: `entry` is where it was charged, or asked again."""
+        return self.heard.receipt
+
+    @property
+    def keys(self) -> tuple[tuple[Value, ...], ...]:
+        """What the rows of each cell have in common, in the order of the cells."""
+        return self.plan.groups
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__().removesuffix('>')}; cost {self.cost}; left {self.left}>"
+
+
+@dataclass(frozen=True, repr=False)
+class Foreseen:
+    """What asking would cost, and how exact all answers would be. Free, and the same for any data."""
+
+    draft: Draft
+    offers: tuple[Offer, ...]
+    left: Any
+    sql: str
+    remarks: tuple[str, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """What would be charged for: the first that fits, or the first."""
+        return self._chosen.plan
+
+    @property
+    def error(self) -> WorkloadError:
+        """How wrong each answer would be."""
+        return self._chosen.error
+
+    @property
+    def fits(self) -> bool:
+        """Whether the budget has room for it."""
+        return any(each.plan.loss in self.left for each in self.offers)
+
+    @property
+    def cost(self) -> Loss:
+        """What asking would cost."""
+        return self.plan.loss
+
+    @property
+    def expected_error(self) -> float:
+        """The mean squared error per query."""
+        return self.error.mean
+
+    @property
+    def strategy(self) -> str:
+        """The name of the design that would be measured."""
+        return self.error.design.name
+
+    def margin(self, confidence: Number = "0.95") -> Floats:
+        """Each answer would be off by at most so much, with this confidence."""
+        return self.error.radius(confidence)
+
+    @property
+    def _chosen(self) -> Offer:
+        return next((each for each in self.offers if each.plan.loss in self.left), self.offers[0])
+
+    def __repr__(self) -> str:
+        rows = [
+            (each.error.design.name, str(each.plan.laws[0][0]).split(" noise")[0], f"{each.error.mean:.6g}",
+             "chosen" if each is self._chosen else "")
+            for each in self.offers
+        ]  # fmt: skip
+        lines = [
+            self.plan.describe().split(". ")[0] + ".",
+            f"Left: {self.left}{'' if self.fits else '; this does not fit'}.",
+            f"Cells: {self.plan.cells:,}. {self.error.describe()}",
+            *caps_said(self.draft),
+            *self.remarks,
+            "",
+            laid(["strategy", "noise", "expected squared error", ""], rows),
+            "",
+            "The engine would run:",
+            *("  " + line for line in self.sql.split("\n")),
+        ]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A workload, asked of the groups of a table."""
+
+    queries: Queries
+    curator: Any
+    draft: Draft
+    analyst: str
+
+    @classmethod
+    def of(
+        cls, queries: Queries, curator: Any, table: str, *, by: str | Iterable[str], where: str | None, analyst: str
+    ) -> Question:
+        """Refused where the groups are not the cells of the workload."""
+        columns = [by] if isinstance(by, str) else list(by) if isinstance(by, Iterable) else []
+        if not columns or not all(isinstance(each, str) for each in (table, *columns, where or "")):
+            raise NotUnderstood("name a table, and what its rows are grouped by, as SQL texts.", instead=BY)
+        draft = curator.draft(_sql(curator, table, columns, where))
+        wanted_bounds(draft)
+        if draft.measures != (Sums(parts=("rows",)),) or len(draft.keys) != len(columns) or draft.sets:
+            raise NotUnderstood("`by` is a list of columns, or of expressions, each on its own.", instead=BY)
+        for key, name in zip(draft.keys, columns, strict=True):
+            if not key.declared:
+                raise NotAllowed(
+                    f"the values of `{name}` are not declared, so there are no cells.",
+                    instead=f'declare them: {name} = {{ values = ["a", "b"] }}, or bounds of whole numbers',
+                )
+        if math.prod(key.size for key in draft.keys) != queries.cells:
+            sizes = ", ".join(f"`{name}` has {key.size:,}" for key, name in zip(draft.keys, columns, strict=True))
+            raise NotUnderstood(
+                f"the workload has {queries.cells:,} cells, and these are {math.prod(k.size for k in draft.keys):,}.",
+                instead=f"a workload with a cell for every combination of values: {sizes}",
+            )
+        return cls(queries, curator, draft, analyst)
+
+    def explain(self, cost: Cost) -> Foreseen:
+        """What asking would cost and tell. Sees no data."""
+        offers, engine = self._offers(cost), self.curator.engine
+        engine.check(offers[0].plan)
+        left, remarks = self.curator.ledger.left_to(self.analyst), engine.remarks(offers[0].plan)
+        return Foreseen(self.draft, offers, left, engine.sql(offers[0].plan), remarks)
+
+    def ask(self, cost: Cost) -> Told:
+        """All answers; the same again is free, and so are the margins.
+
+        Given    a curator, who charges for a plan before anything is counted, and counts what its record says.
+        Promise  each unit's loss is that of the plan; see `discreet.plan.cells`. Reading the release is free.
+        """
+        offers = self._offers(cost)
+        plan, receipt, released = self.curator.run(tuple(each.plan for each in offers), self.analyst)
+        error = next(each.error for each in offers if each.plan is plan)
+        (measure,) = plan.measures
+        assert isinstance(measure, Cells)
+        estimate = error.design.estimate(measure.split(released.sums[0]), error.noise)
+        heard = Heard(receipt.cost, self.curator.ledger.left_to(self.analyst), receipt)
+        return Told(estimate, error, plan, heard)
+
+    # ── plans ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _offers(self, cost: Cost) -> tuple[Offer, ...]:
+        """The plans that this cost buys, that of least expected error first; what was paid for before, as it was.
+
+        Because  a strategy is found with floats, and another machine may find one that differs in the last digit: the
+                 question is the same.
+        """
+        epsilon, chosen = cost.epsilon, None
+        if cost.within is not None:
+            epsilon, chosen = self._cheapest(cost.within, cost)
+        rho = bought_rho(self.draft.catalogue.budget, epsilon) if epsilon is not None else cost.rho
+        if (before := next(self._earlier(epsilon, rho), None)) is not None:
+            return (before,)
+        found = []
+        for gaussian, design in self._designs(epsilon is not None, bool(rho)):
+            if chosen is None or chosen == (gaussian, design):
+                offer = self._offer(design, None if gaussian else epsilon, rho if gaussian else None)
+                found += [] if offer is None else [offer]
+        if not found:
+            raise NotAllowed("no strategy for these is short enough to be on record.", instead="ask in several parts")
+        return tuple(sorted(found, key=lambda each: each.error.mean))
+
+    def _designs(self, laplace: bool, normal: bool) -> list[tuple[bool, Design]]:
+        """All designs, for Laplace and for Gaussian noise."""
+        kinds = [kind for kind, there in ((False, laplace), (True, normal)) if there]
+        return [(kind, each) for kind in kinds for each in designs(self.queries, gaussian=kind)]
+
+    def _cheapest(self, margin: Fraction, cost: Cost) -> tuple[Fraction, tuple[bool, Design]]:
+        """The least ε for which some design is within the margin in every answer, and that design."""
+        self.queries.listed()
+        budget = self.draft.catalogue.budget
+
+        def noised(each: tuple[bool, Design], epsilon: Fraction) -> WorkloadError:
+            gaussian, design = each
+            measure = self._measure(design)
+            if gaussian:
+                return WorkloadError(design, measure.concentrated(bought_rho(budget, epsilon), self.draft.setting))
+            return WorkloadError(design, measure.pure(epsilon, self.draft.setting))
+
+        found = self._designs(True, bool(bought_rho(budget, Fraction(1))))
+        least, best = cheapest([each for each in found if self._fits(each[1])], margin, cost.confidence, noised)
+        if cost.epsilon is not None and least > cost.epsilon:
+            raise NotUnderstood(
+                f"that margin costs ε = {show(least)}, more than was allowed.", instead="allow more, or a wider one"
+            )
+        return least, best
+
+    def _measure(self, design: Design) -> Cells:
+        strategies, shares = tuple(design.strategies), tuple(design.shares)
+        return Cells(asked=_name(self.queries), cells=self.queries.cells, strategies=strategies, shares=shares)
+
+    def _offer(self, design: Design, epsilon: Fraction | None, rho: Fraction | None) -> Offer | None:
+        """A design at this cost; none where its record would be too long, or what it releases."""
+        measure, setting = self._measure(design), self.draft.setting
+        if epsilon is not None:
+            laws = measure.pure(epsilon, setting)
+        else:
+            assert rho is not None
+            laws = measure.concentrated(rho, setting)
+        plan = _plan(self.draft, measure, laws)
+        return Offer(plan, WorkloadError(design, laws)) if self._fits(design) else None
+
+    def _fits(self, design: Design) -> bool:
+        """Whether the record of a strategy is not too long, nor what it releases; at any cost, so with some room."""
+        measure = self._measure(design)
+        try:
+            short = len(record.write(measure)) <= record.MOST * 3 // 4
+        except Refusal:
+            return False
+        return short and measure.size * DIGITS <= LARGEST
+
+    def _earlier(self, epsilon: Fraction | None, rho: Fraction | None) -> Iterator[Offer]:
+        """What was paid for before: the same queries of the same groups, at the same cost."""
+        name = _name(self.queries)
+        for plan in self.curator.earlier(self.curator.engine.version()):
+            (measure, *rest) = plan.measures or (None,)
+            if rest or not isinstance(measure, Cells) or measure.asked != name:
+                continue
+            paid = plan.loss.pure == epsilon if plan.loss.pure is not None else plan.loss.rho == rho
+            if not paid or _plan(self.draft, measure, plan.laws[0]) != plan:
+                continue
+            design = recovered(self.queries, measure.strategies, gaussian=plan.loss.pure is None)
+            if design is not None:
+                yield Offer(plan, WorkloadError(design, plan.laws[0]))
+
+
+def _plan(draft: Draft, measure: Cells, laws: tuple[Any, ...]) -> Plan:
+    said = draft.catalogue
+    return Plan(
+        table=draft.relation, caps=draft.caps, where=draft.where, keys=draft.keys, measures=(measure,), laws=(laws,),
+        naming=None, neighbours=said.neighbours, unit=said.unit,
+    )  # fmt: skip
+
+
+def _sql(curator: Any, table: str, by: Sequence[str], where: str | None) -> str:
+    """The question whose groups are the cells. Names of tables and columns are taken as such; all else is SQL."""
+    known = next((each for each in curator.catalogue.tables if each.name == table), None)
+    source = table if known is None else quoted(table)
+    keys = [each if known is None or known.column(each) is None else quoted(each) for each in by]
+    items = ", ".join(f"{each} AS c{n}" for n, each in enumerate(keys))
+    places = ", ".join(str(n + 1) for n in range(len(keys)))
+    only = "" if where is None else f" WHERE ({where})"
+    return f"SELECT {items}, COUNT(*) AS n FROM {source}{only} GROUP BY {places}"
+
+
+def _name(queries: Queries) -> str:
+    """The same for the same queries."""
+    found = hashlib.sha256()
+    for part in _spelled(queries):
+        found.update(len(part).to_bytes(8, "little") + part)
+    return found.hexdigest()
+
+
+def _spelled(thing: Any) -> Iterator[bytes]:
+    if isinstance(thing, Queries):
+        yield type(thing).__name__.encode()
+        for each in fields(thing):  # type: ignore[arg-type]
+            yield from _spelled(getattr(thing, each.name))
+    elif isinstance(thing, tuple):
+        yield f"{len(thing)} of".encode()
+        for each in thing:
+            yield from _spelled(each)
+    else:
+        yield thing if isinstance(thing, bytes) else repr(thing).encode()
