@@ -283,14 +283,15 @@ class Question:
 
     def _offer(self, design: Design, epsilon: Fraction | None, rho: Fraction | None) -> Offer | None:
         """A design at this cost; none where its record would be too long, or what it releases."""
+        if not self._fits(design):
+            return None
         measure, setting = self._measure(design), self.draft.setting
         if epsilon is not None:
             laws = measure.pure(epsilon, setting)
         else:
             assert rho is not None
             laws = measure.concentrated(rho, setting)
-        plan = _plan(self.draft, measure, laws)
-        return Offer(plan, WorkloadError(design, laws)) if self._fits(design) else None
+        return Offer(_plan(self.draft, measure, laws), WorkloadError(design, laws))
 
     def _fits(self, design: Design) -> bool:
         """Whether the record of a strategy is not too long, nor what it releases; at any cost, so with some room."""
