@@ -323,7 +323,7 @@ BATCH = Plan(
 TABLES = Totals(of=ROWS, sizes=(1,), asked=((0,), ()), tables=((0,), ()), weights=(2, 1))
 ONE_WARD = Key(tree=WARD.tree, kind="text", values=("a",))
 WEIGHED = Cells(
-    asked="0" * 64, cells=1, strategies=(Strategy((Each(1),)), Strategy((Matrix(1, (2,)),))),
+    asked="0" * 64, of=ROWS, cells=1, strategies=(Strategy((Each(1),)), Strategy((Matrix(1, (2,)),))),
     shares=(Fraction(1, 3), Fraction(2, 3)),
 )  # fmt: skip
 CELLS = Plan(

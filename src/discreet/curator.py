@@ -136,7 +136,7 @@ class Curator:
             part = shared(drafts, wanted, fits)
             return [self.ask(each, epsilon=part, confidence=confidence, analyst=analyst) for each in texts]
         plan, receipt, released = self.run(plans, analyst)
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), together(drafts)))
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self.remarks(), together(drafts)))
         return [Answer.of(n, plan, released, heard, confidence=wanted.confidence) for n in readings(drafts, plan)]
 
     def explain(
@@ -209,7 +209,7 @@ class Curator:
     def _answer(self, draft: Draft, plans: tuple[Plan, ...], wanted: Want, analyst: str) -> Answer:
         """What was released for the first plan that fits, as an answer."""
         plan, receipt, released = self.run(plans, analyst)
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, self._remarks())
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, self.remarks())
         return Answer.of(draft, plan, released, heard, confidence=wanted.confidence)
 
     def run(self, plans: tuple[Plan, ...], analyst: str) -> tuple[Plan, Receipt, Released]:
@@ -230,7 +230,7 @@ class Curator:
         released = read(self.ledger.answer(receipt, self._look(plan, receipt, version)))
         remarks = ["It follows from an earlier answer, so it costs nothing."]
         remarks += ["Rows whose keys there were not among the declared ones are left out."] if plan.keys else []
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), *remarks))
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self.remarks(), *remarks))
         return Answer.of(draft, plan, released, heard, confidence=wanted.confidence, merge=merge)
 
     def earlier(self, version: str) -> Iterator[Plan]:
@@ -251,7 +251,7 @@ class Curator:
 
         return look
 
-    def _remarks(self) -> tuple[str, ...]:
+    def remarks(self) -> tuple[str, ...]:
         return () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
 
     def _with_bounds(self, draft: Draft, again: Callable[[Catalogue], Draft], wanted: Want, analyst: str) -> Answer:

@@ -1,7 +1,7 @@
 """Counts of all groups, from noisy combinations of them: what a workload is measured by.
 
 Which combinations, and for which share of the cost each, is the planner's choice (`discreet.workload`), and so is how
-answers follow from them. Here is what a ledger charges for and an engine runs: an ordinary COUNT(*) by declared groups.
+answers follow from them. Here is what a ledger charges for and an engine runs: an ordinary COUNT by declared groups.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -21,23 +21,27 @@ from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.mechanisms.combined import Combined, bought
 from discreet.mechanisms.strategy import Strategy
-from discreet.plan.measure import Added, Caps, Form, Setting
+from discreet.plan.expression import Tree
+from discreet.plan.measure import Added, Caps, Form, Setting, Steps
+from discreet.plan.sums import Sums
 
 __all__ = ["Cells"]
 
 NAME = re.compile("[0-9a-f]{64}")
+COUNTS = {("rows",), ("present",), ("units",)}
 
 
 @recorded("cells/1")
 @dataclass(frozen=True, kw_only=True)
 class Cells(Added):
-    """Noisy combinations of how many rows each group has, in the order of the groups; each has its share of the cost.
+    """Noisy combinations of the counts `of` all groups, in their order; each has its share of the cost.
 
     `asked` is the name of the queries that are read from them: the same for the same ones. The law is a tuple of laws,
     one for each strategy.
     """
 
     asked: str
+    of: Sums
     cells: int
     strategies: tuple[Strategy, ...]
     shares: tuple[Fraction, ...]
@@ -48,6 +52,8 @@ class Cells(Added):
         if (
             not strategies
             or not parts
+            or not isinstance(self.of, Sums)
+            or self.of.parts not in COUNTS
             or len(self.shares) != len(self.strategies)
             or type(self.cells) is not int
             or not 1 <= self.cells <= min(each.cells for each in self.strategies)
@@ -57,15 +63,23 @@ class Cells(Added):
 
     @property
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("rows",)
+        return self.of.parts
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        return self.of.trees
 
     @property
     def needs(self) -> str:
-        return "sums"
+        return self.of.needs
+
+    @property
+    def values(self) -> tuple[Steps, ...]:
+        return self.of.values
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        return ({(): 1},)
+        return self.of.forms
 
     @property
     def grouped(self) -> bool:
@@ -80,23 +94,24 @@ class Cells(Added):
         return sum(math.prod(each.shape) for each in self.strategies)
 
     def pure(self, epsilon: Fraction, setting: Setting) -> tuple[Law, ...]:
-        return bought(self.strategies, self.shares, epsilon=epsilon, **_whose(setting))
+        return bought(self.strategies, self.shares, epsilon=epsilon, **self._whose(setting))
 
     def concentrated(self, rho: Fraction, setting: Setting) -> tuple[Law, ...]:
-        return bought(self.strategies, self.shares, rho=rho, **_whose(setting))
+        return bought(self.strategies, self.shares, rho=rho, **self._whose(setting))
 
     def mechanism(self, law: tuple[Law, ...], setting: Setting) -> Mechanism:
         """Noise on all combinations; what is released is one column of them.
 
-        Given    the caps: at most m rows of a unit count, each in one group, in at most g groups.
-        Promise  no unit moves the combinations further than `discreet.mechanisms.combined.reach` says for `rows` = m.
-        Because  the rows of a unit that count are a vector d of whole numbers, none negative, of at most m in all: that
-                 is all it asks of d. How many groups they are in makes no difference, as one group is enough for the
-                 furthest corner, m times the longest column. Rows of a key that is not declared are in no group, and
-                 make d smaller. When a unit is replaced, the others are as they were, and the combinations move by
-                 A(d - e), where e is such a vector, too.
+        Given    the caps: at most m rows of a unit count, each in one group, or it counts once in at most g groups.
+        Promise  no unit moves the combinations further than `discreet.mechanisms.combined.reach` says for `rows` = m,
+                 or for `rows` = g where units are counted.
+        Because  what a unit adds is a vector d of whole numbers, none negative, of at most m, or g, in all: that is all
+                 it asks of d. In how many groups rows are makes no difference, as one group is enough for the furthest
+                 corner, m times the longest column. Rows of a key that is not declared are in no group, and make d
+                 smaller. When a unit is replaced, the others are as they were, and the combinations move by A(d - e),
+                 where e is such a vector, too.
         """
-        combined = Combined(cells=self.cells, strategies=self.strategies, laws=law, **_whose(setting))
+        combined = Combined(cells=self.cells, strategies=self.strategies, laws=law, **self._whose(setting))
         return Then(mechanism=combined, function=_column)
 
     def split(self, column: Integers) -> tuple[Integers, ...]:
@@ -108,17 +123,20 @@ class Cells(Added):
     def predicted(self, law: tuple[Law, ...], setting: Setting) -> float:
         """Of the numbers that are released, their mean; how wrong answers are is known where the queries are."""
         total = sum(own.variance * math.prod(each.shape) for own, each in zip(law, self.strategies, strict=True))
-        return total / self.size / setting.caps.most_rows**2
+        return total / self.size / self._most(setting) ** 2
+
+    def _most(self, setting: Setting) -> int:
+        """How much one unit adds to all counts together, at most: m rows, or once in each of g groups."""
+        return int(self.of.reach(replace(setting, neighbours="add-remove")).l1)
+
+    def _whose(self, setting: Setting) -> dict[str, Any]:
+        return {"rows": self._most(setting), "neighbours": setting.neighbours, "unit": setting.unit}
 
     def adds(self, caps: Caps) -> bool:
         return False
 
     def view(self, function: str) -> NoReturn:
         raise NotUnderstood("answers follow from all of these together.", instead="read them with their workload")
-
-
-def _whose(setting: Setting) -> dict[str, Any]:
-    return {"rows": setting.caps.most_rows, "neighbours": setting.neighbours, "unit": setting.unit}
 
 
 def _column(released: Sequence[Integers]) -> Integers:

@@ -12,32 +12,31 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from discreet.core import record
 from discreet.core.exact import Number, number, price, probability, show
 from discreet.core.loss import Loss
-from discreet.errors import NotAllowed, NotUnderstood, Refusal
-from discreet.layout import table as laid
+from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood, Refusal
 from discreet.plan.answer import Heard
 from discreet.plan.automatic import wanted_bounds
-from discreet.plan.cells import Cells
+from discreet.plan.cells import COUNTS, Cells
 from discreet.plan.compile import DIGITS, Draft
-from discreet.plan.expression import Value
 from discreet.plan.kept import LARGEST
 from discreet.plan.plan import Plan
 from discreet.plan.price import bought_rho
-from discreet.plan.show import caps_said
 from discreet.plan.spelling import quoted
 from discreet.plan.sums import Sums
 from discreet.workload.designs import Design
-from discreet.workload.planned import Answers, WorkloadError, cheapest
+from discreet.workload.planned import WorkloadError, cheapest
 from discreet.workload.planner import designs, recovered
-from discreet.workload.queries import Floats, Queries
+from discreet.workload.queries import Queries
+from discreet.workload.told import Foreseen, Offer, Told
 
-__all__ = ["Cost", "Foreseen", "Question", "Told"]
+__all__ = ["Cost", "Question"]
 
 BY = 'by=["age"], or by=["age", "WIDTH_BUCKET(cost, 0, 1000, 50)"]'
+LITTLE = 10**9  # of an ε, or of its square: no strategy of a million cells loses less in ρ
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,113 +64,6 @@ class Cost:
         )
 
 
-class Offer(NamedTuple):
-    """A plan, and how wrong all answers will be with it."""
-
-    plan: Plan
-    error: WorkloadError
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Told(Answers):
-    """All answers, each with a margin, and what they cost."""
-
-    plan: Plan
-    heard: Heard
-
-    @property
-    def cost(self) -> Loss:
-        """What asking cost; nothing, when the same was asked before."""
-        return self.heard.cost
-
-    @property
-    def left(self) -> Any:
-        """What was left of the budget afterwards, to whoever asked."""
-        return self.heard.left
-
-    @property
-    def receipt(self) -> Any:
-        """The receipt of the ledger: `entry` is where it was charged, or asked again."""
-        return self.heard.receipt
-
-    @property
-    def keys(self) -> tuple[tuple[Value, ...], ...]:
-        """What the rows of each cell have in common, in the order of the cells."""
-        return self.plan.groups
-
-    def __repr__(self) -> str:
-        return f"{super().__repr__().removesuffix('>')}; cost {self.cost}; left {self.left}>"
-
-
-@dataclass(frozen=True, repr=False)
-class Foreseen:
-    """What asking would cost, and how exact all answers would be. Free, and the same for any data."""
-
-    draft: Draft
-    offers: tuple[Offer, ...]
-    left: Any
-    sql: str
-    remarks: tuple[str, ...]
-
-    @property
-    def plan(self) -> Plan:
-        """What would be charged for: the first that fits, or the first."""
-        return self._chosen.plan
-
-    @property
-    def error(self) -> WorkloadError:
-        """How wrong each answer would be."""
-        return self._chosen.error
-
-    @property
-    def fits(self) -> bool:
-        """Whether the budget has room for it."""
-        return any(each.plan.loss in self.left for each in self.offers)
-
-    @property
-    def cost(self) -> Loss:
-        """What asking would cost."""
-        return self.plan.loss
-
-    @property
-    def expected_error(self) -> float:
-        """The mean squared error per query."""
-        return self.error.mean
-
-    @property
-    def strategy(self) -> str:
-        """The name of the design that would be measured."""
-        return self.error.design.name
-
-    def margin(self, confidence: Number = "0.95") -> Floats:
-        """Each answer would be off by at most so much, with this confidence."""
-        return self.error.radius(confidence)
-
-    @property
-    def _chosen(self) -> Offer:
-        return next((each for each in self.offers if each.plan.loss in self.left), self.offers[0])
-
-    def __repr__(self) -> str:
-        rows = [
-            (each.error.design.name, str(each.plan.laws[0][0]).split(" noise")[0], f"{each.error.mean:.6g}",
-             "chosen" if each is self._chosen else "")
-            for each in self.offers
-        ]  # fmt: skip
-        lines = [
-            self.plan.describe().split(". ")[0] + ".",
-            f"Left: {self.left}{'' if self.fits else '; this does not fit'}.",
-            f"Cells: {self.plan.cells:,}. {self.error.describe()}",
-            *caps_said(self.draft),
-            *self.remarks,
-            "",
-            laid(["strategy", "noise", "expected squared error", ""], rows),
-            "",
-            "The engine would run:",
-            *("  " + line for line in self.sql.split("\n")),
-        ]
-        return "\n".join(lines)
-
-
 @dataclass(frozen=True)
 class Question:
     """A workload, asked of the groups of a table."""
@@ -183,16 +75,19 @@ class Question:
 
     @classmethod
     def of(
-        cls, queries: Queries, curator: Any, table: str, *, by: str | Iterable[str], where: str | None, analyst: str
-    ) -> Question:
+        cls, queries: Queries, curator: Any, table: str, *, by: str | Iterable[str], where: str | None, count: str,
+        analyst: str,
+    ) -> Question:  # fmt: skip
         """Refused where the groups are not the cells of the workload."""
         columns = [by] if isinstance(by, str) else list(by) if isinstance(by, Iterable) else []
-        if not columns or not all(isinstance(each, str) for each in (table, *columns, where or "")):
+        texts = [table, count, *columns, *([] if where is None else [where])]
+        if not columns or not all(isinstance(each, str) for each in texts):
             raise NotUnderstood("name a table, and what its rows are grouped by, as SQL texts.", instead=BY)
-        draft = curator.draft(_sql(curator, table, columns, where))
+        draft = curator.draft(_sql(curator, table, columns, where, count))
         wanted_bounds(draft)
-        if draft.measures != (Sums(parts=("rows",)),) or len(draft.keys) != len(columns) or draft.sets:
-            raise NotUnderstood("`by` is a list of columns, or of expressions, each on its own.", instead=BY)
+        counted = [isinstance(each, Sums) and each.parts in COUNTS for each in draft.measures]
+        if counted != [True] or len(draft.keys) != len(columns) or draft.sets:
+            raise NotUnderstood("one count is asked for, by columns or expressions, each on its own.", instead=BY)
         for key, name in zip(draft.keys, columns, strict=True):
             if not key.declared:
                 raise NotAllowed(
@@ -220,18 +115,18 @@ class Question:
         Given    a curator, who charges for a plan before anything is counted, and counts what its record says.
         Promise  each unit's loss is that of the plan; see `discreet.plan.cells`. Reading the release is free.
         """
-        offers = self._offers(cost)
+        offers = self._offers(cost, paying=True)
         plan, receipt, released = self.curator.run(tuple(each.plan for each in offers), self.analyst)
         error = next(each.error for each in offers if each.plan is plan)
         (measure,) = plan.measures
         assert isinstance(measure, Cells)
         estimate = error.design.estimate(measure.split(released.sums[0]), error.noise)
-        heard = Heard(receipt.cost, self.curator.ledger.left_to(self.analyst), receipt)
+        heard = Heard(receipt.cost, self.curator.ledger.left_to(self.analyst), receipt, self.curator.remarks())
         return Told(estimate, error, plan, heard)
 
     # ── plans ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _offers(self, cost: Cost) -> tuple[Offer, ...]:
+    def _offers(self, cost: Cost, *, paying: bool = False) -> tuple[Offer, ...]:
         """The plans that this cost buys, that of least expected error first; what was paid for before, as it was.
 
         Because  a strategy is found with floats, and another machine may find one that differs in the last digit: the
@@ -243,14 +138,23 @@ class Question:
         rho = bought_rho(self.draft.catalogue.budget, epsilon) if epsilon is not None else cost.rho
         if (before := next(self._earlier(epsilon, rho), None)) is not None:
             return (before,)
+        if paying:
+            self._room(epsilon, rho)
         found = []
         for gaussian, design in self._designs(epsilon is not None, bool(rho)):
-            if chosen is None or chosen == (gaussian, design):
+            if chosen is None or chosen[1] is design:
                 offer = self._offer(design, None if gaussian else epsilon, rho if gaussian else None)
                 found += [] if offer is None else [offer]
         if not found:
             raise NotAllowed("no strategy for these is short enough to be on record.", instead="ask in several parts")
         return tuple(sorted(found, key=lambda each: each.error.mean))
+
+    def _room(self, epsilon: Fraction | None, rho: Fraction | None) -> None:
+        """Refuse what no plan would fit, before time is spent on finding one."""
+        left = self.curator.ledger.left_to(self.analyst)
+        pure = epsilon is not None and Loss(pure=epsilon, rho=min(epsilon, epsilon**2) / LITTLE) in left
+        if not pure and not (rho and Loss(rho=rho) in left):
+            raise BudgetExceeded("the budget has no room for these.", instead=f"ask for less: {left} is left")
 
     def _designs(self, laplace: bool, normal: bool) -> list[tuple[bool, Design]]:
         """All designs, for Laplace and for Gaussian noise."""
@@ -279,7 +183,9 @@ class Question:
 
     def _measure(self, design: Design) -> Cells:
         strategies, shares = tuple(design.strategies), tuple(design.shares)
-        return Cells(asked=_name(self.queries), cells=self.queries.cells, strategies=strategies, shares=shares)
+        (of,) = self.draft.measures
+        assert isinstance(of, Sums)
+        return Cells(asked=_name(self.queries), of=of, cells=self.queries.cells, strategies=strategies, shares=shares)
 
     def _offer(self, design: Design, epsilon: Fraction | None, rho: Fraction | None) -> Offer | None:
         """A design at this cost; none where its record would be too long, or what it releases."""
@@ -310,7 +216,7 @@ class Question:
             if rest or not isinstance(measure, Cells) or measure.asked != name:
                 continue
             paid = plan.loss.pure == epsilon if plan.loss.pure is not None else plan.loss.rho == rho
-            if not paid or _plan(self.draft, measure, plan.laws[0]) != plan:
+            if not paid or measure.of != self.draft.measures[0] or _plan(self.draft, measure, plan.laws[0]) != plan:
                 continue
             design = recovered(self.queries, measure.strategies, gaussian=plan.loss.pure is None)
             if design is not None:
@@ -325,7 +231,7 @@ def _plan(draft: Draft, measure: Cells, laws: tuple[Any, ...]) -> Plan:
     )  # fmt: skip
 
 
-def _sql(curator: Any, table: str, by: Sequence[str], where: str | None) -> str:
+def _sql(curator: Any, table: str, by: Sequence[str], where: str | None, count: str) -> str:
     """The question whose groups are the cells. Names of tables and columns are taken as such; all else is SQL."""
     known = next((each for each in curator.catalogue.tables if each.name == table), None)
     source = table if known is None else quoted(table)
@@ -333,7 +239,7 @@ def _sql(curator: Any, table: str, by: Sequence[str], where: str | None) -> str:
     items = ", ".join(f"{each} AS c{n}" for n, each in enumerate(keys))
     places = ", ".join(str(n + 1) for n in range(len(keys)))
     only = "" if where is None else f" WHERE ({where})"
-    return f"SELECT {items}, COUNT(*) AS n FROM {source}{only} GROUP BY {places}"
+    return f"SELECT {items}, {count} AS n FROM {source}{only} GROUP BY {places}"
 
 
 def _name(queries: Queries) -> str:

@@ -29,7 +29,8 @@ from discreet.plan.atoms import conditions
 from discreet.workload.planned import Planned, cheapest, noised, planned
 from discreet.workload.planner import MOST_DENSE, designs
 from discreet.workload.queries import Crossed, Dense, Intervals, Kind, Marginals, Queries, Stacked
-from discreet.workload.table import Cost, Foreseen, Question, Told
+from discreet.workload.table import Cost, Question
+from discreet.workload.told import Foreseen, Told
 
 __all__ = ["Workload"]
 
@@ -199,6 +200,7 @@ class Workload:
         *,
         by: str | Iterable[str],
         where: str | None = None,
+        count: str = "COUNT(*)",
         epsilon: Number | None = None,
         rho: Number | None = None,
         within: Number | None = None,
@@ -209,10 +211,10 @@ class Workload:
 
         Its cells are all combinations of the declared values of `by`, columns or expressions that GROUP BY takes, in
         their order; the first changes slowest. Only rows `where` a condition holds count, and of each unit as many as
-        the catalogue says. An ε buys Laplace noise, or Gaussian noise under the budget's δ, whichever errs less; with
-        `within`, it is the most that may be spent.
+        the catalogue says; count="COUNT(DISTINCT patient_id)" counts units. An ε buys Laplace noise, or Gaussian noise
+        under the budget's δ, whichever errs less; with `within`, it is the most that may be spent.
         """
-        question = Question.of(self.queries, curator, table, by=by, where=where, analyst=analyst)
+        question = Question.of(self.queries, curator, table, by=by, where=where, count=count, analyst=analyst)
         return question.ask(Cost.of(epsilon, rho, within, confidence))
 
     def explain(
@@ -222,6 +224,7 @@ class Workload:
         *,
         by: str | Iterable[str],
         where: str | None = None,
+        count: str = "COUNT(*)",
         epsilon: Number | None = None,
         rho: Number | None = None,
         within: Number | None = None,
@@ -229,7 +232,7 @@ class Workload:
         analyst: str = "",
     ) -> Foreseen:
         """What `ask` would cost, and how exact all answers would be. Free, and the same for any data."""
-        question = Question.of(self.queries, curator, table, by=by, where=where, analyst=analyst)
+        question = Question.of(self.queries, curator, table, by=by, where=where, count=count, analyst=analyst)
         return question.explain(Cost.of(epsilon, rho, within, confidence))
 
 
