@@ -9,8 +9,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
-from discreet.mechanisms.strategy import Each, Factor, Matrix, Merged, Strategy, Total
+from discreet.mechanisms.strategy import Each, Factor, Matrix, Merged, Packed, Strategy, Total
 from discreet.workload.designs import Axis, Design, Solved, Split
 from discreet.workload.factorised import Certificate, factorised
 from discreet.workload.lattice import best_levels, best_tables
@@ -20,12 +21,21 @@ from discreet.workload.spiked import best_spiked
 __all__ = ["MOST_DENSE", "designs", "recovered"]
 
 MOST_DENSE = 2048  # cells of a matrix that is written out
+WRITTEN = 65_536  # entries of queries that are on record one by one; more are packed
 BRANCHES = (2, 4, 8, 16)
 
 
 @lru_cache(maxsize=16)
 def designs(queries: Queries, *, gaussian: bool) -> tuple[Design, ...]:
-    """All designs worth comparing, for Laplace or for Gaussian noise."""
+    """All designs worth comparing, for Laplace or for Gaussian noise.
+
+    On one thread: matrices are small, and beside other work several threads mostly wait for each other.
+    """
+    with ThreadpoolController().limit(limits=1, user_api="blas"):
+        return tuple(_designs(queries, gaussian))
+
+
+def _designs(queries: Queries, gaussian: bool) -> list[Design]:
     found: list[Design] = []
     if isinstance(queries, Crossed):
         found += _crossed(queries, gaussian)
@@ -36,7 +46,7 @@ def designs(queries: Queries, *, gaussian: bool) -> tuple[Design, ...]:
         found += _single(queries, gaussian)
         if isinstance(queries, Stacked) and queries.cells > MOST_DENSE:
             found.append(_split(queries, gaussian))
-    return tuple(found)
+    return found
 
 
 def _single(queries: Queries, gaussian: bool) -> list[Design]:
@@ -117,7 +127,9 @@ def _asked(queries: Queries) -> Factor | None:
     matrix = np.unique(queries.times(np.eye(queries.cells)), axis=0)
     matrix = matrix[matrix.any(axis=1)]
     whole = np.rint(matrix)
-    return Matrix.of(whole) if np.array_equal(whole, matrix) and np.abs(whole).max() < 1 << 20 else None
+    if not np.array_equal(whole, matrix) or np.abs(whole).max() >= 1 << 20:
+        return None
+    return (Matrix if whole.size <= WRITTEN else Packed).of(whole)
 
 
 def _crossed(queries: Crossed, gaussian: bool) -> list[Design]:
