@@ -217,8 +217,12 @@ class Packed(_Written):
         """From an array of whole numbers."""
         return cls(matrix.shape[1], pack(matrix.astype(np.int64)))
 
-    def dense(self) -> NDArray[np.int64]:
+    @once
+    def _matrix(self) -> NDArray[np.int64]:
         return unpack(self.data, self.cells)
+
+    def dense(self) -> NDArray[np.int64]:
+        return self._matrix.copy()
 
 
 @recorded("strategy spiked/1")

@@ -5,8 +5,10 @@ Designs are functions of the queries alone, so they are found once and remembere
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -27,12 +29,15 @@ BRANCHES = (2, 4, 8, 16)
 
 @lru_cache(maxsize=16)
 def designs(queries: Queries, *, gaussian: bool) -> tuple[Design, ...]:
-    """All designs worth comparing, for Laplace or for Gaussian noise.
-
-    On one thread: matrices are small, and beside other work several threads mostly wait for each other.
-    """
-    with ThreadpoolController().limit(limits=1, user_api="blas"):
+    """All designs worth comparing, for Laplace or for Gaussian noise."""
+    with _one_thread():
         return tuple(_designs(queries, gaussian))
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    """Matrices are small, and beside other work several threads mostly wait for each other."""
+    limited: AbstractContextManager[Any] = ThreadpoolController().limit(limits=1, user_api="blas")
+    return limited
 
 
 def _designs(queries: Queries, gaussian: bool) -> list[Design]:
@@ -84,7 +89,8 @@ def recovered(queries: Queries, strategies: tuple[Strategy, ...], *, gaussian: b
     """
     parts = queries.parts if isinstance(queries, Crossed) else (queries,)
     if len(strategies) == 1 and len(strategies[0].factors) == len(parts):
-        axes = [_axis(part, factor) for part, factor in zip(parts, strategies[0].factors, strict=True)]
+        with _one_thread():
+            axes = [_axis(part, factor) for part, factor in zip(parts, strategies[0].factors, strict=True)]
         known = tuple(each for each in axes if each is not None)
         if len(known) == len(parts):
             return Solved("as before", known)

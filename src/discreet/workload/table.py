@@ -25,6 +25,7 @@ from discreet.plan.compile import DIGITS, Draft
 from discreet.plan.kept import LARGEST
 from discreet.plan.plan import Plan
 from discreet.plan.price import bought_rho
+from discreet.plan.schema import MOST_VALUES
 from discreet.plan.spelling import quoted
 from discreet.plan.sums import Sums
 from discreet.workload.designs import Design
@@ -92,7 +93,8 @@ class Question:
             if not key.declared:
                 raise NotAllowed(
                     f"the values of `{name}` are not declared, so there are no cells.",
-                    instead=f'declare them: {name} = {{ values = ["a", "b"] }}, or bounds of whole numbers',
+                    instead=f'declare them: {name} = {{ values = ["a", "b"] }}, or the bounds of at most'
+                    f" {MOST_VALUES:,} whole numbers",
                 )
         if math.prod(key.size for key in draft.keys) != queries.cells:
             sizes = ", ".join(f"`{name}` has {key.size:,}" for key, name in zip(draft.keys, columns, strict=True))
