@@ -176,7 +176,10 @@ class Question:
             return WorkloadError(design, measure.pure(epsilon, self.draft.setting))
 
         found = self._designs(True, bool(bought_rho(budget, Fraction(1))))
-        least, best = cheapest([each for each in found if self._fits(each[1])], margin, cost.confidence, noised)
+        measures = [self._measure(design) for _, design in found]
+        short = [_short(each, record.MOST * 3 // 4) and _few(each) for each in measures]  # there are laws besides
+        fit = [each for each, fits in zip(found, short, strict=True) if fits]
+        least, best = cheapest(fit, margin, cost.confidence, noised)
         if cost.epsilon is not None and least > cost.epsilon:
             raise NotUnderstood(
                 f"that margin costs ε = {show(least)}, more than was allowed.", instead="allow more, or a wider one"
@@ -191,24 +194,14 @@ class Question:
 
     def _offer(self, design: Design, epsilon: Fraction | None, rho: Fraction | None) -> Offer | None:
         """A design at this cost; none where its record would be too long, or what it releases."""
-        if not self._fits(design):
-            return None
         measure, setting = self._measure(design), self.draft.setting
         if epsilon is not None:
             laws = measure.pure(epsilon, setting)
         else:
             assert rho is not None
             laws = measure.concentrated(rho, setting)
-        return Offer(_plan(self.draft, measure, laws), WorkloadError(design, laws))
-
-    def _fits(self, design: Design) -> bool:
-        """Whether the record of a strategy is not too long, nor what it releases; at any cost, so with some room."""
-        measure = self._measure(design)
-        try:
-            short = len(record.write(measure)) <= record.MOST * 3 // 4
-        except Refusal:
-            return False
-        return short and measure.size * DIGITS <= LARGEST
+        plan = _plan(self.draft, measure, laws)
+        return Offer(plan, WorkloadError(design, laws)) if _short(plan, record.MOST) and _few(measure) else None
 
     def _earlier(self, epsilon: Fraction | None, rho: Fraction | None) -> Iterator[Offer]:
         """What was paid for before: the same queries of the same groups, at the same cost."""
@@ -223,6 +216,19 @@ class Question:
             design = recovered(self.queries, measure.strategies, gaussian=plan.loss.pure is None)
             if design is not None:
                 yield Offer(plan, WorkloadError(design, plan.laws[0]))
+
+
+def _short(thing: Any, most: int) -> bool:
+    """Whether its record is not too long."""
+    try:
+        return len(record.write(thing)) <= most
+    except Refusal:
+        return False
+
+
+def _few(measure: Cells) -> bool:
+    """Whether what it releases is not too much to keep."""
+    return measure.size * DIGITS <= LARGEST
 
 
 def _plan(draft: Draft, measure: Cells, laws: tuple[Any, ...]) -> Plan:
