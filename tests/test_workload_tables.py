@@ -361,6 +361,39 @@ def test_an_empty_budget_refuses_before_anything_is_counted(monkeypatch: pytest.
         assert curator.left.pure == 1
 
 
+def test_the_analyst_who_asks_is_charged(tmp_path: Path) -> None:
+    pq.write_table(people(), tmp_path / "people.parquet")
+    (tmp_path / "clinic.toml").write_text(
+        '[dataset]\nname = "clinic"\nsource = "people.parquet"\nbudget = { epsilon = "3" }\n'
+        '[tables.people]\ncolumns.age = { min = 0, max = 29 }\n[analysts.ann]\nbudget = { epsilon = "1" }\n'
+    )
+    work = Workload.prefix(30)
+    with dp.Curator.load(tmp_path / "clinic.toml") as curator:
+        assert work.ask(curator, "people", by="age", epsilon="0.6", analyst="ann").left.pure == Fraction(2, 5)
+        assert not work.explain(curator, "people", by="age", epsilon="0.7", analyst="ann").fits
+        with pytest.raises(dp.BudgetExceeded):
+            work.ask(curator, "people", by="age", epsilon="0.7", analyst="ann")
+        with pytest.raises(dp.NotYours):
+            work.ask(curator, "people", by="age", epsilon="0.1", analyst="mallory")
+
+
+def test_a_joined_table_is_asked_like_any(tmp_path: Path) -> None:
+    """Of a person three rows count, whatever they are joined with."""
+    tables = [
+        lineage.table("a", "who", rows_per_unit=3, columns={"x": (0, 3)}),
+        lineage.table("p", public=True, key="x"),
+    ]
+    made = [
+        "CREATE TABLE a AS SELECT n // 5 AS who, n % 4 AS x FROM range(10) AS r(n)",
+        "CREATE TABLE p AS SELECT n AS x, n % 2 AS odd FROM range(4) AS r(n)",
+    ]
+    with lineage.stored(tmp_path / "held.duckdb", made, tables) as curator:
+        said = {"by": "a.x", "where": "p.odd < 2", "epsilon": SURE}
+        found = Workload.prefix(4).ask(curator, "a JOIN p ON a.x = p.x", **said)
+        assert found.plan.caps.rows == 3
+        assert near(found[3], 6)
+
+
 @pytest.mark.parametrize(
     ("said", "what"),
     [

@@ -21,9 +21,8 @@ from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.mechanisms.combined import Combined, bought
 from discreet.mechanisms.strategy import Strategy
-from discreet.plan.expression import Tree
-from discreet.plan.measure import Added, Caps, Form, Setting, Steps
-from discreet.plan.sums import Sums
+from discreet.plan.measure import Caps, Setting
+from discreet.plan.sums import Combining, Sums
 
 __all__ = ["Cells"]
 
@@ -33,7 +32,7 @@ COUNTS = {("rows",), ("present",), ("units",)}
 
 @recorded("cells/1")
 @dataclass(frozen=True, kw_only=True)
-class Cells(Added):
+class Cells(Combining):
     """Noisy combinations of the counts `of` all groups, in their order; each has its share of the cost.
 
     `asked` is the name of the queries that are read from them: the same for the same ones. The law is a tuple of laws,
@@ -60,26 +59,6 @@ class Cells(Added):
             or not NAME.fullmatch(self.asked)
         ):
             raise NotUnderstood("these are not combinations of groups.", instead="build them with discreet.workload")
-
-    @property
-    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.of.parts
-
-    @property
-    def trees(self) -> tuple[Tree, ...]:
-        return self.of.trees
-
-    @property
-    def needs(self) -> str:
-        return self.of.needs
-
-    @property
-    def values(self) -> tuple[Steps, ...]:
-        return self.of.values
-
-    @property
-    def forms(self) -> tuple[Form, ...]:
-        return self.of.forms
 
     @property
     def grouped(self) -> bool:
