@@ -347,6 +347,8 @@ def test_another_question_is_charged() -> None:
         ]
         assert [each.cost.pure for each in asked] == [1, 1, 2, 1, 1, None]
         assert len({each.receipt.entry for each in asked}) == len(asked)
+        with pytest.raises(dp.NotAllowed, match="does not follow"):  # combinations are no counts of groups
+            curator.ask("SELECT ward, sex, COUNT(*) FROM data GROUP BY ward, sex", reuse=True)
         assert Workload.marginals((3, 2), ways=1).ask(curator, "data", by=["ward", "sex"], rho=1).cost.rho == 1
         assert Workload.marginals((3, 2), ways=1).ask(curator, "data", by=["ward", "sex"], rho=1).cost.rho == 0
 

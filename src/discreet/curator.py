@@ -10,7 +10,7 @@ plan.release(exact)                             adds noise, cannot refuse
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -37,7 +37,7 @@ from discreet.plan import automatic
 from discreet.plan import catalogue as catalogues
 from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
-from discreet.plan.derive import derive, expected
+from discreet.plan.complement import best
 from discreet.plan.explain import Explanation
 from discreet.plan.kept import kept, read
 from discreet.plan.margin import enough, next_cost
@@ -156,8 +156,7 @@ class Curator:
         """
         tenth = self.catalogue.budget.epsilon / 10
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=tenth)
-        draft = self.draft(sql, params)
-        draft = reachable(draft, wanted)
+        draft = reachable(self.draft(sql, params), wanted)
         remarks: tuple[str, ...] = ()
         if automatic.wanted_bounds(draft):
             part, wanted = automatic.divided(draft, wanted)
@@ -222,16 +221,15 @@ class Curator:
     def _reused(self, draft: Draft, wanted: Want, analyst: str) -> Answer | None:
         """An answer that follows from earlier ones, the most exact of them, if there is one."""
         version = self.engine.version()
-        follows = [(plan, *found) for plan in self.earlier(version) if (found := derive(draft, plan)) is not None]
-        if not follows:
+        if (way := best(draft, list(self.earlier(version)))) is None:
             return None
-        plan, draft, merge = min(follows, key=lambda each: expected(*each))
-        receipt = self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version)  # it was paid for
-        released = read(self.ledger.answer(receipt, self._look(plan, receipt, version)))
-        remarks = ["It follows from an earlier answer, so it costs nothing."]
-        remarks += ["Rows whose keys there were not among the declared ones are left out."] if plan.keys else []
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self.remarks(), *remarks))
-        return Answer.of(draft, plan, released, heard, confidence=wanted.confidence, merge=merge)
+        receipts = [self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version) for plan in way.plans]
+        pairs = zip(way.plans, receipts, strict=True)  # all were paid for
+        kept = [read(self.ledger.answer(one, self._look(plan, one, version))) for plan, one in pairs]
+        cost = sum((each.cost for each in receipts), Loss.ZERO)
+        heard = Heard(cost, self.ledger.left_to(analyst), receipts[0], (*self.remarks(), *way.said))
+        sure = wanted.confidence
+        return Answer.of(way.draft, way.plan, way.released(kept), heard, confidence=sure, merge=way.merge)
 
     def earlier(self, version: str) -> Iterator[Plan]:
         """Plans that were paid for, of these data."""
@@ -255,30 +253,31 @@ class Curator:
         return () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
 
     def _with_bounds(self, draft: Draft, again: Callable[[Catalogue], Draft], wanted: Want, analyst: str) -> Answer:
-        """Find upper bounds first, each for its part of the cost, then ask with them for the rest."""
-        columns, catalogue, spent, said = automatic.wanted_bounds(draft), self._assumed, Loss.ZERO, list[str]()
-        part, rest = automatic.divided(draft, wanted)
-        bounds = [automatic.plan_of(draft, column, part) for column in columns]
-        self._affordable(bounds, self._plans(draft, rest), analyst)
-        for column, bound in zip(columns, bounds, strict=True):
-            plan, receipt, released = self.run((bound,), analyst)
-            draft, catalogue, high = automatic.lowered(plan, released, catalogue, column, again)
-            spent, said = spent + receipt.cost, [*said, automatic.found_said(column, high, plan)]
-        answer = self._answer(draft, self._plans(draft, rest), rest, analyst)
+        """Find upper bounds first, each for its part of the cost, then ask with them for the rest.
+
+        What was asked before is asked with the bounds of then, so that it is the same, and free.
+        """
+        columns, (part, rest) = automatic.wanted_bounds(draft), automatic.divided(draft, wanted)
+        earlier = list(self.earlier(self.engine.version()))
+        choices = automatic.choices([automatic.plan_of(draft, column, part) for column in columns], earlier)
+        paid, plans = {plan.key for plan in earlier}, self._plans(draft, rest)
+        missing, left = [each for each in choices[-1] if each.key not in paid], self.ledger.left_to(analyst)
+        self.engine.check(plans[0])
+        automatic.affordable(missing, plans, left)
+        for bounds in choices:
+            catalogue, spent, said = self._assumed, Loss.ZERO, list[str]()
+            for column, bound in zip(columns, bounds, strict=True):
+                plan, receipt, released = self.run((bound,), analyst)
+                draft, catalogue, high = automatic.lowered(plan, released, catalogue, column, again)
+                spent += receipt.cost
+                said.append(automatic.found_said(column, high, plan, before=plan.key in paid))
+            draft = reachable(draft, rest)
+            plans = self._plans(draft, rest)
+            if any(plan.key in paid for plan in plans):
+                break
+        answer = self._answer(draft, plans, rest, analyst)
         heard = replace(answer.heard, cost=spent + answer.cost, remarks=(*said, *answer.heard.remarks))
         return replace(answer, heard=heard)
-
-    def _affordable(self, bounds: Sequence[Plan], plans: tuple[Plan, ...], analyst: str) -> None:
-        """Refuse before a bound is bought when there is no room for the question that it is for."""
-        self.engine.check(plans[0])
-        paid = {plan.key for plan in self.earlier(self.engine.version())}
-        missing = [bound.loss for bound in bounds if bound.key not in paid]
-        left = self.ledger.left_to(analyst)
-        if missing and not any(sum(missing, plan.loss) in left for plan in plans):
-            raise BudgetExceeded(
-                f"there is no room for the bounds and the question: {left} is left.",
-                instead="ask for less, or declare the bounds",
-            )
 
     def _spend(self, plans: tuple[Plan, ...], version: str, analyst: str) -> tuple[Plan, Receipt]:
         refused: BudgetExceeded | None = None

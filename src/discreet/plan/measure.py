@@ -161,6 +161,10 @@ class Measure(ABC):
         """Whether it can be measured of so many groups."""
         return True
 
+    def sure(self, confidence: Fraction) -> Measure:
+        """The same for a question that is asked with this confidence, where that decides what is released."""
+        return self
+
     @abstractmethod
     def pure(self, epsilon: Fraction, setting: Setting) -> Any:
         """The law that this ε buys; it is on record."""
