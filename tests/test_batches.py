@@ -145,7 +145,7 @@ def test_planning_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def drafted(texts: list[str]) -> list[Any]:
     with clinic() as curator:
-        return [curator._draft(each) for each in counted(texts)]
+        return [curator.draft(each) for each in counted(texts)]
 
 
 def test_other_questions_share_the_cost() -> None:

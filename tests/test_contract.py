@@ -25,6 +25,7 @@ from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.selection import TopK
 from discreet.mechanisms.strategy import Each, Matrix, Strategy, Total
 from discreet.plan.batch import Batch
+from discreet.plan.cells import Cells
 from discreet.plan.distinct import Distinct
 from discreet.plan.expression import Field
 from discreet.plan.measure import Caps, Setting
@@ -232,6 +233,18 @@ def tabled(measure: Totals, law: Any) -> Any:
     return table
 
 
+def column(*laws: Any) -> Any:
+    """What combinations of one group release: the count, and twice the count, each with noise of its own."""
+
+    def table(secret: Exact) -> Table:
+        exact = int(secret.units[0])
+        first, second = ({k: law.pmf(k) for k in range(-45, 46)} for law in laws)
+        both = itertools.product(first.items(), second.items())
+        return {(((),), (((exact + i,), (2 * exact + j,)),)): p * q for (i, p), (j, q) in both}
+
+    return table
+
+
 def combined(m: Combined) -> Any:
     """What combinations with one row each release, from the matrices written out."""
 
@@ -309,6 +322,14 @@ BATCH = Plan(
 )  # fmt: skip
 TABLES = Totals(of=ROWS, sizes=(1,), asked=((0,), ()), tables=((0,), ()), weights=(2, 1))
 ONE_WARD = Key(tree=WARD.tree, kind="text", values=("a",))
+WEIGHED = Cells(
+    asked="0" * 64, of=ROWS, cells=1, strategies=(Strategy((Each(1),)), Strategy((Matrix(1, (2,)),))),
+    shares=(Fraction(1, 3), Fraction(2, 3)),
+)  # fmt: skip
+CELLS = Plan(
+    table="t", caps=ROW, where=None, keys=(ONE_WARD,), measures=(WEIGHED,), naming=None,
+    laws=((DiscreteLaplace(Fraction(1)), DiscreteLaplace(Fraction(1))),),
+)  # fmt: skip
 TOTALS = Plan(table="t", caps=ROW, where=None, keys=(ONE_WARD,), measures=(TABLES,), laws=(LAPLACE.law,), naming=None)
 
 CASES = [
@@ -360,6 +381,7 @@ CASES = [
     Case("Planned", PLANNED, [41], [42], answered(PLANNED)),
     Case("Plan, batch", BATCH, parted(7, 3), parted(7, 4), two(BATCH.laws[0])),
     Case("Plan, totals", TOTALS, counted(41), counted(42), tabled(TABLES, LAPLACE.law)),
+    Case("Plan, cells", CELLS, counted(41), counted(42), column(*CELLS.laws[0])),
     *RANDOMIZERS,
     *SURVEYS,
     Case("Then", LAPLACE.then(double), 41, 42, lambda x: {2 * k: p for k, p in noisy(LAPLACE.law)(x).items()}),

@@ -39,6 +39,7 @@ EXTRAS = {  # imported where they are needed
     "sql": {"sqlglot"},
     "plan": {"duckdb", "pyarrow", "pandas", "polars", "matplotlib"},
     "learn": {"sklearn", "matplotlib"},
+    "workload": {"threadpoolctl"},
     "engines": {"duckdb", "pyarrow"},
     "lab": {"scipy", "matplotlib", "duckdb", "pyarrow"},
     "local": {"matplotlib"},

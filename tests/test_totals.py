@@ -292,7 +292,7 @@ def test_all_totals_are_within_their_margins(sql: str) -> None:
     """Every number is within its margin; with 500 of them, the rate of false alarms is below ALARM."""
     data = people()
     with opened(data) as curator:
-        draft = curator._draft(sql)
+        draft = curator.draft(sql)
         assert draft.totals[0] is not None
         answer = curator.ask(sql, epsilon=2)
     assert isinstance(answer.plan.measures[0], Totals)
@@ -316,7 +316,7 @@ def test_one_charge_less_noise_and_the_same_again_is_free() -> None:
         again = curator.ask(QUESTIONS[1], epsilon=1)
         assert again.cost == dp.Loss.ZERO
         assert list(map(tuple, again)) == list(map(tuple, answer))
-        draft = curator._draft(QUESTIONS[1])
+        draft = curator.draft(QUESTIONS[1])
         assert "2 tables: discrete Laplace, scales 6" in str(curator.explain(QUESTIONS[1], epsilon=1))
     plain = replace(draft, totals=(None, None))
     told = [plan_for(each, Fraction(1)) for each in (draft, plain)]

@@ -107,7 +107,7 @@ class Curator:
         """
         default = Fraction(1) if reuse else None
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=default)
-        draft = self._draft(sql, params)
+        draft = self.draft(sql, params)
         if reuse and (found := self._reused(draft, wanted, analyst)) is not None:
             return found
         if reuse and epsilon is None and within is None:
@@ -131,12 +131,12 @@ class Curator:
         Counts of one table are planned as one and read from one release; others are asked one by one, for equal shares.
         """
         texts, wanted = several(questions), wanted_once(epsilon, confidence)
-        drafts, fits = [self._draft(each) for each in texts], self.ledger.left_to(analyst).__contains__
-        if not (plans := joint(drafts, wanted, self._earlier(self.engine.version()), fits)):
+        drafts, fits = [self.draft(each) for each in texts], self.ledger.left_to(analyst).__contains__
+        if not (plans := joint(drafts, wanted, self.earlier(self.engine.version()), fits)):
             part = shared(drafts, wanted, fits)
             return [self.ask(each, epsilon=part, confidence=confidence, analyst=analyst) for each in texts]
-        plan, receipt, released = self._released(plans, analyst)
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), together(drafts)))
+        plan, receipt, released = self.run(plans, analyst)
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self.remarks(), together(drafts)))
         return [Answer.of(n, plan, released, heard, confidence=wanted.confidence) for n in readings(drafts, plan)]
 
     def explain(
@@ -156,7 +156,7 @@ class Curator:
         """
         tenth = self.catalogue.budget.epsilon / 10
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=tenth)
-        draft = reachable(self._draft(sql, params), wanted)
+        draft = reachable(self.draft(sql, params), wanted)
         remarks: tuple[str, ...] = ()
         if automatic.wanted_bounds(draft):
             part, wanted = automatic.divided(draft, wanted)
@@ -176,7 +176,7 @@ class Curator:
             remarks += ("It buys Gaussian noise: from then on ρ counts, and what is left of ε does not.",)
         return Explanation(draft, plan, wanted.confidence, str(left), self.engine.sql(plan), plan.loss in left, remarks)
 
-    def _draft(self, sql: str, params: Params = None) -> Draft:
+    def draft(self, sql: str, params: Params = None) -> Draft:
         """What a text asks, with these parameters; the last few are remembered."""
         key = (sql, Parameters.of(params).key) if isinstance(sql, str) else None
         draft = self._drafts.get(key)
@@ -207,11 +207,11 @@ class Curator:
 
     def _answer(self, draft: Draft, plans: tuple[Plan, ...], wanted: Want, analyst: str) -> Answer:
         """What was released for the first plan that fits, as an answer."""
-        plan, receipt, released = self._released(plans, analyst)
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, self._remarks())
+        plan, receipt, released = self.run(plans, analyst)
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, self.remarks())
         return Answer.of(draft, plan, released, heard, confidence=wanted.confidence)
 
-    def _released(self, plans: tuple[Plan, ...], analyst: str) -> tuple[Plan, Receipt, Released]:
+    def run(self, plans: tuple[Plan, ...], analyst: str) -> tuple[Plan, Receipt, Released]:
         """Spend, then look; what was released is kept before it is shown. The first plan that fits is run."""
         self.engine.check(plans[0])
         version = self.engine.version()
@@ -221,17 +221,17 @@ class Curator:
     def _reused(self, draft: Draft, wanted: Want, analyst: str) -> Answer | None:
         """An answer that follows from earlier ones, the most exact of them, if there is one."""
         version = self.engine.version()
-        if (way := best(draft, list(self._earlier(version)))) is None:
+        if (way := best(draft, list(self.earlier(version)))) is None:
             return None
         receipts = [self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version) for plan in way.plans]
         pairs = zip(way.plans, receipts, strict=True)  # all were paid for
         kept = [read(self.ledger.answer(one, self._look(plan, one, version))) for plan, one in pairs]
         cost = sum((each.cost for each in receipts), Loss.ZERO)
-        heard = Heard(cost, self.ledger.left_to(analyst), receipts[0], (*self._remarks(), *way.said))
+        heard = Heard(cost, self.ledger.left_to(analyst), receipts[0], (*self.remarks(), *way.said))
         sure = wanted.confidence
         return Answer.of(way.draft, way.plan, way.released(kept), heard, confidence=sure, merge=way.merge)
 
-    def _earlier(self, version: str) -> Iterator[Plan]:
+    def earlier(self, version: str) -> Iterator[Plan]:
         """Plans that were paid for, of these data."""
         for entry in self.ledger:
             fact = entry.fact
@@ -249,7 +249,7 @@ class Curator:
 
         return look
 
-    def _remarks(self) -> tuple[str, ...]:
+    def remarks(self) -> tuple[str, ...]:
         return () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
 
     def _with_bounds(self, draft: Draft, again: Callable[[Catalogue], Draft], wanted: Want, analyst: str) -> Answer:
@@ -258,7 +258,7 @@ class Curator:
         What was asked before is asked with the bounds of then, so that it is the same, and free.
         """
         columns, (part, rest) = automatic.wanted_bounds(draft), automatic.divided(draft, wanted)
-        earlier = list(self._earlier(self.engine.version()))
+        earlier = list(self.earlier(self.engine.version()))
         choices = automatic.choices([automatic.plan_of(draft, column, part) for column in columns], earlier)
         paid, plans = {plan.key for plan in earlier}, self._plans(draft, rest)
         missing, left = [each for each in choices[-1] if each.key not in paid], self.ledger.left_to(analyst)
@@ -267,7 +267,7 @@ class Curator:
         for bounds in choices:
             catalogue, spent, said = self._assumed, Loss.ZERO, list[str]()
             for column, bound in zip(columns, bounds, strict=True):
-                plan, receipt, released = self._released((bound,), analyst)
+                plan, receipt, released = self.run((bound,), analyst)
                 draft, catalogue, high = automatic.lowered(plan, released, catalogue, column, again)
                 spent += receipt.cost
                 said.append(automatic.found_said(column, high, plan, before=plan.key in paid))

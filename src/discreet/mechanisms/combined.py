@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
+from discreet.core.gaussian import DiscreteGaussian
+from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Integers, Law, plus
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
@@ -30,7 +32,7 @@ from discreet.mechanisms.grid import WHOLE
 from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.strategy import Strategy
 
-__all__ = ["Combined", "reach"]
+__all__ = ["Combined", "bought", "reach"]
 
 
 def reach(strategy: Strategy, *, rows: int, neighbours: Neighbours, unit: str = "person") -> Reach:
@@ -47,6 +49,22 @@ def reach(strategy: Strategy, *, rows: int, neighbours: Neighbours, unit: str = 
     if neighbours == "replace":
         l1, squared = 2 * l1, Fraction(rows**2 * strategy.apart)
     return Reach(l1=l1, l2_squared=min(squared, l1**2), neighbours=neighbours, unit=unit)
+
+
+def bought(
+    strategies: Sequence[Strategy], shares: Sequence[Fraction], *, epsilon: Fraction | None = None,
+    rho: Fraction | None = None, rows: int, neighbours: Neighbours, unit: str = "person",
+) -> tuple[Law, ...]:  # fmt: skip
+    """The laws that these shares of an ε, or of a ρ, buy for the strategies: Laplace, or Gaussian noise."""
+    found: list[Law] = []
+    for strategy, share in zip(strategies, shares, strict=True):
+        far = reach(strategy, rows=rows, neighbours=neighbours, unit=unit)
+        if epsilon is not None:
+            found.append(DiscreteLaplace(far.l1 / (share * epsilon)))
+        else:
+            assert rho is not None
+            found.append(DiscreteGaussian(far.l2_squared / (2 * share * rho)))
+    return tuple(found)
 
 
 @dataclass(frozen=True)

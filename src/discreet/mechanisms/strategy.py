@@ -21,8 +21,9 @@ from discreet.core.law import Integers, narrowest
 from discreet.core.once import once
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
+from discreet.mechanisms.packed import pack, unpack
 
-__all__ = ["Detail", "Each", "Factor", "Matrix", "Merged", "Spiked", "Strategy", "Total"]
+__all__ = ["Detail", "Each", "Factor", "Matrix", "Merged", "Packed", "Spiked", "Strategy", "Total"]
 
 Floats = NDArray[np.float64]
 WRONG = "build plans with discreet.workload"
@@ -195,6 +196,33 @@ class Matrix(_Written):
 
     def dense(self) -> NDArray[np.int64]:
         return np.array(self.entries, np.int64).reshape(-1, self.cells)
+
+
+@recorded("strategy packed/1")
+@dataclass(frozen=True)
+class Packed(_Written):
+    """Any matrix of whole numbers, as a short text; see `discreet.mechanisms.packed`."""
+
+    cells: int
+    data: str
+
+    def __post_init__(self) -> None:
+        if type(self.cells) is not int or self.cells < 1 or not isinstance(self.data, str):
+            raise NotUnderstood("this is not a matrix of whole numbers.", instead=WRONG)
+        if not self._matrix.size or not 0 < np.abs(self._matrix).max() < 1 << 31:
+            raise NotUnderstood("a strategy of zeros asks for nothing.", instead=WRONG)
+
+    @classmethod
+    def of(cls, matrix: NDArray[Any]) -> Packed:
+        """From an array of whole numbers."""
+        return cls(matrix.shape[1], pack(matrix.astype(np.int64)))
+
+    @once
+    def _matrix(self) -> NDArray[np.int64]:
+        return unpack(self.data, self.cells)
+
+    def dense(self) -> NDArray[np.int64]:
+        return self._matrix.copy()
 
 
 @recorded("strategy spiked/1")

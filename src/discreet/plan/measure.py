@@ -10,6 +10,7 @@ a class, and the planner, the plan, the engine and the answer ask it these quest
     mechanism   the mechanism of a law: releases the exact data, and knows its loss and its error
     predicted   how wrong it will be, in people, for the choice between laws
     chosen      the exact data of some groups only: those whose keys may be named
+    grouped, fits           whether there is a column for each group, or one of all of them; and of how many groups
     possible    the nearest released numbers that some data could have
     added, alike, follows, error    the noise of groups that are added up, and whether their sum is known at all
     view        one number that is read from the released parts, with its margins: a `View`
@@ -150,6 +151,15 @@ class Measure(ABC):
     def clamped(self) -> tuple[Tree, ...]:
         """The expressions that are clamped to bounds."""
         return ()
+
+    @property
+    def grouped(self) -> bool:
+        """Whether what is released has a column for each group; one column is of all groups together."""
+        return True
+
+    def fits(self, groups: int) -> bool:
+        """Whether it can be measured of so many groups."""
+        return True
 
     def sure(self, confidence: Fraction) -> Measure:
         """The same for a question that is asked with this confidence, where that decides what is released."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from discreet.plan.batch import Batch
+from discreet.plan.cells import Cells
 from discreet.plan.distinct import Distinct
 from discreet.plan.edges import Ends, EndsAt
 from discreet.plan.foremost import Foremost
@@ -17,6 +18,7 @@ __all__ = ["KINDS"]
 KINDS: tuple[type[Measure], ...] = (
     Batch,
     Ceilings,
+    Cells,
     Distinct,
     Ends,
     EndsAt,

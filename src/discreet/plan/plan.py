@@ -135,6 +135,8 @@ class Plan(Mechanism):
             or private != (self.naming is not None)
             or not fits
             or self.cells > MOST_CELLS
+            or not all(each.fits(self.cells) for each in self.measures)
+            or (self.pooled and (len(self.measures) > 1 or private))
         ):
             raise NotUnderstood("this is not a plan.", instead="ask in SQL")
 
@@ -142,6 +144,11 @@ class Plan(Mechanism):
     def cells(self) -> int:
         """How many groups are released, where that is known."""
         return 1 if self.naming is not None else math.prod(key.size for key in self.keys)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether what is released is of all groups together, and not one number for each."""
+        return not all(each.grouped for each in self.measures)
 
     @once
     def groups(self) -> tuple[tuple[Value, ...], ...]:
@@ -164,7 +171,7 @@ class Plan(Mechanism):
 
         Private keys are released in an order of their own, which depends on the named keys only.
         """
-        keys, sums = self.groups, exact.sums
+        keys, sums = ((),) if self.pooled else self.groups, exact.sums
         if self.naming is not None:
             named = np.flatnonzero(self.naming.release(exact.units, coins))
             ranked = sorted(named.tolist(), key=lambda index: _rank(exact.keys[index]))[:MOST_NAMED]

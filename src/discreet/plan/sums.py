@@ -21,9 +21,9 @@ from discreet.errors import NotUnderstood
 from discreet.plan.average import Average
 from discreet.plan.expression import Tree
 from discreet.plan.linear import Linear
-from discreet.plan.measure import MOST_STEPS, Form, Noised, Setting, Steps, View
+from discreet.plan.measure import MOST_STEPS, Added, Form, Noised, Setting, Steps, View
 
-__all__ = ["Sums"]
+__all__ = ["Combining", "Sums"]
 
 SHAPES = {
     ("rows",),
@@ -152,3 +152,33 @@ class Sums(Noised):
     def _summing(self) -> tuple[Fraction, ...]:
         each = {"sum": self.step, "low": self.low * self.step / self.whole, "high": self.high * self.step / self.whole}
         return tuple(each.get(part, Fraction(0)) for part in self.parts)
+
+
+class Combining(Added):
+    """A measure that releases combinations of a sum over groups: an engine delivers what it does for the sum."""
+
+    of: Sums
+
+    @property
+    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.of.parts
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        return self.of.trees
+
+    @property
+    def clamped(self) -> tuple[Tree, ...]:
+        return self.of.clamped
+
+    @property
+    def needs(self) -> str:
+        return self.of.needs
+
+    @property
+    def values(self) -> tuple[Steps, ...]:
+        return self.of.values
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        return self.of.forms

@@ -30,11 +30,10 @@ from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.mechanisms.combined import Combined
 from discreet.mechanisms.strategy import Each, Strategy, Total
-from discreet.plan.expression import Tree
 from discreet.plan.linear import Linear
-from discreet.plan.measure import Added, Caps, Form, Setting, Steps, View
+from discreet.plan.measure import Caps, Setting, View
 from discreet.plan.spread import Weighed, law_scale
-from discreet.plan.sums import Sums
+from discreet.plan.sums import Combining, Sums
 
 if TYPE_CHECKING:
     from discreet.plan.merge import Merge
@@ -49,7 +48,7 @@ MOST_GROUPS, MOST_KEYS = 1 << 16, 6  # so that least squares take less than a se
 
 @recorded("totals/1")
 @dataclass(frozen=True, kw_only=True)
-class Totals(Added):
+class Totals(Combining):
     """The finest groups of a sum, from noisy tables by some sets of keys; each has its weight's share of the cost."""
 
     of: Sums
@@ -77,30 +76,6 @@ class Totals(Added):
             raise NotUnderstood("these are not totals of groups.", instead="ask in SQL")
 
     # ── what is measured ─────────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.of.parts
-
-    @property
-    def trees(self) -> tuple[Tree, ...]:
-        return self.of.trees
-
-    @property
-    def clamped(self) -> tuple[Tree, ...]:
-        return self.of.clamped
-
-    @property
-    def needs(self) -> str:
-        return self.of.needs
-
-    @property
-    def values(self) -> tuple[Steps, ...]:
-        return self.of.values
-
-    @property
-    def forms(self) -> tuple[Form, ...]:
-        return self.of.forms
 
     @property
     def cells(self) -> int:

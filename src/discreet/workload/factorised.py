@@ -18,12 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.strategy import Matrix
+from discreet.mechanisms.strategy import Factor, Matrix, Packed
 
 __all__ = ["Certificate", "factorised", "lower_bound"]
 
 Floats = NDArray[np.float64]
 FINE = 1 << 24  # entries are whole multiples of one over this
+FREELY, COARSER, LONGEST = 256, (16, 14, 12, 10, 8), 700_000  # cells; bits of finer entries; characters on record
 CLOSE, MOST, PATIENCE = 2e-4, 60, 3  # the gap that is close enough; how often it is tried, and in vain
 RIDGE = 1e-11  # of the mean diagonal, so that nothing is asked with no weight at all
 
@@ -43,7 +44,7 @@ def lower_bound(gram: Floats, weights: Floats) -> float:
     return float(np.sqrt(np.maximum(values, 0)).sum() ** 2 / weights.sum())
 
 
-def factorised(gram: Floats) -> tuple[Matrix, Certificate]:
+def factorised(gram: Floats) -> tuple[Factor, Certificate]:
     """The best strategy on a grid, and a certificate for it.
 
     X is scaled to a diagonal of at most one in two ways, column by column or as a whole, and the better one is kept:
@@ -67,5 +68,18 @@ def factorised(gram: Floats) -> tuple[Matrix, Certificate]:
             break
         weights = np.maximum(weights * diagonal**2, 1e-12 * weights.max())
     weights, strategy = best
-    factor = np.linalg.qr(strategy, mode="r")  # the same columns, as far as lengths and angles go, and half of it zeros
-    return Matrix.of(np.rint(factor * FINE)), Certificate(tuple(weights.tolist()), lower_bound(gram, weights))
+    # the same columns, as far as lengths and angles go, and half of it zeros
+    factor: Floats = np.asarray(np.linalg.qr(strategy, mode="r"))
+    return _whole(factor), Certificate(tuple(weights.tolist()), lower_bound(gram, weights))
+
+
+def _whole(factor: Floats) -> Factor:
+    """A matrix on a grid: a coarser one where its record would be too long. Neighbours in a diagonal are made alike."""
+    if len(factor) <= FREELY:
+        return Matrix.of(np.rint(factor * FINE))
+    turned = factor * np.where(np.diag(factor) < 0, -1, 1)[:, None]
+    for bits in COARSER:
+        found = Packed.of(np.rint(turned * (1 << bits)))
+        if len(found.data) <= LONGEST:
+            break
+    return found

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from discreet.core.once import once
 from discreet.core.reach import Neighbours
 from discreet.errors import NotAllowed, Refusal
 from discreet.layout import table
-from discreet.mechanisms.combined import Combined, reach
+from discreet.mechanisms.combined import Combined, bought
 from discreet.plan.price import search
 from discreet.plan.spread import normal
 from discreet.workload.designs import Design, Estimate
@@ -28,7 +28,9 @@ from discreet.workload.factorised import Certificate
 from discreet.workload.queries import MOST_LISTED, Floats
 from discreet.workload.tails import margins
 
-__all__ = ["Answers", "Planned", "cheapest", "planned"]
+__all__ = ["Answers", "Planned", "WorkloadError", "cheapest", "noised", "planned"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,31 +205,26 @@ def noised(
     unit: str = "person",
 ) -> WorkloadError:  # fmt: skip
     """How wrong a design is at this cost, with the noise that this buys."""
-    pairs = zip(design.strategies, design.shares, strict=True)
-    reached = [(reach(each, rows=rows, neighbours=neighbours, unit=unit), share) for each, share in pairs]
-    if epsilon is not None:
-        laws: list[Law] = [DiscreteLaplace(each.l1 / (share * epsilon)) for each, share in reached]
-    else:
-        assert rho is not None
-        laws = [DiscreteGaussian(each.l2_squared / (2 * share * rho)) for each, share in reached]
-    return WorkloadError(design, tuple(laws))
+    said: Any = {"epsilon": epsilon, "rho": rho, "rows": rows, "neighbours": neighbours, "unit": unit}
+    return WorkloadError(design, bought(design.strategies, design.shares, **said))
 
 
 def cheapest(
-    found: Sequence[Design], margin: Fraction, confidence: Fraction, *, rows: int, neighbours: Neighbours
-) -> tuple[Fraction, Design]:
+    found: Sequence[T], margin: Fraction, confidence: Fraction, noised: Callable[[T, Fraction], WorkloadError]
+) -> tuple[Fraction, T]:
     """The least ε for which some design is within this margin in every answer, and that design; or a refusal.
+
+    `noised` says how wrong a design is for an ε.
 
     Because  the margin of one design falls with ε, so each is searched on its own; that of whichever errs least in the
              mean need not fall, as another one may have taken its place.
     """
-    best: tuple[Fraction, Design] | None = None
+    best: tuple[Fraction, T] | None = None
     refused: Refusal | None = None
     for design in found:
 
-        def enough(cost: Fraction, design: Design = design) -> bool:
-            error = noised(design, epsilon=cost, rho=None, rows=rows, neighbours=neighbours)
-            return float(error.radius(confidence).max()) <= margin
+        def enough(cost: Fraction, design: T = design) -> bool:
+            return float(noised(design, cost).radius(confidence).max()) <= margin
 
         if best is not None and not enough(best[0]):
             continue

@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.strategy import Spiked
+from discreet.mechanisms.strategy import Factor, Packed, Spiked
 from discreet.workload.descent import descend, scattered
 
 __all__ = ["best_spiked"]
@@ -24,10 +24,11 @@ __all__ = ["best_spiked"]
 Floats = NDArray[np.float64]
 FINE = 1 << 16  # weights are whole multiples of one over this
 FREELY = 256  # cells for which time does not matter
+WRITTEN = 30_000  # weights that are on record one by one; more are packed
 LARGEST = 1e4  # a combination of more than this weighs a cell as if it were not measured on its own
 
 
-def best_spiked(gram: Floats) -> Spiked:
+def best_spiked(gram: Floats) -> Factor:
     """The p-Identity of least expected error, on a grid, for the workload with this Gram matrix WᵀW.
 
     Every column of it adds up to the same whole number exactly, as its diagonal takes up what rounding left.
@@ -40,6 +41,8 @@ def best_spiked(gram: Floats) -> Spiked:
     extra = np.rint(best * share * FINE).astype(np.int64)
     extra = extra[extra.any(axis=1)]
     diagonal = np.maximum(FINE - extra.sum(axis=0), 1)
+    if extra.size > WRITTEN:
+        return Packed.of(np.vstack([np.diag(diagonal), extra]))
     return Spiked(tuple(diagonal.tolist()), tuple(extra.ravel().tolist()))
 
 

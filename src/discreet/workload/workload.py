@@ -26,9 +26,11 @@ from discreet.core.exact import Number, number, price, probability, whole
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.atoms import conditions
-from discreet.workload.planned import Planned, cheapest, planned
+from discreet.workload.planned import Planned, cheapest, noised, planned
 from discreet.workload.planner import MOST_DENSE, designs
 from discreet.workload.queries import Crossed, Dense, Intervals, Kind, Marginals, Queries, Stacked
+from discreet.workload.table import Cost, Question
+from discreet.workload.told import Foreseen, Told
 
 __all__ = ["Workload"]
 
@@ -185,8 +187,53 @@ class Workload:
         if margin <= 0:
             raise NotUnderstood("a margin is greater than zero.", instead="within=25")
         self.queries.listed()
-        cost, best = cheapest(found, margin, sure, rows=said["rows"], neighbours=said["neighbours"])
+        own = {"rows": said["rows"], "neighbours": said["neighbours"]}
+        cost, best = cheapest(found, margin, sure, lambda each, cost: noised(each, epsilon=cost, rho=None, **own))
         return planned(found, epsilon=cost, rho=None, chosen=best, **said)
+
+    # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def ask(
+        self,
+        curator: Any,
+        table: str,
+        *,
+        by: str | Iterable[str],
+        where: str | None = None,
+        count: str = "COUNT(*)",
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        within: Number | None = None,
+        confidence: Number = "0.95",
+        analyst: str = "",
+    ) -> Told:
+        """All answers about a table that a curator holds, charged to the ledger once; the same again is free.
+
+        Its cells are all combinations of the declared values of `by`, columns or expressions that GROUP BY takes, in
+        their order; the first changes slowest. Only rows `where` a condition holds count, and of each unit as many as
+        the catalogue says; count="COUNT(DISTINCT patient_id)" counts units. An ε buys Laplace noise, or Gaussian noise
+        under the budget's δ, whichever errs less; with `within`, it is the most that may be spent.
+        """
+        question = Question.of(self.queries, curator, table, by=by, where=where, count=count, analyst=analyst)
+        return question.ask(Cost.of(epsilon, rho, within, confidence))
+
+    def explain(
+        self,
+        curator: Any,
+        table: str,
+        *,
+        by: str | Iterable[str],
+        where: str | None = None,
+        count: str = "COUNT(*)",
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        within: Number | None = None,
+        confidence: Number = "0.95",
+        analyst: str = "",
+    ) -> Foreseen:
+        """What `ask` would cost, and how exact all answers would be. Free, and the same for any data."""
+        question = Question.of(self.queries, curator, table, by=by, where=where, count=count, analyst=analyst)
+        return question.explain(Cost.of(epsilon, rho, within, confidence))
 
 
 def _matrix(given: Any) -> Dense:

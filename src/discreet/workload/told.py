@@ -1,0 +1,127 @@
+"""What asking a workload of a table would cost and tell, and what it told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from discreet.core.exact import Number
+from discreet.core.loss import Loss
+from discreet.layout import table
+from discreet.plan.answer import Heard
+from discreet.plan.compile import Draft
+from discreet.plan.expression import Value
+from discreet.plan.plan import Plan
+from discreet.plan.show import caps_said
+from discreet.workload.planned import Answers, WorkloadError
+from discreet.workload.queries import Floats
+
+__all__ = ["Foreseen", "Offer", "Told"]
+
+
+class Offer(NamedTuple):
+    """A plan, and how wrong all answers will be with it."""
+
+    plan: Plan
+    error: WorkloadError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Told(Answers):
+    """All answers, each with a margin, and what they cost."""
+
+    plan: Plan
+    heard: Heard
+
+    @property
+    def cost(self) -> Loss:
+        """What asking cost; nothing, when the same was asked before."""
+        return self.heard.cost
+
+    @property
+    def left(self) -> Any:
+        """What was left of the budget afterwards, to whoever asked."""
+        return self.heard.left
+
+    @property
+    def receipt(self) -> Any:
+        """The receipt of the ledger: `entry` is where it was charged, or asked again."""
+        return self.heard.receipt
+
+    @property
+    def keys(self) -> tuple[tuple[Value, ...], ...]:
+        """What the rows of each cell have in common, in the order of the cells."""
+        return self.plan.groups
+
+    def __repr__(self) -> str:
+        said = f"{super().__repr__().removesuffix('>')}; cost {self.cost}; left {self.left}>"
+        return "\n".join([said, *self.heard.remarks])
+
+
+@dataclass(frozen=True, repr=False)
+class Foreseen:
+    """What asking would cost, and how exact all answers would be. Free, and the same for any data."""
+
+    draft: Draft
+    offers: tuple[Offer, ...]
+    left: Any
+    sql: str
+    remarks: tuple[str, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """What would be charged for: the first that fits, or the first."""
+        return self._chosen.plan
+
+    @property
+    def error(self) -> WorkloadError:
+        """How wrong each answer would be."""
+        return self._chosen.error
+
+    @property
+    def fits(self) -> bool:
+        """Whether the budget has room for it."""
+        return any(each.plan.loss in self.left for each in self.offers)
+
+    @property
+    def cost(self) -> Loss:
+        """What asking would cost."""
+        return self.plan.loss
+
+    @property
+    def expected_error(self) -> float:
+        """The mean squared error per query."""
+        return self.error.mean
+
+    @property
+    def strategy(self) -> str:
+        """The name of the design that would be measured."""
+        return self.error.design.name
+
+    def margin(self, confidence: Number = "0.95") -> Floats:
+        """Each answer would be off by at most so much, with this confidence."""
+        return self.error.radius(confidence)
+
+    @property
+    def _chosen(self) -> Offer:
+        return next((each for each in self.offers if each.plan.loss in self.left), self.offers[0])
+
+    def __repr__(self) -> str:
+        rows = [
+            (each.error.design.name, str(each.plan.laws[0][0]).split(" noise")[0], f"{each.error.mean:.6g}",
+             "chosen" if each is self._chosen else "")
+            for each in self.offers
+        ]  # fmt: skip
+        lines = [
+            self.plan.describe().split(". ")[0] + ".",
+            f"Left: {self.left}{'' if self.fits else '; this does not fit'}.",
+            f"Cells: {self.plan.cells:,}. {self.error.describe()}",
+            *caps_said(self.draft),
+            *self.remarks,
+            "",
+            table(["strategy", "noise", "expected squared error", ""], rows),
+            "",
+            "The engine would run:",
+            *("  " + line for line in self.sql.split("\n")),
+        ]
+        return "\n".join(lines)
