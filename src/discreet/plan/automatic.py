@@ -7,12 +7,13 @@ bought twice for the same data and the same cost. Then the question is asked wit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from discreet.core.exact import show
-from discreet.errors import NotAllowed
+from discreet.errors import BudgetExceeded, NotAllowed
 from discreet.mechanisms.ceiling import Ceiling
 from discreet.plan.compile import Draft
 from discreet.plan.expression import Field, fields
@@ -23,7 +24,18 @@ from discreet.plan.ranks import Ceilings, Mode
 from discreet.plan.relation import columns_of, tables_of
 from discreet.plan.schema import Catalogue, Column, Table
 
-__all__ = ["PART", "assumed", "bounded", "divided", "foretold", "found_said", "lowered", "plan_of", "wanted_bounds"]
+__all__ = [
+    "PART",
+    "affordable",
+    "assumed",
+    "bounded",
+    "divided",
+    "foretold",
+    "found_said",
+    "lowered",
+    "plan_of",
+    "wanted_bounds",
+]
 
 PART = Fraction(1, 10)  # of the cost; by simulation, see tests/test_automatic.py
 ASSUMED = 1000  # the bound, above the least value, for which things are explained before one is known
@@ -51,6 +63,16 @@ def bounded(catalogue: Catalogue, table: str, name: str, high: Fraction) -> Cata
         for each in catalogue.tables
     )
     return replace(catalogue, tables=tables)
+
+
+def affordable(bounds: Sequence[Plan], plans: Sequence[Plan], left: Any) -> None:
+    """Refuse before a bound is bought when there is no room for the question that it is for."""
+    missing = [bound.loss for bound in bounds]
+    if missing and not any(sum(missing, plan.loss) in left for plan in plans):
+        raise BudgetExceeded(
+            f"there is no room for the bounds and the question: {left} is left.",
+            instead="ask for less, or declare the bounds",
+        )
 
 
 def wanted_bounds(draft: Draft) -> tuple[Column, ...]:

@@ -18,9 +18,11 @@ import numpy as np
 from discreet.errors import NotUnderstood, Place
 from discreet.plan.after import Given, carry
 from discreet.plan.compile import Draft
+from discreet.plan.counted import known
 from discreet.plan.expression import Apply, Literal, Tree, fields
 from discreet.plan.merge import Merge, grouped
 from discreet.plan.plan import Plan
+from discreet.plan.price import counted_error
 from discreet.plan.reading import Reading
 from discreet.plan.relation import prune
 from discreet.plan.split import RELEASED
@@ -31,11 +33,14 @@ __all__ = ["derive", "expected"]
 NOWHERE = Place("", 0, 0)
 
 
-def derive(draft: Draft, plan: Plan) -> tuple[Draft, Merge] | None:
+def derive(draft: Draft, plan: Plan) -> tuple[Draft, Merge | None] | None:
     """How a question follows from a plan that was released, if it does: what it reads there, and what it adds up."""
+    draft = replace(draft, first=None, instead=(None, None), others=())
     extra = _extra(draft.where, plan.where)
     if plan.naming is not None or draft.private or extra is None or not _same_rows(draft, plan):
         return None
+    if (there := known(draft, plan, extra)) is not None:
+        return replace(draft, measures=plan.measures, readings=there, caps=plan.caps), None
     readings = _readings(draft, plan)
     keys = {_bare(key.tree): f"k{n}" for n, key in enumerate(plan.keys)}
     asked = [_over(tree, keys) for tree in (*extra, *(_bare(key.tree) for key in draft.keys))]
@@ -48,11 +53,13 @@ def derive(draft: Draft, plan: Plan) -> tuple[Draft, Merge] | None:
     merge = _merge(draft, [row[len(extra) :] if all(row[: len(extra)]) else None for row in rows])
     if not all(plan.measures[each.measure].follows(merge) for each in readings):
         return None
-    return replace(draft, measures=plan.measures, readings=readings, caps=plan.caps, first=None), merge
+    return replace(draft, measures=plan.measures, readings=readings, caps=plan.caps), merge
 
 
-def expected(plan: Plan, draft: Draft, merge: Merge) -> float:
+def expected(plan: Plan, draft: Draft, merge: Merge | None) -> float:
     """How wrong the answer will be that follows so: the mean over its numbers, squared, in people."""
+    if merge is None:
+        return counted_error(plan, draft) / len(draft.readings) / plan.caps.most_rows**2
     used = [reading.measure for reading in draft.readings]
     errors = [plan.measures[n].error(plan.laws[n], plan.setting, merge) for n in used]
     return sum(errors) / max(len(errors), 1)
