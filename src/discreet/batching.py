@@ -124,7 +124,8 @@ def one_by_one(
     if not fits(total) and not fits(Loss(pure=sum(costs.values(), Fraction(0)))):
         raise BudgetExceeded("the budget has no room for all of these.", instead="ask fewer, or for less")
     return [
-        {"sql": sql, "params": params, "epsilon": costs[draft], "confidence": wanted.confidence}
+        {"sql": sql, "params": params, "confidence": wanted.confidence}
+        | ({"epsilon": costs[draft]} if wanted.within is None else {"within": wanted.within})
         for (sql, params), draft in zip(asked, drafts, strict=True)
     ]
 

@@ -67,7 +67,7 @@ class Batch(Measure):
 
     @property
     def needs(self) -> str:
-        return "counts"
+        return "regions"
 
     def reach(self, setting: Setting) -> Reach:
         """How far one unit can push all combinations; see `discreet.mechanisms.combined.reach`.
@@ -75,8 +75,8 @@ class Batch(Measure):
         Given    at most m rows of a unit count, each in one region, or in none that is counted.
         Promise  a unit adds to the counts of regions a vector of whole numbers, none negative, of at most m in all:
                  that is what the bounds there are for.
-        Because  an engine chooses the rows of a unit once, for all regions, by its own rows and the salt alone (see
-                 `discreet.engines.own.chosen`); and a row is in one region, as its code is one text.
+        Because  a row is in one region, as its code is one text; and of a unit with more rows than count an engine
+                 chooses so many once, for all regions, by that unit's rows and the salt alone (`discreet.engines.own`).
         """
         rows = setting.caps.most_rows
         return reach(self.strategy, rows=rows, neighbours=setting.neighbours, unit=setting.unit)

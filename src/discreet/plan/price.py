@@ -211,7 +211,8 @@ def bought(draft: Draft, wanted: Want) -> tuple[Plan, ...]:
     if wanted.within is None:
         assert wanted.epsilon is not None
         return plans_for(draft, wanted.epsilon, wanted.delta)
-    return plans_for(draft, allowed(least_cost(draft, wanted), wanted), wanted.delta)
+    plans = plans_for(draft, allowed(least_cost(draft, wanted), wanted), wanted.delta)
+    return tuple(plan for plan in plans if _meets(draft, plan, wanted))
 
 
 def allowed(cost: Fraction, wanted: Want) -> Fraction:
@@ -226,7 +227,6 @@ def allowed(cost: Fraction, wanted: Want) -> Fraction:
 def least_cost(draft: Draft, wanted: Want) -> Fraction:
     """The least ε, to some digits, for which every number of the answer is within the margin."""
     assert wanted.within is not None
-    margin = wanted.within
     if not draft.readings:
         raise NotUnderstood(
             "a margin is for numbers, and this asks for keys only.",
@@ -235,12 +235,17 @@ def least_cost(draft: Draft, wanted: Want) -> Fraction:
         )
 
     def enough(epsilon: Fraction) -> bool:
-        plan = plan_for(draft, epsilon, wanted.delta)
-        readings = draft.measured(plan.measures).readings
-        margins = [reading.margin(plan, wanted.confidence, draft.added) for reading in readings]
-        return all(each is not None and each <= margin for each in margins)
+        return any(_meets(draft, plan, wanted) for plan in plans_for(draft, epsilon, wanted.delta))
 
     return search(enough, wanted.within)
+
+
+def _meets(draft: Draft, plan: Plan, wanted: Want) -> bool:
+    """Whether every number that a plan answers is within the margin, as far as that is known without looking."""
+    assert wanted.within is not None
+    readings = draft.measured(plan.measures).readings
+    margins = (reading.margin(plan, wanted.confidence, draft.added) for reading in readings)
+    return all(each is not None and each <= wanted.within for each in margins)
 
 
 def search(enough: Callable[[Fraction], bool], margin: Fraction) -> Fraction:
