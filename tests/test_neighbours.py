@@ -338,7 +338,7 @@ LINEAGE = [
     "SELECT level, COUNT(DISTINCT age), COUNT(DISTINCT ward || note) FROM data GROUP BY level",
     "SELECT sex, level, COUNT(DISTINCT cost), COUNT(*) FROM data GROUP BY sex, level",
     "SELECT COUNT(*) FILTER (WHERE level = 1), COUNT(*) FILTER (WHERE level = 2), COUNT(*) FROM data",
-    "SELECT COUNT(*) FILTER (WHERE age < 8), COUNT(*) FILTER (WHERE age < 32), SUM(CASE WHEN cost > 0 THEN 1 ELSE 0 END)"
+    "SELECT COUNT(*) FILTER (WHERE age < 8), COUNT(*) FILTER (WHERE age < 32), COUNT(*) FILTER (WHERE cost > 0)"
     " FROM data WHERE sex = 'F' OR gain IS NULL",
 ]
 INFINITE, NAN = float("inf"), float("nan")

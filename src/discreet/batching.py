@@ -120,7 +120,8 @@ def one_by_one(
     else:
         costs = {each: _known_cost(each, wanted) for each in different}
         allowed(sum(costs.values(), Fraction(0)), wanted)
-    total = sum((plans_for(each, cost, wanted.delta)[0].loss for each, cost in costs.items()), start=Loss.ZERO)
+    said = {each: replace(wanted, epsilon=cost) for each, cost in costs.items()}
+    total = sum((bought(each, own)[0].loss for each, own in said.items()), start=Loss.ZERO)
     if not fits(total) and not fits(Loss(pure=sum(costs.values(), Fraction(0)))):
         raise BudgetExceeded("the budget has no room for all of these.", instead="ask fewer, or for less")
     return [
