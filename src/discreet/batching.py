@@ -270,15 +270,16 @@ def alternatives(draft: Draft) -> Draft:
 
 def _joined(draft: Draft, found: Regions) -> Draft:
     """A question that only counts, with the combinations of regions that may be measured instead."""
-    read = replace(draft, others=_others(draft, found))
     best: list[Batch | None] = [None, None]
     for plan in plans_for(draft, Fraction(1)):
         gaussian = plan.loss.pure is None
-        errors = [(_unit_error(read, each, plan), n, each) for n, each in enumerate(_batches(found, gaussian=gaussian))]
+        errors = [(_error(each, design, plan), n, each) for n, (each, design) in enumerate(_batches(found, gaussian))]
         error, _, batch = min(errors, default=(math.inf, 0, None))
-        if error <= CLEAR * counted_error(plan, draft):
+        if error * len(draft.readings) <= CLEAR * counted_error(plan, draft):
             best[gaussian] = batch
-    return draft if best == [None, None] else replace(read, instead=(best[0], best[1]))
+    if best == [None, None]:
+        return draft
+    return replace(draft, instead=(best[0], best[1]), others=_others(draft, found))
 
 
 def _others(draft: Draft, found: Regions) -> tuple[Reading, ...]:
@@ -288,14 +289,14 @@ def _others(draft: Draft, found: Regions) -> tuple[Reading, ...]:
     return tuple(Reading(function="".join(code[n] for code in found.codes), measure=0) for n in own)
 
 
-def _unit_error(draft: Draft, batch: Batch, plan: Plan) -> float:
-    """What the counts err, read from a batch that costs as much as a plan of other measures does."""
-    cost, setting = plan.loss, draft.setting
+def _error(batch: Batch, design: Solved, plan: Plan) -> float:
+    """What a count errs in the mean, read from a batch that costs as much as a plan of other measures does."""
+    cost, setting = plan.loss, plan.setting
     law = batch.concentrated(cost.rho, setting) if cost.pure is None else batch.pure(cost.pure, setting)
-    return counted_error(replace(plan, measures=(batch,), laws=(law,)), draft)
+    return design.mean([law.variance])
 
 
-def _batches(found: Regions, *, gaussian: bool) -> list[Batch]:
+def _batches(found: Regions, gaussian: bool) -> list[tuple[Batch, Solved]]:
     """What may be released for these regions; a strategy that is too large for the record is left out."""
     batches = []
     for design in designs(Dense.of(found.matrix), gaussian=gaussian):
@@ -305,7 +306,7 @@ def _batches(found: Regions, *, gaussian: bool) -> list[Batch]:
                 record.write(batch)
             except Refusal:
                 continue
-            batches.append(batch)
+            batches.append((batch, design))
     return batches
 
 

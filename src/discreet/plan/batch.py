@@ -25,7 +25,7 @@ from discreet.core.reach import Reach
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.mechanisms.combined import Combined, reach
-from discreet.mechanisms.strategy import Strategy
+from discreet.mechanisms.strategy import Each, Strategy
 from discreet.plan.expression import Tree
 from discreet.plan.linear import Linear
 from discreet.plan.measure import Measure, Setting
@@ -107,6 +107,8 @@ class Batch(Measure):
     @once
     def inverse(self) -> NDArray[np.float64]:
         """A⁺: from what is released to the regions, by least squares."""
+        if all(isinstance(each, Each) for each in self.strategy.factors):
+            return np.eye(self.strategy.cells)
         return np.asarray(np.linalg.pinv(self.strategy.dense().astype(np.float64)))
 
     def weights(self, regions: str) -> NDArray[np.float64]:

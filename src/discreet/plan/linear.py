@@ -53,7 +53,7 @@ class Linear(View):
 
     def variance(self, law: Law) -> float:
         """The squared error to expect."""
-        return float(sum(each * each for each in self.weights)) * law.variance
+        return sum(float(each) ** 2 for each in self.weights) * law.variance
 
     def noise(self, law: Law) -> str:
         return noise_said(law, len(self.weights), float(self.unit))
