@@ -17,9 +17,11 @@ import pytest
 import discreet as dp
 from discreet import batching
 from discreet.core.laplace import DiscreteLaplace
+from discreet.mechanisms.strategy import Each, Matrix, Strategy
 from discreet.plan import atoms, price
 from discreet.plan.atoms import conditions
 from discreet.plan.batch import Batch
+from discreet.plan.expression import Literal
 from discreet.workload import Workload
 from kit import ALARM
 
@@ -428,6 +430,15 @@ def test_rows_of_a_unit_are_chosen_in_proportion() -> None:
         assert list(next(iter(few))) == [1000, 1000]  # rows that no number counts take no room
         with pytest.raises(dp.NotAllowed):  # nor does it follow, as other rows would be chosen
             curator.ask("SELECT COUNT(*) FROM data WHERE age < 50 AND NOT age < 20", reuse=True)
+
+
+def test_a_batch_knows_what_is_measured() -> None:
+    """Two overlapping conditions, measured as they are: neither their common part nor the rest follows."""
+    asked = Strategy((Matrix.of(np.array([[0, 1, 1], [1, 0, 1]])),))
+    batch = Batch(of=Literal(value="11"), values=("01", "10", "11"), strategy=asked)
+    assert batch.asked == ("011", "101")
+    assert [batch.knows(each) for each in ("011", "101", "000", "001", "100", "111")] == [True] * 3 + [False] * 3
+    assert replace(batch, strategy=Strategy((Each(3),))).knows("111")
 
 
 # ── several questions ────────────────────────────────────────────────────────────────────────────────────────────
