@@ -33,7 +33,7 @@ GROUPED = "SELECT place, COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean 
 BY_UNIT = "SELECT place, COUNT(*) AS n, SUM(value) AS total FROM visits GROUP BY place"
 PEOPLE = "SELECT place, COUNT(DISTINCT person) AS n FROM visits GROUP BY place"
 BUDGET = dp.Budget(epsilon=10**6, delta="1e-6")
-COLUMNS = {"place": {"min": 0, "max": GROUPS - 1}, "value": {"min": 0, "max": 100, "step": "0.001"}}
+COLUMNS = {"place": {"min": 0, "max": GROUPS - 1}, "value": {"min": 0, "max": 100, "step": "0.001", "required": True}}
 
 
 def data(path: Path, rows: int) -> None:

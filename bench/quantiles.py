@@ -3,7 +3,7 @@
     python bench/quantiles.py [file with person, place, value]
 
 Without a file ten million rows are made. Each question is asked at another cost every time, so that none is answered
-from the ledger; the best of three is taken, of both.
+from the ledger; the best of three is taken, of both. Questions about people are asked without and with the index.
 """
 
 from __future__ import annotations
@@ -49,8 +49,10 @@ def main() -> None:
         else:
             data(path, 10_000_000)
         rows, turn = [], 0
-        for unit in (False, True):
-            with curator(path, unit=unit) as asked:
+        for who in ("row", "person", "person, indexed"):
+            with curator(path, unit=who != "row") as asked:
+                if "indexed" in who:
+                    asked.index()
                 for name, (private, exact) in QUESTIONS.items():
 
                     def ask(private: str = private) -> object:
@@ -59,7 +61,6 @@ def main() -> None:
                         return asked.ask(private, epsilon=1 + turn / 10**6)
 
                     theirs, ours = best(plain(path, exact)), best(ask)
-                    who = "person" if unit else "row"
                     rows.append((name, who, f"{theirs:.2f} s", f"{ours:.2f} s", f"{ours / theirs:.1f} ×"))
         print(table(["question", "unit", "DuckDB, exact", "discreet", "ratio"], rows))
 

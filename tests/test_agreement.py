@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -190,3 +191,32 @@ def test_an_answer_is_what_the_engine_says(said: str, both: tuple[dp.Curator, du
     for mine, theirs in zip(answer, expected, strict=True):
         for a, b in zip(mine, theirs, strict=True):
             assert a == b or math.isclose(float(a), float(b), rel_tol=1e-6, abs_tol=1e-4), (answer, expected)
+
+
+HISTOGRAMS = {  # what must come of each, from the maps of the engine
+    "HISTOGRAM(cost, [2, 4.5, 6]) FROM visits": [2.0, 4.5, 6.0, math.inf],
+    "HISTOGRAM(cost, [6, 2, 2, 4.5]) FILTER (WHERE flag) FROM visits": [2.0, 4.5, 6.0, math.inf],
+    "HISTOGRAM(gain, [-0.5, 0, 0.75]) FROM labs": [-0.5, 0, 0.75, math.inf],
+    "HISTOGRAM(level, RANGE(0, 9, 4)) FROM visits WHERE flag": [0, 4, 8, (1 << 63) - 1],
+    "HISTOGRAM(level, [20, 30]) FROM visits": [20, 30, (1 << 63) - 1],
+    "HISTOGRAM(level, [-3, 0]) FROM visits": [-3, 0, (1 << 63) - 1],
+    "HISTOGRAM(zip, ['1', '2']) FROM people": ["1", "2", ""],
+    "HISTOGRAM_EXACT(zip, ['9', '1']) FROM visits": ["1", "9", ""],
+    "HISTOGRAM_EXACT(level, [3, 5]) FROM labs": [3, 5, (1 << 63) - 1],
+    "HISTOGRAM(ward) FROM visits": ["x", "y"],
+    "HISTOGRAM(sex) FROM people JOIN visits USING (who)": ["F", "M"],
+    "HISTOGRAM(level) FILTER (WHERE level > 3) FROM visits": list(range(10)),
+    "HISTOGRAM(flag) FROM visits": [False, True],
+    "HISTOGRAM(DATE '2024-01-01' + CAST(day AS INT), [DATE '2024-01-20', DATE '2024-01-08']) FROM bills":
+        [date(2024, 1, 8), date(2024, 1, 20), date(9999, 12, 31)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", HISTOGRAMS)
+def test_a_histogram_is_the_map_of_the_engine(said: str, both: tuple[dp.Curator, duckdb.DuckDBPyConnection]) -> None:
+    """The engine leaves out a last bin, and a value, that nothing is in; here every column is always there."""
+    held, plain = both
+    ((found,),) = plain.execute(f"SELECT {said}").fetchall()
+    (answer,) = held.ask(f"SELECT {said}", epsilon=10**9)
+    assert list(answer) == [found.get(each, 0) for each in HISTOGRAMS[said]]
+    assert sum(answer) > 0

@@ -13,8 +13,10 @@ import pytest
 
 import discreet as dp
 from clinic import clinic
+from discreet.core.record import write
 from discreet.mechanisms.edges import Edges, shift_for
 from discreet.mechanisms.histogram import Histogram
+from discreet.plan.edges import EndsAt
 from kit import ALARM
 from test_contract import edged
 
@@ -118,6 +120,45 @@ def test_answers_hold_them_too(tmp_path: Path) -> None:
     assert low["m"] == [min(pair) for pair in zip(answer["a"], answer["b"], strict=True)]
     assert answer.margin("0.99")["m"] == [None] * 400  # more than was bought
     assert "QUANTILE_LOW(x, 0.3): it is not above the quantile, and at most" in repr(answer)
+
+
+@pytest.mark.parametrize("confidence", ["0.5", "0.999"])
+def test_answers_hold_them_as_surely_as_is_asked(tmp_path: Path, confidence: str) -> None:
+    """By the same count; ends for 95 % would be further apart than 50 % needs, and nearer than 99.9 % does."""
+    rows, data = table(400)
+    columns = {"g": list(range(400)), "x": {"min": 0, "max": 100, "step": "0.1"}}
+    asked = clinic(tmp_path, rows, columns=columns, budget=dp.Budget(epsilon=100))
+    sql = "SELECT g, MEDIAN(x) AS m, QUANTILE_LOW(x, 0.5) AS a, QUANTILE_HIGH(x, 0.5) AS b FROM visits GROUP BY g"
+    answer, usual = asked.ask(sql, epsilon=3, confidence=confidence), asked.ask(sql, epsilon=3)
+    low, high = answer.interval()
+    true = [np.quantile(each, 0.5, method="inverted_cdf") for each in data]
+    outside = [not (a - 1e-9 <= t <= b + 1e-9) for a, b, t in zip(low["m"], high["m"], true, strict=True)]
+    assert sum(outside) <= threshold(400, float(1 - Fraction(confidence)))
+    shifts = [each.plan.laws[1][1] for each in (answer, usual)]
+    assert (shifts[0] > shifts[1]) == (Fraction(confidence) > SURE)
+    assert answer.cost == usual.cost
+    assert asked.ask(sql, epsilon=3, confidence=confidence).cost == dp.Loss.ZERO
+    assert answer.margin("0.9999")["m"] == [None] * 400  # more than was bought
+    assert "it is not above the quantile" in repr(answer)
+
+
+def test_what_was_bought_at_the_usual_confidence_is_still_the_same(tmp_path: Path) -> None:
+    """Its record is what it was, so it is free; and only ends know of a confidence."""
+    rows, _ = table(3)
+    asked = clinic(tmp_path, rows, columns={"g": [0, 1, 2], "x": (0, 100)}, budget=dp.Budget(epsilon=9))
+    low = "SELECT QUANTILE_LOW(x, 0.5) FROM visits"
+    texts = [write(asked.explain(low, epsilon=1, confidence=each).plan) for each in ("0.95", Fraction(19, 20), "0.9")]
+    assert ["ends/1" in each for each in texts] == [True, True, False]
+    assert texts[0] == texts[1]
+    assert "ends/2" in texts[2]
+    other = "SELECT MEDIAN(x), COUNT(*), MIN(x) FROM visits"
+    plans = [asked.explain(other, epsilon=1, confidence=each).plan for each in ("0.95", "0.9")]
+    assert plans[0] == plans[1]
+    for wrong in (0, 1, "2"):
+        with pytest.raises(dp.NotUnderstood):
+            EndsAt(
+                of=plans[0].measures[0].trees[0], q=Fraction(1, 2), low=0, high=9, step=Fraction(1), confidence=wrong
+            )
 
 
 # ── cost ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -24,6 +24,7 @@ from discreet.plan import (
     rule,
     sides,
     split,
+    spreading,
     texts,
     times,
 )
@@ -110,6 +111,7 @@ def _raised(path: Path) -> set[int]:
 def test_every_refusal_of_sql_is_here(ask_of: Callable[..., Curator]) -> None:
     planning = (
         split,
+        spreading,
         around,
         below,
         folding,

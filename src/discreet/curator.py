@@ -37,7 +37,7 @@ from discreet.plan import automatic
 from discreet.plan import catalogue as catalogues
 from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
-from discreet.plan.derive import derive, expected
+from discreet.plan.complement import best
 from discreet.plan.explain import Explanation, Explanations
 from discreet.plan.kept import kept, read
 from discreet.plan.margin import UNKNOWN, closer, first_cost
@@ -126,16 +126,9 @@ class Curator:
             lambda cost: self._answer(draft, plans_for(draft, cost, wanted.delta), wanted, analyst), first, wanted
         )
 
-    def ask_many(
-        self,
-        questions: Iterable[str],
-        *,
-        params: Params = None,
-        epsilon: Number | None = None,
-        within: Number | None = None,
-        confidence: Number = "0.95",
-        analyst: str = "",
-    ) -> list[Answer]:
+    def ask_many(self, questions: Iterable[str], *, params: Params = None, epsilon: Number | None = None,
+                 within: Number | None = None, confidence: Number = "0.95", analyst: str = "",
+                 ) -> list[Answer]:  # fmt: skip
         """Answer several questions, for one cost or with every number within a margin; the same again is free.
 
         Counts of one table are planned as one and read from one release; others are asked one by one, for equal shares.
@@ -149,16 +142,9 @@ class Curator:
         heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), found.remark))
         return [Answer.of(n, plan, released, heard, confidence=wanted.confidence) for n in found.read(plan)]
 
-    def explain_many(
-        self,
-        questions: Iterable[str],
-        *,
-        params: Params = None,
-        epsilon: Number | None = None,
-        within: Number | None = None,
-        confidence: Number = "0.95",
-        analyst: str = "",
-    ) -> Explanations:
+    def explain_many(self, questions: Iterable[str], *, params: Params = None, epsilon: Number | None = None,
+                     within: Number | None = None, confidence: Number = "0.95", analyst: str = "",
+                     ) -> Explanations:  # fmt: skip
         """What `ask_many` would cost, and how exact every number would be. Free, and the same for any data."""
         wanted = wanted_once(epsilon, within, confidence, self.budget.epsilon / 10)
         found = self._together(several(questions, params), wanted, lambda _: True)
@@ -260,16 +246,15 @@ class Curator:
     def _reused(self, draft: Draft, wanted: Want, analyst: str) -> Answer | None:
         """An answer that follows from earlier ones, the most exact of them, if there is one."""
         version = self.engine.version()
-        follows = [(plan, *found) for plan in self._earlier(version) if (found := derive(draft, plan)) is not None]
-        if not follows:
+        if (way := best(draft, list(self._earlier(version)))) is None:
             return None
-        plan, draft, merge = min(follows, key=lambda each: expected(*each))
-        receipt = self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version)  # it was paid for
-        released = read(self.ledger.answer(receipt, self._look(plan, receipt, version)))
-        remarks = ["It follows from an earlier answer, so it costs nothing."]
-        remarks += ["Rows whose keys there were not among the declared ones are left out."] if plan.keys else []
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self._remarks(), *remarks))
-        return Answer.of(draft, plan, released, heard, confidence=wanted.confidence, merge=merge)
+        receipts = [self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version) for plan in way.plans]
+        pairs = zip(way.plans, receipts, strict=True)  # all were paid for
+        kept = [read(self.ledger.answer(one, self._look(plan, one, version))) for plan, one in pairs]
+        cost = sum((each.cost for each in receipts), Loss.ZERO)
+        heard = Heard(cost, self.ledger.left_to(analyst), receipts[0], (*self._remarks(), *way.said))
+        sure = wanted.confidence
+        return Answer.of(way.draft, way.plan, way.released(kept), heard, confidence=sure, merge=way.merge)
 
     def _earlier(self, version: str) -> Iterator[Plan]:
         """Plans that were paid for, of these data."""
@@ -293,18 +278,29 @@ class Curator:
         return () if self.ledger.durable else ("The ledger is in memory only: it is gone with this process.",)
 
     def _with_bounds(self, draft: Draft, again: Callable[[Catalogue], Draft], wanted: Want, analyst: str) -> Answer:
-        """Find upper bounds first, each for its part of the cost, then ask with them for the rest."""
-        columns, catalogue, spent, said = automatic.wanted_bounds(draft), self._assumed, Loss.ZERO, list[str]()
-        part, rest = automatic.divided(draft, wanted)
-        bounds = [automatic.plan_of(draft, column, part) for column in columns]
-        plans, paid = self._plans(draft, rest), {plan.key for plan in self._earlier(self.engine.version())}
+        """Find upper bounds first, each for its part of the cost, then ask with them for the rest.
+
+        What was asked before is asked with the bounds of then, so that it is the same, and free.
+        """
+        columns, (part, rest) = automatic.wanted_bounds(draft), automatic.divided(draft, wanted)
+        earlier = list(self._earlier(self.engine.version()))
+        choices = automatic.choices([automatic.plan_of(draft, column, part) for column in columns], earlier)
+        paid, plans = {plan.key for plan in earlier}, self._plans(draft, rest)
+        missing, left = [each for each in choices[-1] if each.key not in paid], self.ledger.left_to(analyst)
         self.engine.check(plans[0])
-        automatic.affordable([each for each in bounds if each.key not in paid], plans, self.ledger.left_to(analyst))
-        for column, bound in zip(columns, bounds, strict=True):
-            plan, receipt, released = self._released((bound,), analyst)
-            draft, catalogue, high = automatic.lowered(plan, released, catalogue, column, again)
-            spent, said = spent + receipt.cost, [*said, automatic.found_said(column, high, plan)]
-        answer = self._answer(draft, self._plans(draft, rest), rest, analyst)
+        automatic.affordable(missing, plans, left)
+        for bounds in choices:
+            catalogue, spent, said = self._assumed, Loss.ZERO, list[str]()
+            for column, bound in zip(columns, bounds, strict=True):
+                plan, receipt, released = self._released((bound,), analyst)
+                draft, catalogue, high = automatic.lowered(plan, released, catalogue, column, again)
+                spent += receipt.cost
+                said.append(automatic.found_said(column, high, plan, before=plan.key in paid))
+            draft = reachable(draft, rest)
+            plans = self._plans(draft, rest)
+            if any(plan.key in paid for plan in plans):
+                break
+        answer = self._answer(draft, plans, rest, analyst)
         heard = replace(answer.heard, cost=spent + answer.cost, remarks=(*said, *answer.heard.remarks))
         return replace(answer, heard=heard)
 

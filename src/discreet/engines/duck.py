@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -50,9 +50,8 @@ class DuckDB:
     def sql(self, plan: Plan) -> str:
         """The SQL that a plan runs, with the name of the table in place of where it is."""
         index = None if self.shelf is None else self.shelf.current(self.source.version())
-        indexed = None if index is None else index.sql(plan)
-        texts = statements(plan, *self._from(plan, quoted))
-        return ";\n".join(dict.fromkeys((texts if indexed is None else texts | {None: indexed}).values()))
+        indexed = None if index is None else index.statements(plan)
+        return ";\n".join(dict.fromkeys((indexed or statements(plan, *self._from(plan, quoted))).values()))
 
     def remarks(self, plan: Plan) -> tuple[str, ...]:
         """What there is to say of how a plan would be run."""
@@ -98,27 +97,30 @@ class DuckDB:
 
     def _exact(self, plan: Plan, salt: int, version: str) -> Exact:
         """What all statements of a plan find."""
-        own, rows = statements(plan, *self._from(plan)), list[tuple[Any, ...]]()
-        if own.pop(None, None):
-            there = self._indexed(plan, version)
-            rows = self._rows(plan, salt) if there is None else there
-        found: dict[str, Any] = {}  # several measures may need the same
-        for n, text in own.items():
-            if text not in found and n is not None:
-                found[text] = self._run(text, salt, arrow=OWN[plan.measures[n].needs].arrow)
-        return exact(plan, rows, {n: found[text] for n, text in own.items() if n is not None})
+        there = self._indexed(plan, version)
+        return self._found(plan, statements(plan, *self._from(plan)), salt) if there is None else there
 
-    def _indexed(self, plan: Plan, version: str) -> list[tuple[Any, ...]] | None:
-        """The groups of a plan from the index of these data, or None where there is none that can be read."""
+    def _indexed(self, plan: Plan, version: str) -> Exact | None:
+        """The same from the index of these data, or None where there is none that will do, or can be read."""
         index = None if self.shelf is None else self.shelf.current(version)
-        text = None if index is None else index.sql(plan)
-        if self.shelf is None or index is None or text is None:
+        texts = None if index is None else index.statements(plan)
+        if self.shelf is None or index is None or texts is None:
             return None
         try:
-            return list(self._run(text, 0, source=index.source))
+            return self._found(plan, texts, 0, index.source)
         except Exception:  # damaged; the data themselves will do
             self.shelf.distrust(index)
             return None
+
+    def _found(self, plan: Plan, texts: Mapping[int | None, str], salt: int, index: Source | None = None) -> Exact:
+        """What some statements find, on the data or on an index; several measures may need the same."""
+        rows, own = list[tuple[Any, ...]](), dict[str, Any]()
+        for n, text in texts.items():
+            if n is None:
+                rows = self._rows(plan, salt) if index is None else self._run(text, salt, source=index)
+            elif text not in own:
+                own[text] = self._run(text, salt, source=index, arrow=OWN[plan.measures[n].needs].arrow)
+        return exact(plan, rows, {n: own[text] for n, text in texts.items() if n is not None})
 
     def _rows(self, plan: Plan, salt: int) -> Any:
         """The groups of a plan. Where every row is a unit, other groups than the declared ones are few, mostly: then it
@@ -161,24 +163,24 @@ class DuckDB:
 # ── SQL ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def statements(plan: Plan, place: str, stored: Stored) -> dict[int | None, str]:
-    """All SQL of a plan: that of its sums and private keys, under None, and that of each measure of another kind."""
+def statements(plan: Plan, place: str, stored: Stored, *, every: bool = False) -> dict[int | None, str]:
+    """All SQL of a plan: that of its sums and private keys, under None, and that of each measure of another kind.
+
+    With `every`, also for groups that are not declared.
+    """
     keys, found = [f"k{n}" for n in range(len(plan.keys))], dict[int | None, str]()
     if plan.naming is not None or any(each.needs not in OWN for each in plan.measures):
-        found[None] = sql(plan, place, stored)
+        found[None] = sql(plan, place, stored, every=every)
     for n, measure in enumerate(plan.measures):
         if measure.needs in OWN:
             own = OWN[measure.needs]
-            rows = _rows(plan, place, stored, [f"{own.column(measure, stored)} AS x"])
+            rows = _rows(plan, place, stored, [f"{own.column(measure, stored)} AS x"], every=every)
             found[n] = own.sql(measure, plan, rows, keys, _hashed(plan, keys)[1])
     return found
 
 
 def sql(plan: Plan, place: str, stored: Stored, *, every: bool = False) -> str:
-    """The SQL of a plan: for each group its keys, its units, and the numbers of each measure that is made of sums.
-
-    With `every`, also for groups that are not declared.
-    """
+    """The SQL of a plan: for each group its keys, its units, and the numbers of each measure that is made of sums."""
     rows = _rows(plan, place, stored, values(plan.measures, stored), every=every)
     keys = [f"k{n}" for n in range(len(plan.keys))]
     return _by_row(plan, rows, keys) if plan.caps.unit is None else _by_unit(plan, rows, keys)

@@ -20,7 +20,7 @@ import duckdb
 
 from discreet.core.coins import Coins
 from discreet.engines import build
-from discreet.engines.duck import sql
+from discreet.engines.duck import statements
 from discreet.engines.source import Source
 from discreet.errors import Broken, NotUnderstood, Refusal
 from discreet.plan.indexed import Indexed, choice
@@ -47,7 +47,7 @@ class Index:
         if self.source.cursor().execute("SELECT name FROM data.main.about").fetchall() != [(name,)]:
             raise NotUnderstood("this is another index.", instead="build it anew: discreet index")
 
-    def sql(self, plan: Plan) -> str | None:
+    def statements(self, plan: Plan) -> dict[int | None, str] | None:
         """What a plan runs on the rows that count, or None where they will not do.
 
         Rows are as in a plan without units, for there is nothing left to cut off; units were counted beforehand.
@@ -57,14 +57,18 @@ class Index:
             return None
         table, number = found
         marked = f"(SELECT * FROM {self.source.place(table.table)} WHERE {quoted(table.mark(number))})"
-        rows = sql(replace(plan, caps=NOBODY), marked, self.source.stored[table.table], every=True)
-        if all(each.needs != "units" for each in plan.measures):
-            return rows
-        units = f"data.units{number}.{quoted(table.table)}"
-        if not plan.keys:
-            return f"SELECT units.units, rows.* EXCLUDE (units)\nFROM (\n{rows}\n) AS rows, {units} AS units"
-        columns = "k0, units.units, rows.* EXCLUDE (k0, units)"
-        return f"SELECT {columns}\nFROM (\n{rows}\n) AS rows FULL JOIN {units} AS units USING (k0)"
+        texts = statements(replace(plan, caps=NOBODY), marked, self.source.stored[table.table], every=True)
+        if None in texts and any(each.needs == "units" for each in plan.measures):
+            texts[None] = _counted(texts[None], f"data.units{number}.{quoted(table.table)}", plan)
+        return texts
+
+
+def _counted(rows: str, units: str, plan: Plan) -> str:
+    """Groups of rows, with the units that each has."""
+    if not plan.keys:
+        return f"SELECT units.units, rows.* EXCLUDE (units)\nFROM (\n{rows}\n) AS rows, {units} AS units"
+    columns = "k0, units.units, rows.* EXCLUDE (k0, units)"
+    return f"SELECT {columns}\nFROM (\n{rows}\n) AS rows FULL JOIN {units} AS units USING (k0)"
 
 
 class Shelf:

@@ -25,6 +25,7 @@ from discreet.plan.spelling import constant
 
 __all__ = ["OWN", "Own", "chosen"]
 
+MOST_BITS = 32  # of a value that is kept in its hash
 COUNTED = 1 << 22  # groups and values that are counted in the engine; more are listed
 
 Found = list[tuple[Any, ...]]
@@ -40,27 +41,38 @@ class Own(NamedTuple):
     arrow: bool = False  # whether it reads an Arrow table
 
 
-def chosen(plan: Plan, rows: str, keys: list[str], hashed: str, *, once: bool) -> str:
+def chosen(
+    plan: Plan, rows: str, keys: list[str], hashed: str, *, once: bool = False, span: tuple[int, int] | None = None
+) -> str:
     """The rows with a value x that count, as keys and x; with `once`, equal values of a unit in a group are one.
 
     Promise  no more rows and groups of a unit than its caps, by a choice that depends on that unit's rows and the salt
              only.
-    Because  groups are ranked by the hash of the unit and the key under the secret salt, as in the first statement, so
-             they are the same groups, and values by that of the unit and the value; ties are broken by the keys and the
-             values themselves, and rows that are equal in all of them are the same in the answer.
+    Because  groups are ranked by the hash h of the unit and the key under the secret salt, as in the first statement,
+             so they are the same groups, and values by the hash of the unit and the value; ties are broken by the keys
+             and the values themselves, and rows that are equal in all of them are the same in the answer. Whole numbers
+             of a `span` are kept in the last bits of their hash (as such a key is in h), so there is less to sort.
     """
+    names = ", ".join([*keys, "x"])
     if plan.caps.unit is None:
-        return f"SELECT {', '.join([*keys, 'x'])}\n FROM (\n  {rows}\n ) WHERE x IS NOT NULL"
-    first = f"SELECT *, {hashed if keys else '0'} AS h\n  FROM (\n  {rows}\n  )"
+        return f"SELECT {names}\n FROM (\n  {rows}\n ) WHERE x IS NOT NULL"
+    groups = ["h"] if len(keys) == 1 and plan.keys[0].span is not None else ["h", *keys]
     if keys:
-        ranked = f"dense_rank() OVER (PARTITION BY u ORDER BY {', '.join(['h', *keys])})"
-        first = f"SELECT *, {ranked} AS g\n  FROM (\n  {first}\n  )"
+        ranked = f"dense_rank() OVER (PARTITION BY u ORDER BY {', '.join(groups)})"
+        rows = f"SELECT *, {ranked} AS g\n  FROM (\n  SELECT *, {hashed} AS h\n  FROM (\n  {rows}\n  )\n  )"
     few = f"g <= {plan.caps.most_groups} AND " if keys else ""
-    columns = ", ".join(["u", *keys, "h", "x"])
-    kept = f"SELECT {'DISTINCT ' if once else ''}{columns}\n  FROM (\n  {first}\n  ) WHERE {few}x IS NOT NULL"
-    order = ", ".join(["h", *keys, "hash(hash($salt, u, x))", "x"])
-    turn = f"SELECT *, row_number() OVER (PARTITION BY u ORDER BY {order}) AS b\n  FROM (\n  {kept}\n  )"
-    return f"SELECT {', '.join([*keys, 'x'])}\n FROM (\n  {turn}\n ) WHERE b <= {plan.caps.most_rows}"
+    place = "hash(hash($salt, u, x))"
+    value, read, order = "x", names, [place, "x"]
+    if span is not None and (bits := (span[1] - span[0]).bit_length()) <= MOST_BITS:
+        last = (1 << bits) - 1
+        low = f"CAST(CAST(x AS BIGINT) - ({span[0]}) AS UBIGINT)"
+        value, order = f"({place} & {~last & (1 << 64) - 1}) | {low} AS p", ["p"]
+        read = ", ".join([*keys, f"CAST(p & {last} AS BIGINT) + ({span[0]}) AS x"])
+    kept = ["u", *([*keys, "h"] if keys else []), value]
+    there = f"SELECT {'DISTINCT ' if once else ''}{', '.join(kept)}\n  FROM (\n  {rows}\n  ) WHERE {few}x IS NOT NULL"
+    by = ", ".join([*(groups if keys else []), *order])
+    turn = f"SELECT *, row_number() OVER (PARTITION BY u ORDER BY {by}) AS b\n  FROM (\n  {there}\n  )"
+    return f"SELECT {read}\n FROM (\n  {turn}\n ) WHERE b <= {plan.caps.most_rows}"
 
 
 # ── COUNT(DISTINCT x) ────────────────────────────────────────────────────────────────────────────────────────────
@@ -92,7 +104,8 @@ def _histogram(measure: Measure, plan: Plan, rows: str, keys: list[str], hashed:
 
     Where there can be more groups and values than it would help to count, for each group a list of its values alone.
     """
-    counted = chosen(plan, rows, keys, hashed, once=False)
+    span = (measure.low, measure.high) if isinstance(measure, Ranks | Extremes) else None
+    counted = chosen(plan, rows, keys, hashed, span=span)
     by = f"\nGROUP BY {', '.join(keys)}" if keys else ""
     if isinstance(measure, Ranks | Extremes) and keys and plan.cells * (measure.high - measure.low) > COUNTED:
         return f"SELECT {', '.join([*keys, 'list(x) AS x'])}\nFROM (\n {counted}\n)" + by

@@ -46,7 +46,8 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "python_scan_all_frames": False,
     "preserve_insertion_order": False,
     "temp_directory": "",  # nothing about people is written to disk
-    "disabled_optimizers": "statistics_propagation",  # a file's own statistics must not decide what is clamped
+    # A file's own statistics must not decide what is clamped; the first rows of a unit are found faster by sorting.
+    "disabled_optimizers": "statistics_propagation,top_n_window_elimination",
 }
 
 

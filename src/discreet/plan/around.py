@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from discreet.errors import NotUnderstood
+from discreet.plan.spreading import alone
 from discreet.sql import query as q
 
 __all__ = ["INNER", "apart", "numbered", "outer", "steady"]
@@ -65,6 +66,7 @@ def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q
     if isinstance(what, q.Call):
         return replace(what, arguments=tuple(_checked(each, columns, select) for each in what.arguments))
     if isinstance(what, q.Aggregate):
+        alone(what)
         more = tuple(_checked(each, columns, select) for each in what.more)
         return replace(what, argument=what.argument and _checked(what.argument, columns, select), more=more)
     if isinstance(what, q.Window):

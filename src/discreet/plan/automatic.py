@@ -1,13 +1,13 @@
 """Upper bounds on request: a column with `max = "auto"` has its bound found in the data, for a part of the cost.
 
-The bound is a question of its own: it is planned, paid, released and kept like any other, so the same bound is not
-bought twice for the same data and the same cost. Then the question is asked with that bound, for the rest.
+The bound is a question of its own: it is planned, paid, released and kept like any other. Then the question is asked
+with that bound, for the rest. Later questions use it for nothing, unless their part of the cost buys a better one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -24,18 +24,8 @@ from discreet.plan.ranks import Ceilings, Mode
 from discreet.plan.relation import columns_of, tables_of
 from discreet.plan.schema import Catalogue, Column, Table
 
-__all__ = [
-    "PART",
-    "affordable",
-    "assumed",
-    "bounded",
-    "divided",
-    "foretold",
-    "found_said",
-    "lowered",
-    "plan_of",
-    "wanted_bounds",
-]
+__all__ = ["PART", "affordable", "assumed", "bounded", "choices", "divided", "foretold", "found_said", "lowered",
+           "plan_of", "wanted_bounds"]  # fmt: skip
 
 PART = Fraction(1, 10)  # of the cost; by simulation, see tests/test_automatic.py
 ASSUMED = 1000  # the bound, above the least value, for which things are explained before one is known
@@ -63,16 +53,6 @@ def bounded(catalogue: Catalogue, table: str, name: str, high: Fraction) -> Cata
         for each in catalogue.tables
     )
     return replace(catalogue, tables=tables)
-
-
-def affordable(bounds: Sequence[Plan], plans: Sequence[Plan], left: Any) -> None:
-    """Refuse before a bound is bought when there is no room for the question that it is for."""
-    missing = [bound.loss for bound in bounds]
-    if missing and not any(sum(missing, plan.loss) in left for plan in plans):
-        raise BudgetExceeded(
-            f"there is no room for the bounds and the question: {left} is left.",
-            instead="ask for less, or declare the bounds",
-        )
 
 
 def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
@@ -130,6 +110,34 @@ def plan_of(draft: Draft, column: Column, epsilon: Fraction) -> Plan:
     )
 
 
+def choices(wanted: Sequence[Plan], earlier: Iterable[Plan]) -> list[tuple[Plan, ...]]:
+    """The bounds to use, one for each that is wanted, last; before them those that were the ones to use earlier.
+
+    Given    all plans that were paid for, in their order.
+    Promise  those are the bounds that the same question was asked with before, if it was; and they cost nothing.
+    Because  a bound that was released is a number like any other: the most exact one for the same rows is used,
+             whatever it was bought for. A wanted one is bought where all of them leave clearly more rows above them:
+             more than that part of the cost would lower the noise. It is worth it, see tests/test_automatic.py. What
+             was best after each purchase is what a question between it and the next was asked with.
+    """
+    known: dict[int, Plan] = {}
+    found: list[tuple[Plan, ...]] = []
+    for each in earlier:
+        for n, bound in enumerate(wanted):
+            same = each.measures == bound.measures and replace(bound, laws=each.laws) == each
+            if same and _leaves(bound) >= (1 - PART) * _leaves(each):
+                known[n] = min(known.get(n, each), each, key=_leaves)
+                found += [tuple(known[i] for i in range(len(wanted)))] if len(known) == len(wanted) else []
+    return list(dict.fromkeys([*found, tuple(known.get(n, bound) for n, bound in enumerate(wanted))]))
+
+
+def _leaves(bound: Plan) -> float:
+    """How many rows may be just above a bound; ten times as much is three rungs further up."""
+    (m,) = bound.mechanisms
+    assert isinstance(m, Ceiling)
+    return m.error.above(3)
+
+
 def divided(draft: Draft, wanted: Want) -> tuple[Fraction, Want]:
     """What each bound costs, and what is left of the cost for the question itself."""
     if wanted.within is not None or wanted.epsilon is None:
@@ -142,11 +150,21 @@ def divided(draft: Draft, wanted: Want) -> tuple[Fraction, Want]:
     return part, replace(wanted, epsilon=wanted.epsilon * (1 - PART))
 
 
+def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Any) -> None:
+    """Refuse before a bound is bought when there is no room for the question that it is for."""
+    bounds = [each.loss for each in missing]
+    if bounds and not any(sum(bounds, plan.loss) in left for plan in plans):
+        raise BudgetExceeded(
+            f"there is no room for the bounds and the question: {left} is left.",
+            instead="ask for less, or declare the bounds",
+        )
+
+
 def foretold(draft: Draft, part: Fraction) -> tuple[str, ...]:
     """What will be done first, in words."""
     return tuple(
-        f"The upper bound of {each.name} is found first, for ε = {show(part)} more, unless it was found before;"
-        f" this is for {show(each.auto + ASSUMED)}."
+        f"The upper bound of {each.name} is found first, for ε = {show(part)} more, unless one as good was found"
+        f" before; this is for {show(each.auto + ASSUMED)}."
         for each in wanted_bounds(draft)
         if each.auto is not None
     )
@@ -173,17 +191,15 @@ def lowered(
     raise AssertionError("a ladder has rungs")
 
 
-def found_said(column: Column, high: Fraction, plan: Plan) -> str:
-    """Which bound was found, in words.
+def found_said(column: Column, high: Fraction, plan: Plan, *, before: bool) -> str:
+    """Which bound was found, in words: now, or earlier.
 
     Because  ten times as much is three rungs further up, which would have been chosen with more rows in between.
     """
     assert column.auto is not None
-    (m,) = plan.mechanisms
-    assert isinstance(m, Ceiling)
-    rows = math.ceil(m.error.above(3))
+    when = "earlier, and costs nothing now; it was" if before else "in the data,"
     return (
-        f"{column.name} is clamped to {show(column.auto)} to {show(high)}: the upper bound was found in the data,"
-        f" for ε = {show(m.epsilon)}. Fewer than {rows:,} rows are between it and ten times as much, with 95 %"
-        " confidence; margins do not cover what is cut off."
+        f"{column.name} is clamped to {show(column.auto)} to {show(high)}: the upper bound was found {when}"
+        f" for ε = {show(plan.laws[0])}. Fewer than {math.ceil(_leaves(plan)):,} rows are between it and ten times as"
+        " much, with 95 % confidence; margins do not cover what is cut off."
     )

@@ -151,7 +151,8 @@ def _innermost(view: q.Select) -> q.Origin:
 def _title(aggregate: q.Aggregate, name: str, view: q.Select) -> str:
     """An aggregate as it is written; what the answer calls it, where it is one of a list, or not written as a whole."""
     text = " ".join(aggregate.place.text[aggregate.place.start : aggregate.place.end].split())
-    if re.match(r"\w+ ?\(", text) and text.count("(") == text.count(")") and "[" not in text:
+    listed = "[" in text or text.upper().startswith("HISTOGRAM")
+    if re.match(r"\w+ ?\(", text) and text.count("(") == text.count(")") and not listed:
         return text
     while isinstance(view.source, q.Select):
         view = view.source

@@ -20,6 +20,18 @@ __all__ = ["cap", "column", "key", "name", "unit"]
 def column(label: str, said: Any) -> Column:
     """A column from what was declared of it: a pair of bounds, a list of values, `str`, or a dict of these."""
     label = name(label, "a column")
+    if not isinstance(said, dict) or "required" not in said:
+        return _column(label, said)
+    rest = {each: value for each, value in said.items() if each != "required"}
+    if not isinstance(said["required"], bool):
+        raise NotUnderstood(
+            f"`{label}` is required or not: every row has a value, or some have none.",
+            instead=f"{label} = {{ min = 0, max = 100, required = true }}",
+        )
+    return replace(_column(label, rest), required=said["required"])
+
+
+def _column(label: str, said: Any) -> Column:
     if said is None or (isinstance(said, dict) and not said):
         return Column(name=label)
     if isinstance(said, type) and said in KINDS:

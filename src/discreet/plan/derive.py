@@ -9,7 +9,8 @@ Because  whatever is computed from an answer is free. A row of the data is in at
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -21,26 +22,54 @@ from discreet.plan.compile import Draft
 from discreet.plan.counted import known
 from discreet.plan.expression import Apply, Literal, Tree, fields
 from discreet.plan.merge import Merge, grouped
-from discreet.plan.plan import Plan
+from discreet.plan.plan import Plan, Released
 from discreet.plan.price import counted_error
 from discreet.plan.reading import Reading
 from discreet.plan.relation import prune
 from discreet.plan.split import RELEASED
 from discreet.sql import query as q
 
-__all__ = ["derive", "expected"]
+__all__ = ["Way", "conjuncts", "derive", "reads"]
 
 NOWHERE = Place("", 0, 0)
 
 
-def derive(draft: Draft, plan: Plan) -> tuple[Draft, Merge | None] | None:
-    """How a question follows from a plan that was released, if it does: what it reads there, and what it adds up."""
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """How a question follows from plans that were released: what it reads there, and which groups it adds up."""
+
+    plans: tuple[Plan, ...]
+    draft: Draft
+    merge: Merge | None  # None: nothing is added up
+    plan: Plan  # with the noise of what is read: the one that was released, where there is one
+    released: Callable[[Sequence[Released]], Released]
+
+    @property
+    def expected(self) -> float:
+        """How wrong the answer will be: the mean over its numbers, squared, in people."""
+        plan, used, merge = self.plan, [reading.measure for reading in self.draft.readings], self.merge
+        if merge is None:
+            return counted_error(plan, self.draft) / len(used) / plan.caps.most_rows**2
+        errors = [plan.measures[n].error(plan.laws[n], plan.setting, merge) for n in used]
+        return sum(errors) / max(len(errors), 1)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What there is to say beside the answer."""
+        many = "an earlier answer" if len(self.plans) == 1 else "two earlier answers"
+        left = ("Rows whose keys there were not among the declared ones are left out.",) if self.plan.keys else ()
+        return (f"It follows from {many}, so it costs nothing.", *left)
+
+
+def derive(draft: Draft, plan: Plan) -> Way | None:
+    """How a question follows from a plan that was released, if it does."""
     draft = replace(draft, first=None, instead=(None, None), others=())
     extra = _extra(draft.where, plan.where)
     if plan.naming is not None or draft.private or extra is None or not _same_rows(draft, plan):
         return None
     if (there := known(draft, plan, extra)) is not None:
-        return replace(draft, measures=plan.measures, readings=there, caps=plan.caps), None
+        mine = replace(draft, measures=plan.measures, readings=there, caps=plan.caps)
+        return Way(plans=(plan,), draft=mine, merge=None, plan=plan, released=lambda found: found[0])
     readings = _readings(draft, plan)
     keys = {_bare(key.tree): f"k{n}" for n, key in enumerate(plan.keys)}
     asked = [_over(tree, keys) for tree in (*extra, *(_bare(key.tree) for key in draft.keys))]
@@ -53,36 +82,33 @@ def derive(draft: Draft, plan: Plan) -> tuple[Draft, Merge | None] | None:
     merge = _merge(draft, [row[len(extra) :] if all(row[: len(extra)]) else None for row in rows])
     if not all(plan.measures[each.measure].follows(merge) for each in readings):
         return None
-    return replace(draft, measures=plan.measures, readings=readings, caps=plan.caps), merge
+    mine = replace(draft, measures=plan.measures, readings=readings, caps=plan.caps)
+    return Way(plans=(plan,), draft=mine, merge=merge, plan=plan, released=lambda found: found[0])
 
 
-def expected(plan: Plan, draft: Draft, merge: Merge | None) -> float:
-    """How wrong the answer will be that follows so: the mean over its numbers, squared, in people."""
-    if merge is None:
-        return counted_error(plan, draft) / len(draft.readings) / plan.caps.most_rows**2
-    used = [reading.measure for reading in draft.readings]
-    errors = [plan.measures[n].error(plan.laws[n], plan.setting, merge) for n in used]
-    return sum(errors) / max(len(errors), 1)
+def reads(draft: Draft) -> set[str]:
+    """The columns that a question reads, with the one that says whose row it is."""
+    trees = [draft.where, *(key.tree for key in draft.keys), *(tree for each in draft.measures for tree in each.trees)]
+    return set[str]({draft.caps.unit} if draft.caps.unit else set()).union(*(fields(tree) for tree in trees))
 
 
 def _same_rows(draft: Draft, plan: Plan) -> bool:
     """Whether both read the same relation, of the same units, with as many rows of each."""
-    trees = [draft.where, *(key.tree for key in draft.keys), *(tree for each in draft.measures for tree in each.trees)]
     caps, other = draft.caps, plan.caps
-    read = {caps.unit} if caps.unit else set()
-    same = prune(plan.table, read.union(*(fields(tree) for tree in trees))) == draft.relation
+    same = prune(plan.table, reads(draft)) == draft.relation
     return same and caps.unit == other.unit and caps.rows == other.rows
 
 
 def _extra(asked: Tree | None, released: Tree | None) -> list[Tree] | None:
     """The conditions of a filter that another does not have; None where it lacks one of the other's."""
-    mine, theirs = _conjuncts(asked), _conjuncts(released)
+    mine, theirs = conjuncts(asked), conjuncts(released)
     return None if set(theirs) - set(mine) else [each for each in mine if each not in theirs]
 
 
-def _conjuncts(tree: Tree | None) -> list[Tree]:
+def conjuncts(tree: Tree | None) -> list[Tree]:
+    """The conditions that AND joins."""
     if isinstance(tree, Apply) and tree.function == "and":
-        return [each for part in tree.arguments for each in _conjuncts(part)]
+        return [each for part in tree.arguments for each in conjuncts(part)]
     return [] if tree is None else [tree]
 
 

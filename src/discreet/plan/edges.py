@@ -1,7 +1,8 @@
 """QUANTILE_LOW(x, q) and QUANTILE_HIGH(x, q): the ends of an interval that holds a quantile, in the units of its value.
 
 They are bought like any other number, so a quantile alone is as exact as ever. Where a question has a quantile and both
-of its ends, they are its interval.
+of its ends, they are its interval. How surely they hold it is the confidence that the question is asked with: another
+one is another question, since surer ends are other values.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.exact import probability
 from discreet.core.law import Integers
 from discreet.core.record import recorded
 from discreet.mechanisms.edges import Edges, shift_for
@@ -20,9 +22,9 @@ from discreet.plan.expression import Tree
 from discreet.plan.measure import Floats, Setting
 from discreet.plan.ranks import Histogrammed, Placed
 
-__all__ = ["SURE", "Ends"]
+__all__ = ["SURE", "Ends", "EndsAt"]
 
-SURE = Fraction(95, 100)  # how surely both ends together hold the quantile
+SURE = Fraction(95, 100)  # how surely both ends together hold the quantile, unless told otherwise
 
 
 @recorded("ends/1")
@@ -41,6 +43,15 @@ class Ends(Histogrammed):
         Quantiles(epsilon=1, at=(self.q,), last=self.last)  # refuses what is not a quantile
 
     @property
+    def level(self) -> Fraction:
+        """How surely both ends together hold the quantile."""
+        return SURE
+
+    def sure(self, confidence: Fraction) -> Ends:
+        said: dict[str, Any] = {"of": self.of, "q": self.q, "low": self.low, "high": self.high, "step": self.step}
+        return Ends(**said) if confidence == SURE else EndsAt(**said, confidence=confidence)
+
+    @property
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]
         return (f"low {self.q}", f"high {self.q}")
 
@@ -54,7 +65,7 @@ class Ends(Histogrammed):
         }  # fmt: skip
 
     def pure(self, epsilon: Fraction, setting: Setting) -> tuple[Fraction, int]:
-        return epsilon, shift_for(SURE, epsilon=epsilon, **self._said(setting))
+        return epsilon, shift_for(self.level, epsilon=epsilon, **self._said(setting))
 
     def concentrated(self, rho: Fraction, setting: Setting) -> tuple[Fraction, int]:
         """Because  two choices of ε/2 have ρ = ε²/16: that of one choice whose ρ is half as large has half of ε."""
@@ -74,6 +85,22 @@ class Ends(Histogrammed):
         return f"{said}, and at most {error.within(confidence):,} of the rows that count are between them"
 
 
+@recorded("ends/2")
+@dataclass(frozen=True, kw_only=True)
+class EndsAt(Ends):
+    """The same with a confidence of its own; ends for 95 % are `Ends`, as they are on record."""
+
+    confidence: Fraction
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "confidence", probability(self.confidence, "confidence"))
+
+    @property
+    def level(self) -> Fraction:
+        return self.confidence
+
+
 class End(Placed):
     """One end of an interval."""
 
@@ -81,8 +108,8 @@ class End(Placed):
         self, law: tuple[Fraction, int], parts: Integers, confidence: Fraction
     ) -> tuple[Floats, Floats] | None:
         """The interval that both ends are, where they hold with this confidence; else, and of dates, None."""
-        if confidence > SURE or self.kind == "date":
-            return None
         assert isinstance(self.of, Ends)
+        if confidence > self.of.level or self.kind == "date":
+            return None
         low, high = (np.array(self.of.view(each).values(law, parts), np.float64) for each in self.of.parts)
         return np.minimum(low, high), np.maximum(low, high)

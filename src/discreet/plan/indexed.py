@@ -1,8 +1,9 @@
 """Which questions an index can answer: those of which it leaves out nothing but what the caps leave out.
 
 An index knows of each unit, once and for all, which rows count (see `engines/build.py`): in questions without groups,
-and in questions by a column whose values are declared. Nothing here sees data: whether an index is read depends on
-the catalogue and the question, and on whether there is one.
+and in questions by a column whose values are declared. Quantiles are of rows that have a value, so they are read from
+it where the catalogue says that every row has one (`required`). Nothing here sees data: whether an index is read
+depends on the catalogue and the question, and on whether there is one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 from discreet.errors import Refusal
 from discreet.plan.compile import compile
-from discreet.plan.measure import Caps
+from discreet.plan.expression import Field
+from discreet.plan.measure import Caps, Measure
 from discreet.plan.plan import Key, Plan
 from discreet.plan.schema import Catalogue, Table
 from discreet.plan.spelling import quoted
@@ -40,6 +42,7 @@ class Indexed:
     unit: str
     columns: tuple[str, ...]
     choices: tuple[Choice, ...]
+    required: tuple[str, ...] = ()  # those of which every row has a value
 
     def mark(self, number: int) -> str:
         """The name of the column that says whether a row counts; no declared column has it."""
@@ -63,6 +66,7 @@ def indexed(catalogue: Catalogue) -> tuple[Indexed, ...]:
             unit=table.unit,
             columns=tuple(each.name for each in table.columns),
             choices=tuple(_choices(table, catalogue)),
+            required=tuple(each.name for each in table.columns if each.required),
         )
         for table in catalogue.tables
         if table.unit is not None and table.through is None
@@ -89,18 +93,28 @@ def choice(plan: Plan, tables: Iterable[Indexed]) -> tuple[Indexed, int] | None:
 
     Promise  the answer from these rows leaves out nothing that the plan's caps would not have left out.
     Because  it asks of all rows: under a filter, rows that it drops would have taken the place of rows that it keeps.
-             Its keys and caps are those of the choice, and its measures add up rows, or units. Whatever a later plan
-             may say besides is not understood here, and then the data are read.
+             Its keys and caps are those of the choice, and its measures add up rows, or units, or list values that
+             every row has: rows without one would have left their place to others. Whatever a later plan may say
+             besides is not understood here, and then the data are read.
     """
     if plan.where is not None or plan.naming is not None or not isinstance(plan.table, str) or not _bare(plan):
         return None
-    if any(each.needs not in ("sums", "units") for each in plan.measures):
-        return None
     wanted = Choice(keys=plan.keys, caps=plan.caps)
     for table in tables:
-        if table.table == plan.table and wanted in table.choices:
+        if (
+            table.table == plan.table
+            and wanted in table.choices
+            and all(_served(each, table) for each in plan.measures)
+        ):
             return table, table.choices.index(wanted)
     return None
+
+
+def _served(measure: Measure, table: Indexed) -> bool:
+    """Whether the rows that count are all that a measure needs."""
+    if measure.needs in ("histogram", "ladder"):
+        return all(isinstance(each, Field) and each.name in table.required for each in measure.trees)
+    return measure.needs in ("sums", "units")
 
 
 def _bare(plan: Plan) -> bool:

@@ -151,6 +151,10 @@ class Measure(ABC):
         """The expressions that are clamped to bounds."""
         return ()
 
+    def sure(self, confidence: Fraction) -> Measure:
+        """The same for a question that is asked with this confidence, where that decides what is released."""
+        return self
+
     @abstractmethod
     def pure(self, epsilon: Fraction, setting: Setting) -> Any:
         """The law that this ε buys; it is on record."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.plan.batch import Batch
 from discreet.plan.distinct import Distinct
-from discreet.plan.edges import Ends
+from discreet.plan.edges import Ends, EndsAt
 from discreet.plan.foremost import Foremost
 from discreet.plan.measure import Measure
 from discreet.plan.moments import Moments
@@ -19,6 +19,7 @@ KINDS: tuple[type[Measure], ...] = (
     Ceilings,
     Distinct,
     Ends,
+    EndsAt,
     Extremes,
     Foremost,
     Mode,

@@ -74,7 +74,10 @@ def want(
 
 
 def reachable(draft: Draft, wanted: Want) -> Draft:
-    """Refuse a margin for numbers that have none, whatever they cost. One is bought for numbers, also unseen ones."""
+    """A question with the confidence it is asked with; one for a margin, of numbers that have none, is refused.
+
+    A margin is bought for numbers, also unseen ones.
+    """
     views = [reading.view(draft.measures) for reading in draft.readings]
     without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
     if wanted.within is not None and without:
@@ -84,6 +87,8 @@ def reachable(draft: Draft, wanted: Want) -> Draft:
             " QUANTILE_HIGH(x, 0.5) are the ends of an interval",
             place=draft.view.place,
         )
+    measures = tuple(each.sure(wanted.confidence) for each in draft.measures)
+    draft = draft if measures == draft.measures else replace(draft, measures=measures)
     return draft if wanted.within is None else replace(draft, first=None)
 
 

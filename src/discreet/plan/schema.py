@@ -56,6 +56,7 @@ class Column:
     made: Tree | None = None  # of which expression, where it is no column of the data
     auto: Fraction | None = None  # the lower bound of one whose upper bound is found in the data
     exact: bool = True  # whether values that are stored differently are different in a question
+    required: bool = False  # every row has a value
 
 
 @dataclass(frozen=True)

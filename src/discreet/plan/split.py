@@ -19,6 +19,7 @@ from discreet.plan.kinds import typed
 from discreet.plan.relation import How, Relation
 from discreet.plan.schema import Catalogue, Table
 from discreet.plan.sides import INSIDE, Scope, Side
+from discreet.plan.spreading import alone, spread_out
 from discreet.sql import query as q
 
 __all__ = ["RELEASED", "Question", "split"]
@@ -202,6 +203,7 @@ def _by(by: q.Expression, aliases: set[str], scope: Scope) -> q.Expression:
 
 class _Cut:
     def __init__(self, select: q.Select, below: Below) -> None:
+        select = spread_out(select, below.table, below.alias)
         self.select, self.below, self.table, self.alias = select, below, below.table, below.alias
         self.aliases = {item.name.lower(): item.what for item in select.items}
         self.aggregates: list[q.Aggregate] = []
@@ -300,6 +302,7 @@ class _Cut:
         if here in self.keys:
             return q.Name(name=f"k{self.keys.index(here)}", place=what.place)
         if isinstance(here, q.Aggregate):
+            alone(here)
             if here not in self.aggregates:
                 self.aggregates.append(here)
             if len(self.aggregates) > MOST_NUMBERS:

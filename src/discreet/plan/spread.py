@@ -14,7 +14,7 @@ from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Law
 
-__all__ = ["Several", "Weighed", "law_scale", "normal", "radii", "radius", "several"]
+__all__ = ["Both", "Several", "Weighed", "law_scale", "normal", "radii", "radius", "several"]
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,32 @@ class Weighed:
         return sum(self.parts)
 
 
-def several(law: Law, times: int) -> Law | Several:
+@dataclass(frozen=True)
+class Both:
+    """The sum, or the difference, of one draw each of two laws: the noise of two numbers that were released apart."""
+
+    first: Law
+    last: Law
+
+    @property
+    def variance(self) -> float:
+        """Variances add."""
+        return self.first.variance + self.last.variance
+
+    def times(self, many: int) -> Weighed:
+        """The sum of so many.
+
+        Because  a normal draw is one whose variance varies less than that of a Laplace draw: see `_merged`.
+        """
+        each = Several(self.first, many), Several(self.last, many)
+        parts = _merged(np.sqrt([[*each[0].parts, *each[1].parts]]))[0] ** 2
+        return Weighed(tuple(part for part in parts.tolist() if part), each[0].heavy or each[1].heavy, 2.0)
+
+
+def several(law: Law | Both, times: int) -> Law | Several | Weighed:
     """The law of a sum of draws."""
+    if isinstance(law, Both):
+        return law.times(times)
     return law if times == 1 else Several(law, times)
 
 

@@ -199,10 +199,9 @@ class Reader(ABC):
 
     def _aggregate(self, node: Any, depth: int) -> q.Aggregate:
         if isinstance(node, exp.Filter):
-            within = isinstance(node.this, exp.WithinGroup)
-            if type(node.this) not in AGGREGATES and not within:
+            over = self.expression(node.this, depth)
+            if not isinstance(over, q.Aggregate):
                 raise self.refuse(node, "FILTER follows an aggregate.", "write COUNT(*) FILTER (WHERE …)")
-            over = self._within_group(node.this, depth) if within else self._aggregate(node.this, depth)
             return filtered(self, node, over, depth)
         name, inner = AGGREGATES[type(node)], node.this
         second = ("expression",) if name in TWO else ("expression", "quantile") if name in QUANTILES else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.sql import query as q
+from discreet.sql.listed import MOST_LISTED
 from discreet.sql.times import Interval, interval, iso, midnight, whole_day
 from discreet.sql.words import INSTEAD, PARTS_OF_DATES, TYPES
 
@@ -257,6 +258,52 @@ def _bound(function: str) -> Special:
     return read
 
 
+def _histogram(function: str) -> Special:
+    """HISTOGRAM(x), and HISTOGRAM(x, [10, 20]); `listed` makes a column of each count."""
+
+    def read(reader: Reader, node: Any, depth: int) -> q.Expression:
+        of, *given = node.expressions or [None]
+        if of is None or len(given) > 1 or (function == "histogram_exact" and not given):
+            raise _no_bins(reader, node, function)
+        bins = [end for each in given for end in _ends(reader, node, each, function, depth)]
+        return q.Aggregate(
+            function=function, argument=reader.expression(of, depth), more=tuple(bins), place=reader.place(node)
+        )
+
+    return read
+
+
+def _no_bins(reader: Reader, node: Any, function: str) -> Refusal:
+    said = f"{function.upper()} is of a column, and of a list of 1 to {MOST_LISTED} constants of one kind."
+    return reader.refuse(node, said, f"write {function.upper()}(x, [10, 20, 50])", NotUnderstood)
+
+
+def _ends(reader: Reader, node: Any, listed: Any, function: str, depth: int) -> list[q.Constant]:
+    """The constants of a list, or of RANGE(0, 100, 10), each once, in their order."""
+    if isinstance(listed, exp.GenerateSeries):
+        reader.only(listed, "start", "end", "step", "is_end_exclusive")
+        parts = [listed.args.get(each) for each in ("start", "end", "step")]
+        read = [1 if each is None else _number(reader.expression(each, depth)) for each in parts]
+        first, last, step = (int(each) if each is not None and each == int(each) else 0 for each in read)
+        turns = range(first, last + (not listed.args.get("is_end_exclusive")), max(step, 1))
+        values: list[Any] = list(turns[: MOST_LISTED + 1]) if None not in read and step > 0 else []
+    else:
+        found = [reader.expression(each, depth) for each in getattr(listed, "expressions", ())[: MOST_LISTED + 1]]
+        read = [_number(each) for each in found]
+        values = [each.value if isinstance(each, q.Constant) else None for each in found]
+        values = values if None in read else read
+    kinds, moments = {type(each) for each in values}, [iso(each) if isinstance(each, str) else None for each in values]
+    known = len(kinds) == 1 and kinds <= {int, Fraction, str, date, datetime}
+    if not known or not isinstance(listed, (exp.Array, exp.GenerateSeries)) or len(values) > MOST_LISTED:
+        raise _no_bins(reader, listed if isinstance(listed, exp.Array) else node, function)
+    by = dict(zip(values, values if None in moments else moments, strict=True))
+    return [q.Constant(value=_plain(each), place=reader.place(node)) for each in sorted(by, key=lambda one: by[one])]
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
 def _date_part(reader: Reader, node: Any, depth: int) -> q.Expression:
     """DATE_PART('year', x)."""
     if len(node.expressions) != 2:
@@ -277,6 +324,8 @@ def _one(name: str) -> Special:
 CALLED: dict[str, Special] = {
     "QUANTILE_LOW": _bound("quantile_low"),
     "QUANTILE_HIGH": _bound("quantile_high"),
+    "HISTOGRAM": _histogram("histogram"),
+    "HISTOGRAM_EXACT": _histogram("histogram_exact"),
     "DATE_PART": _date_part,
     "DATEPART": _date_part,
     "WEEKDAY": _one("dayofweek"),

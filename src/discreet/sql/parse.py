@@ -18,15 +18,15 @@ from sqlglot.errors import ParseError
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.sql import query as q
 from discreet.sql.expressions import Reader
+from discreet.sql.listed import BINNED, binned, one_by_one, renumber
 from discreet.sql.parameters import UNHEARD, Parameters, marked
 from discreet.sql.places import spot
-from discreet.sql.words import AGGREGATES, QUANTILES
 
 __all__ = ["LONGEST", "parse"]
 
 LONGEST = 20_000  # characters of a question
 LONGEST_NAME = 200
-MOST_COLUMNS, MOST_LISTED = 200, 50
+MOST_COLUMNS = 200
 EXAMPLE = "for example: SELECT COUNT(*) FROM visits"
 MOST_TABLES = 16
 MOST_READ, MOST_LAYERS = 32, 32  # of a whole question, with names after WITH written out
@@ -112,12 +112,11 @@ class _Selects(Reader):
         known = self._with(node.args.get("with_"), known, depth)
         source = self._from(node, known, depth)
         self._named, self._depth = known, depth
-        lists = [_one_by_one(each) for each in node.expressions]
-        columns = [each for listed in lists for each in listed]
-        _renumber(node, [len(each) for each in lists])
-        if not 1 <= len(columns) <= MOST_COLUMNS:
+        lists = [[one for part in one_by_one(each) for one in binned(self._item(part))] for each in node.expressions]
+        items = tuple(each for listed in lists for each in listed)
+        renumber(node, [len(each) for each in lists])
+        if not 1 <= len(items) <= MOST_COLUMNS:
             raise self.refuse(node, f"a SELECT has 1 to {MOST_COLUMNS} columns.", EXAMPLE, NotUnderstood)
-        items = tuple(self._item(each) for each in columns)
         keys, sets = self._keys(node, items)
         distinct = node.args.get("distinct")
         if distinct:
@@ -257,6 +256,7 @@ class _Selects(Reader):
         what = self.expression(node)
         if not name:
             name = what.name if isinstance(what, q.Name) else self._written(node)
+            name = "histogram" if isinstance(what, q.Aggregate) and what.function in BINNED else name
         if not name.isprintable():
             raise self.refuse(whole, "a name is made of letters that can be printed.", "write AS n", NotUnderstood)
         if len(name) > 200:
@@ -336,35 +336,3 @@ class _Selects(Reader):
                 clause, f"{name.upper()} takes a whole number.", f"write {name.upper()} 10", NotUnderstood
             )
         return int(count.this)
-
-
-def _one_by_one(item: Any) -> list[Any]:
-    """A list of quantiles is a column for each of them: QUANTILE(x, [0.25, 0.5]) AS q is q_0.25 and q_0.5."""
-    inner = item.this if isinstance(item, exp.Alias) else item
-    while isinstance(inner, (exp.Filter, exp.WithinGroup)):
-        inner = inner.this
-    listed = next((each for each in inner.args.values() if isinstance(each, exp.Array)), None)
-    if listed is None or AGGREGATES.get(type(inner)) not in QUANTILES:
-        return [item]
-    if not 1 <= len(listed.expressions) <= MOST_LISTED:
-        return [item]
-    found = []
-    for n, share in enumerate(listed.expressions):
-        one = item.copy()
-        there = one.find(exp.Array)
-        there.replace(there.expressions[n])
-        if isinstance(one, exp.Alias):
-            one.set("alias", exp.to_identifier(f"{item.alias}_{share.name}", quoted=True))
-        found.append(one)
-    return found
-
-
-def _renumber(node: exp.Select, sizes: list[int]) -> None:
-    """Let numbers of columns, in ORDER BY and GROUP BY, mean the columns that were written: of a list its first."""
-    if max(sizes, default=1) == 1:
-        return
-    clauses = [node.args.get("order"), node.args.get("group")]
-    for by in [each for clause in clauses if clause is not None for each in clause.expressions]:
-        number = by.this if isinstance(by, exp.Ordered) else by
-        if isinstance(number, exp.Literal) and number.is_int and 1 <= int(number.this) <= len(sizes):
-            number.set("this", str(1 + sum(sizes[: int(number.this) - 1])))

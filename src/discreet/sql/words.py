@@ -138,7 +138,6 @@ INSTEAD: dict[str, str] = {  # what people ask for under other names, and how it
     "count_if": "write COUNT(*) FILTER (WHERE …)",
     "countif": "write COUNT(*) FILTER (WHERE …)",
     "first": "write MIN(x), or MODE(x) of declared values",
-    "histogram": "write SELECT WIDTH_BUCKET(x, 0, 100, 10) AS bucket, COUNT(*) … GROUP BY bucket",
     "list": "ask for aggregates: COUNT(*), SUM(x), MEDIAN(x)",
     "mean": "write AVG(x)",
     "regr_avgx": "write AVG(x) FILTER (WHERE y IS NOT NULL)",

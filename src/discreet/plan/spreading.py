@@ -1,0 +1,58 @@
+"""HISTOGRAM(x) without bins: a count for each declared value, once the catalogue says which these are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan.kinds import typed
+from discreet.plan.schema import Table
+from discreet.sql import query as q
+from discreet.sql.listed import BINNED, MOST_LISTED, histogram, labelled
+
+__all__ = ["alone", "spread_out"]
+
+
+def spread_out(select: q.Select, table: Table, alias: str) -> q.Select:
+    """The same with the counts of each histogram written out. ORDER BY 2 is of the columns that were written."""
+    if not any(map(histogram, select.items)):
+        return select
+    lists = [_counts(item, table, alias) for item in select.items]
+    order = tuple(replace(each, by=_moved(each.by, [len(one) for one in lists])) for each in select.order)
+    return replace(select, items=tuple(each for one in lists for each in one), order=order)
+
+
+def _counts(item: q.Item, table: Table, alias: str) -> list[q.Item]:
+    what = histogram(item)
+    if what is None or what.argument is None:
+        return [item]
+    found = typed(what.argument, table, alias)
+    if found.domain is not None and len(found.domain) <= MOST_LISTED:
+        return labelled(item, found.domain)
+    name = what.argument.name if isinstance(what.argument, q.Name) else "x"
+    bins = "DATE '2024-03-31', DATE '2024-06-30'" if found.dated else "10, 20, 50"
+    listed = found.domain is None and (found.numeric or found.dated)
+    raise NotAllowed(
+        f"HISTOGRAM has a column for each declared value, at most {MOST_LISTED}; of this they are not declared, or"
+        " more.",
+        instead=f"write HISTOGRAM({name}, [{bins}])" if listed else f"write SELECT {name}, COUNT(*) … GROUP BY {name}",
+        place=what.place,
+    )
+
+
+def _moved(by: q.Expression, sizes: list[int]) -> q.Expression:
+    """A number of a column, after the columns before it became more."""
+    number = by.value if isinstance(by, q.Constant) else None
+    if type(number) is not int or not 1 <= number <= len(sizes):
+        return by
+    return q.Constant(value=1 + sum(sizes[: number - 1]), place=by.place)
+
+
+def alone(what: q.Aggregate) -> None:
+    """Refuse a histogram that is a part of something, or of the columns of an answer inside."""
+    if what.function in BINNED:
+        raise NotUnderstood(
+            "a histogram is several columns, and cannot be a part of an expression.",
+            instead="let it stand alone in SELECT; or write COUNT(*) FILTER (WHERE …)",
+            place=what.place,
+        )
