@@ -150,6 +150,8 @@ class Blend(Linear):
         used = [each for each in self.weights if each]
         scale = show(law_scale(law) * math.sqrt(sum(float(each) ** 2 for each in used)), 4)
         name = str(law).split(" noise", maxsplit=1)[0]
+        if not used:
+            return "none: no row can fulfil it"
         return f"{name}, scale {scale}" if len(used) == 1 else f"{len(used)} × {name}, together as scale {scale}"
 
 
