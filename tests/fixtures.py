@@ -44,6 +44,7 @@ from discreet.mechanisms.places import Places
 from discreet.mechanisms.quantiles import Quantiles
 from discreet.mechanisms.threshold import GaussianThreshold
 from discreet.plan import catalogue
+from discreet.plan.batch import Batch
 from discreet.plan.compile import Draft
 from discreet.plan.distinct import Distinct
 from discreet.plan.edges import Ends
@@ -313,6 +314,9 @@ def _measure(measure: Measure) -> str:
             f"{w} × ({', '.join(map(str, t))})" for t, w in zip(measure.tables, measure.weights, strict=True)
         )
         return f"{_measure(measure.of)}, by {tables}"
+    if isinstance(measure, Batch):
+        rows, cells = measure.strategy.shape[0], measure.strategy.cells
+        return f"{rows} combinations of {cells} regions: {', '.join(measure.values)} of {words(measure.of)}"
     said = ", ".join(measure.parts)
     if isinstance(measure, Mode):
         return f"mode of {words(measure.of)} in {', '.join(_constant(each) for each in measure.values)}"

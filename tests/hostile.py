@@ -30,8 +30,11 @@ import discreet as dp
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
+from discreet.core.mechanism import Then
+from discreet.core.reach import Reach
 from discreet.engines.source import Source, open_frame, open_path
 from discreet.ledger.facts import Charge
+from discreet.mechanisms.combined import Combined
 from discreet.plan import declare
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.schema import Catalogue, Table
@@ -241,6 +244,15 @@ def look(curator: dp.Curator, plan: Plan, coins: Coins) -> Exact:
     version = curator.engine.version()
     receipt = curator.ledger.spend(plan, version=version)
     return curator.engine.aggregate(plan, receipt, version, coins)[1]
+
+
+def noised(mechanism: Any, change: Any) -> tuple[list[int], Reach]:
+    """What the noise of a measure is added to, for a change of its exact data, and how far that may go."""
+    if isinstance(mechanism, Then) and isinstance(mechanism.mechanism, Combined):
+        (strategy,), (part,) = mechanism.mechanism.strategies, mechanism.mechanism.parts
+        dense = strategy.dense().astype(object)
+        return [int(x) for x in dense @ change.ravel()], part.reach
+    return [int(x) for x in change.flat], mechanism.reach
 
 
 def plan_of(curator: dp.Curator, sql: str, epsilon: Any = 1) -> Plan:

@@ -95,9 +95,8 @@ def moved(plan: Plan, before: Exact, after: Exact) -> list[np.ndarray]:
 def too_far(plan: Plan, before: Exact, after: Exact) -> str | None:
     """What moved further than the plan says, if anything did."""
     for mechanism, change in zip(plan.mechanisms, moved(plan, before, after), strict=True):
-        every = [int(x) for x in change.flat]
+        every, reach = h.noised(mechanism, change)
         l1, squared = sum(map(abs, every)), sum(x * x for x in every)
-        reach = mechanism.reach  # type: ignore[attr-defined]
         if l1 > reach.l1 or squared > reach.l2_squared:
             return f"moved {l1} and {squared}, paid for {reach.l1} and {reach.l2_squared}"
     return None

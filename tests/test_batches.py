@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
+from fractions import Fraction
 from typing import Any
 
 import duckdb
@@ -13,9 +16,12 @@ import pytest
 
 import discreet as dp
 from discreet import batching
-from discreet.plan import atoms
+from discreet.core.laplace import DiscreteLaplace
+from discreet.mechanisms.strategy import Each, Matrix, Strategy
+from discreet.plan import atoms, price
 from discreet.plan.atoms import conditions
 from discreet.plan.batch import Batch
+from discreet.plan.expression import Literal
 from discreet.workload import Workload
 from kit import ALARM
 
@@ -58,6 +64,15 @@ def exact(condition: str) -> int:
     return int(duckdb.sql(f"SELECT COUNT(*) FROM data WHERE {condition}").fetchall()[0][0])
 
 
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Batches wherever there are any, also at costs that leave no noise, where they are not better than others."""
+    monkeypatch.setattr(price, "counted_error", lambda plan, _: -float(isinstance(plan.measures[0], Batch)))
+    price.plans_for.cache_clear()
+    yield
+    price.plans_for.cache_clear()
+
+
 def test_every_row_is_in_a_region_that_was_foreseen() -> None:
     """Codes computed by DuckDB for every row, also for rows with values that nobody declared."""
     data = people(20_000)  # noqa: F841
@@ -83,6 +98,7 @@ def test_regions_are_all_that_there_can_be_and_no_more() -> None:
     assert seen == set(conditions(texts, COLUMNS).codes)
 
 
+@pytest.mark.usefixtures("always")
 def test_counts_without_noise_are_the_exact_ones() -> None:
     with clinic() as curator:
         answers = curator.ask_many(counted(CONDITIONS), epsilon=10**6)
@@ -109,6 +125,7 @@ def test_together_is_one_charge_and_less_noise() -> None:
         assert len(set(values)) > 1
 
 
+@pytest.mark.usefixtures("always")
 def test_units_with_several_rows_are_asked_one_by_one() -> None:
     """Which rows of a unit count depends on the question: 20 rows of which 2 are A and 18 B, 4 at most of each unit."""
     data = pa.table({"person": np.repeat(np.arange(500), 20), "age": [10, 10, *[50] * 18] * 500})
@@ -196,7 +213,7 @@ def test_margins_hold() -> None:
         answers = curator.ask_many(counted(texts), epsilon=1)
         margins = np.array([each.margin().value for each in answers])
         mechanism, counts = answers[0].plan.mechanisms[0], _regions(curator, texts)
-        views = [answers[0].plan.measures[0].view(str(n)) for n in range(3)]
+        views = [each.draft.readings[0].view(each.plan.measures) for each in answers]
         for _ in range(batches):
             released = mechanism.release(counts)
             values = np.array([view.values(answers[0].plan.laws[0], released)[0] for view in views])
@@ -220,19 +237,32 @@ def test_predicates_are_a_workload() -> None:
     assert work.plan(epsilon=1).expected_error < 9 * 2
 
 
+@pytest.mark.usefixtures("always")
 def test_filters_of_one_question_are_a_batch() -> None:
     several = "SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE age < 30) AS young, COUNT(*) FILTER (WHERE age < 60) AS b"
     with clinic() as curator:
-        (answer,) = curator.ask_many([f"{several} FROM data WHERE cost > 10"], epsilon=10**6)
         right = [exact("cost > 10"), exact("cost > 10 AND age < 30"), exact("cost > 10 AND age < 60")]
-        assert list(next(iter(answer))) == right
-        assert isinstance(answer.plan.measures[0], Batch)
+        for asked in (curator.ask, lambda sql, **said: curator.ask_many([sql], **said)[0]):
+            answer = asked(f"{several} FROM data WHERE cost > 10", epsilon=10**6)
+            assert list(next(iter(answer))) == right
+            assert isinstance(answer.plan.measures[0], Batch)
 
 
 def test_a_batch_is_the_same_question_whoever_finds_the_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another machine may round a strategy otherwise: what was paid for is asked as it was, and costs nothing."""
-    texts = counted(["age < 30", "age < 60", "age < 90"])
+    texts, one = counted(["age < 30", "age < 60", "age < 90"]), filters([f"age < {n}" for n in range(5, 100, 5)])
     with clinic() as curator:
+        first = curator.ask(one, epsilon=1)
+        assert isinstance(first.plan.measures[0], Batch)
+        found = batching.designs
+        with monkeypatch.context() as other:
+            other.setattr(batching, "designs", lambda *said, **more: found(*said, **more)[:1])  # no other strategy
+            curator._drafts.clear()
+            again = curator.ask(one, epsilon=1)
+            assert again.cost == dp.Loss.ZERO
+            assert list(again) == list(first)
+            assert again.plan == first.plan
+            assert curator.explain(one, epsilon=2).plan.measures != first.plan.measures  # the control
         before = curator.ask_many(texts, epsilon=1)
         monkeypatch.setattr(batching, "designs", None)  # planning anew would fail
         again = curator.ask_many(texts, epsilon=1)
@@ -253,3 +283,224 @@ def test_corners_of_conditions() -> None:
         assert [each.value for each in twice] == [3000, 3000]
         never = curator.ask_many(counted(["age < 5 AND age > 7", "age < 30"]), epsilon=10**6)
         assert [each.value for each in never] == [0, exact("age < 30")]
+
+
+# ── counts of one question ───────────────────────────────────────────────────────────────────────────────────────
+
+TENS = [f"age >= {n} AND age < {n + 10}" for n in range(0, 100, 10)]
+PREFIXES = [f"age < {n}" for n in range(10, 110, 10)]
+
+
+def ranges(many: int) -> list[str]:
+    generator = np.random.default_rng(7)
+    pairs = [sorted(generator.choice(100, 2, replace=False).tolist()) for _ in range(many)]
+    return [f"age >= {low} AND age < {high}" for low, high in pairs]
+
+
+def filters(conditions_: list[str], more: str = "") -> str:
+    items = [f"COUNT(*) FILTER (WHERE {each}) AS c{n}" for n, each in enumerate(conditions_)]
+    return f"SELECT {', '.join(items)}{more} FROM data"
+
+
+def errors(curator: Any, sql: str) -> tuple[Any, float, float]:
+    """The plan of a question for ε = 1, its squared error by the laws, and that of one measure for each count."""
+    draft = curator.draft(sql)
+    plan = price.plan_for(draft, Fraction(1))
+    plain = price.plan_for(replace(draft, instead=(None, None), others=()), Fraction(1))
+    return plan, price.counted_error(plan, draft), price.counted_error(plain, draft)
+
+
+def test_disjoint_conditions_cost_as_one() -> None:
+    """A histogram by FILTERs: every count has the noise of Lap(1), not of Lap(10)."""
+    with clinic(budget=dp.Budget(epsilon=10)) as curator:
+        plan, mine, plain = errors(curator, filters(TENS))
+        assert plan.laws == (DiscreteLaplace(1),)
+        assert (mine, plain) == (10 * DiscreteLaplace(1).variance, 10 * DiscreteLaplace(10).variance)
+        told = curator.explain(filters(TENS), epsilon=1)
+        assert set(told.margins().values()) == {float(DiscreteLaplace(1).radius(Fraction("0.95")))}
+        assert {row[2] for row in told.rows()} == {"discrete Laplace, scale 1"}
+        assert told.cost.pure == 1
+        answer = curator.ask(filters(TENS), epsilon=1)
+        assert answer.plan == told.plan
+        assert set(answer.margin().data.columns[0]) == set(told.margins().values())
+
+
+@pytest.mark.parametrize(("asked", "most"), [(PREFIXES, 0.08), (ranges(20), 0.05)])
+@pytest.mark.parametrize("budget", [dp.Budget(epsilon=10), dp.Budget(epsilon=10, delta="1e-6")])
+def test_counts_together_err_less(asked: list[str], most: float, budget: dp.Budget) -> None:
+    with clinic(budget=budget) as curator:
+        _, mine, plain = errors(curator, filters(asked))
+        assert mine < most * plain * (3 if budget.delta else 1)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) FROM data",
+        "SELECT COUNT(*), COUNT(1) FROM data",
+        "SELECT COUNT(*) FILTER (WHERE age < 30), SUM(CASE WHEN age < 30 THEN 1 ELSE 0 END) FROM data",
+        "SELECT COUNT(*) FILTER (WHERE age < 30), AVG(age) FROM data",
+        "SELECT COUNT(*) FILTER (WHERE age < 30), COUNT(DISTINCT sex) FROM data",
+        "SELECT sex, COUNT(*) FILTER (WHERE age < 30), COUNT(*) FILTER (WHERE age < 60) FROM data GROUP BY sex",
+        "SELECT COUNT(*) FILTER (WHERE age < 30), SUM(CASE WHEN age < 60 THEN 2 ELSE 0 END) FROM data",
+        "SELECT COUNT(*) FILTER (WHERE age < 30), SUM(CASE WHEN age < 60 THEN 1 ELSE age END) FROM data",
+        "SELECT COUNT(*) FILTER (WHERE age < 30), COUNT(CASE WHEN age < 60 THEN cost END) FROM data",
+        "SELECT COUNT(*) FILTER (WHERE age < 30), COUNT(CASE WHEN age < 60 THEN 1 ELSE 2 END) FROM data",
+    ],
+)
+def test_what_is_not_planned(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One count, or what are not counts of conditions."""
+    monkeypatch.setattr(batching, "designs", None)  # planning would fail
+    with clinic() as curator:
+        assert not isinstance(curator.explain(sql, epsilon=1).plan.measures[0], Batch)
+
+
+@pytest.mark.usefixtures("always")
+def test_all_ways_to_count() -> None:
+    items = [
+        "COUNT(*)",
+        "COUNT(CASE WHEN age < 30 THEN 'x' END)",
+        "SUM(CASE WHEN sex = 'F' THEN 1 ELSE 0 END)",
+        "SUM(CASE WHEN age >= 20.5 THEN 1 END)",
+        "COUNT(*) FILTER (WHERE sex = 'F') * 100.0 / COUNT(*)",
+    ]
+    with clinic() as curator:
+        answer = curator.ask(f"SELECT {', '.join(items)} FROM data WHERE cost * 2 > 20", epsilon=10**6)
+        assert isinstance(answer.plan.measures[0], Batch)
+        right = [exact(f"cost * 2 > 20 AND {each}") for each in ("TRUE", "age < 30", "sex = 'F'", "age >= 20.5")]
+        row = next(iter(answer))
+        assert list(row)[:4] == right
+        assert row[4] == pytest.approx(100 * right[2] / right[0])
+        assert all(each is not None and each >= 0 for each in next(iter(answer.margin())))
+
+
+def test_asked_again_followed_and_made_possible() -> None:
+    """The same is free; what is a combination of it follows; nobody sees less than nobody."""
+    with clinic(budget=dp.Budget(epsilon=10)) as curator:
+        answer = curator.ask(filters(PREFIXES), epsilon=1)
+        again = curator.ask(filters(PREFIXES), epsilon=1)
+        assert list(again) == list(answer)
+        assert (again.cost, again.receipt.entry) == (dp.Loss.ZERO, answer.receipt.entry)
+        assert dict(zip(answer.columns, next(iter(answer)), strict=True)) == dict(
+            zip(answer.columns, next(iter(curator.ask(filters(PREFIXES), reuse=True))), strict=True)
+        )
+        between = curator.ask("SELECT COUNT(*) FROM data WHERE age >= 20 AND age < 50", reuse=True)
+        assert between.cost == dp.Loss.ZERO
+        c1, c4 = answer["c1"][0], answer["c4"][0]
+        assert abs(between.value - (c4 - c1)) <= 1  # each is rounded
+        for other in ("age < 25", "age >= 20", "age IS NULL", "age < 50 AND sex = 'F'", "age * 1 < 20"):
+            with pytest.raises(dp.NotAllowed):
+                curator.ask(f"SELECT COUNT(*) FROM data WHERE {other}", reuse=True)
+    with clinic(data=people(9).slice(0, 0), budget=dp.Budget(epsilon=1)) as curator:
+        for n in range(20):
+            answer = curator.ask(filters([*PREFIXES, f"cost < {n}"]), epsilon="0.001")
+            if min(next(iter(answer))) < 0:
+                counts = list(next(iter(answer.consistent())))
+                assert min(counts) >= 0
+                assert counts[:10] == sorted(counts[:10])
+                break
+        else:
+            raise AssertionError("noise of one sign, twenty times")
+
+
+@pytest.mark.usefixtures("always")
+def test_what_follows_is_right() -> None:
+    with clinic() as curator:
+        curator.ask(filters([*PREFIXES, "sex = 'F'", "sex = 'F' AND age < 50"]), epsilon=10**6)
+        rest = "age < 50 AND (sex <> 'F' OR sex IS NULL)"
+        for condition in ("age >= 20 AND age < 50", "age < 10", rest, "age < 40 AND sex = 'F'"):
+            assert curator.ask(f"SELECT COUNT(*) FROM data WHERE {condition}", reuse=True).value == exact(condition)
+        for condition in ("age < 50 AND sex <> 'F'", "age < 45 AND sex = 'F'"):  # parts of regions
+            with pytest.raises(dp.NotAllowed):
+                curator.ask(f"SELECT COUNT(*) FROM data WHERE {condition}", reuse=True)
+
+
+@pytest.mark.usefixtures("always")
+def test_rows_of_a_unit_are_chosen_in_proportion() -> None:
+    """500 units of 2 young and 18 old rows, of which 4 count: 0.4 are young, in the mean; false alarms below ALARM."""
+    data = pa.table({"person": np.repeat(np.arange(500), 20), "age": [10, 10, *[50] * 18] * 500})
+    said: Any = {"unit": "person", "rows_per_unit": 4, "budget": dp.Budget(epsilon=10**7)}
+    with dp.open(data, columns={"age": (0, 120)}, **said) as curator:
+        answer = curator.ask(filters(["age < 30", "age >= 30"]), epsilon=10**6)
+        assert isinstance(answer.plan.measures[0], Batch)
+        young, old = next(iter(answer))
+        assert young + old == 2000
+        assert abs(young - 200) <= np.sqrt(500 * np.log(2 / ALARM) / 2)  # Hoeffding; by whole regions it would be 500
+        few = curator.ask(filters(["age < 30", "age < 20"]), epsilon=10**6)
+        assert list(next(iter(few))) == [1000, 1000]  # rows that no number counts take no room
+        with pytest.raises(dp.NotAllowed):  # nor does it follow, as other rows would be chosen
+            curator.ask("SELECT COUNT(*) FROM data WHERE age < 50 AND NOT age < 20", reuse=True)
+
+
+def test_a_batch_knows_what_is_measured() -> None:
+    """Two overlapping conditions, measured as they are: neither their common part nor the rest follows."""
+    asked = Strategy((Matrix.of(np.array([[0, 1, 1], [1, 0, 1]])),))
+    batch = Batch(of=Literal(value="11"), values=("01", "10", "11"), strategy=asked)
+    assert batch.asked == ("011", "101")
+    assert [batch.knows(each) for each in ("011", "101", "000", "001", "100", "111")] == [True] * 3 + [False] * 3
+    assert replace(batch, strategy=Strategy((Each(3),))).knows("111")
+
+
+# ── several questions ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_parameters_of_many() -> None:
+    sql, other = "SELECT COUNT(*) FROM data WHERE age < $most", "SELECT COUNT(*) FROM data WHERE sex = :sex"
+    with clinic() as curator:
+        right = [exact("age < 30"), exact("sex = 'F'")]
+        for params in ({"most": 30, "sex": "F"}, [{"most": 30}, {"sex": "F"}]):
+            answers = curator.ask_many([sql, other], params=params, epsilon=10**6)
+            assert [each.value for each in answers] == right
+        marks = ["SELECT COUNT(*) FROM data WHERE age < ?"] * 2
+        assert [each.value for each in curator.ask_many(marks, params=[30], epsilon=10**6)] == [right[0]] * 2
+        several = curator.ask_many(marks, params=[[30], [60]], epsilon=10**6)
+        assert [each.value for each in several] == [right[0], exact("age < 60")]
+        for wrong in ({"most": 30}, {"most": 30, "sex": "F", "x": 1}, [{"most": 30}], [{"most": 30}, None], "F", 7):
+            with pytest.raises(dp.NotUnderstood):
+                curator.ask_many([sql, other], params=wrong, epsilon=1)
+
+
+def test_many_within_a_margin() -> None:
+    """At the least cost: the next smaller one would not do. What depends on the data is refused."""
+    texts = counted(PREFIXES)
+    with clinic(budget=dp.Budget(epsilon=100)) as curator:
+        told = curator.explain_many(texts, within=20)
+        answers = curator.ask_many(texts, within=20)
+        assert answers[0].cost == told.cost
+        assert max(each.margin().value for each in answers) <= 20
+        assert [each.margin().value for each in answers] == pytest.approx([each.margins()["COUNT(*)"] for each in told])
+        less = curator.explain_many(texts, epsilon=told.cost.pure * Fraction(99, 100))
+        assert max(each.margins()["COUNT(*)"] for each in less) > 20
+        assert curator.ask_many(texts, within=20)[0].cost == dp.Loss.ZERO
+        mixed = [*texts[:2], "SELECT sex, COUNT(*) AS n FROM data GROUP BY sex"]
+        one_by_one = curator.ask_many(mixed, within=10)
+        assert all(max(each.margin()["n"]) <= 10 for each in one_by_one)
+        left = curator.left
+        for wrong in ([*texts, "SELECT AVG(age) FROM data"], [*texts, "SELECT QUANTILE(age, 0.5) FROM data"]):
+            with pytest.raises(dp.NotAllowed):
+                curator.ask_many(wrong, within=20)
+        with pytest.raises(dp.NotAllowed):
+            curator.ask_many(texts, within="2%")
+        for many in (texts[1:], mixed):
+            with pytest.raises(dp.NotUnderstood):
+                curator.ask_many(many, within=5, epsilon="0.01")
+            with clinic(budget=dp.Budget(epsilon="0.5")) as poor, pytest.raises(dp.BudgetExceeded):
+                poor.ask_many(many, within=10)
+        assert curator.left == left
+
+
+def test_many_explained() -> None:
+    mixed = ["SELECT sex, COUNT(*) AS n FROM data GROUP BY sex", *counted(["age < 30"]), "SELECT AVG(age) FROM data"]
+    with clinic(budget=dp.Budget(epsilon=10)) as curator:
+        told = curator.explain_many(counted(PREFIXES))
+        assert (told.cost.pure, len(told), told.joint, told.fits) == (1, 10, True, True)
+        assert "10 questions, answered together, from one release. Cost: ε = 1" in str(told)
+        assert str(told).count("COUNT(*)") == 10
+        assert told[0].plan == curator.ask_many(counted(PREFIXES), epsilon=1)[0].plan
+        apart = curator.explain_many(mixed, epsilon=3)
+        assert (apart.cost.pure, apart.joint, apart[:1][0].cost.pure) == (3, False, 1)
+        assert "3 questions, asked one by one." in repr(apart)
+        assert "would be within" in repr(apart)
+        for many in (mixed, counted(PREFIXES)):
+            assert "these do not fit" in str(curator.explain_many(many, epsilon=50))
+        assert curator.left.pure == 9

@@ -135,6 +135,25 @@ def test_for_a_margin_and_from_standard_input(clinic: Path) -> None:
     assert said["rows"][0]["n_margin"] <= 0.02 * said["rows"][0]["n"]
 
 
+def test_several_questions_for_one_cost(clinic: Path) -> None:
+    """One row each, so that they are one release."""
+    path = clinic / "clinic.toml"
+    path.write_text(path.read_text().replace('unit = "id"\nrows_per_unit = 3\n', ""))
+    texts = [f"SELECT COUNT(*) AS n FROM visits WHERE age < {n}" for n in (":most", 60, 90)]
+    said = ("clinic.toml", *texts, "--param", "most=30", "--epsilon", 1, "--format")
+    told = json.loads(fine(clinic, "explain", *said, "json"))
+    assert (told["cost"]["pure"], told["joint"], told["fits"], len(told["questions"])) == ("1", True, True, 3)
+    assert "3 questions, answered together, from one release. Cost: ε = 1" in fine(clinic, "explain", *said, "table")
+    answers = json.loads(fine(clinic, "ask", *said, "json"))
+    margins = [each["margins"]["COUNT(*)"] for each in told["questions"]]
+    assert [each["rows"][0]["n_margin"] for each in answers] == pytest.approx(margins)
+    shown = fine(clinic, "ask", *said, "table")
+    assert shown.count("nothing: it was asked before") == 3
+    assert all(f"{each['rows'][0]['n']:,} ±" in shown for each in answers)
+    for more in (["csv"], ["arrow"], ["json", "--reuse"], ["json", "--delta", "1e-9"], ["json", "--plot", "a.png"]):
+        refused(clinic, "ask", *said, *more)
+
+
 def test_a_picture_of_the_answer(clinic: Path) -> None:
     fine(clinic, "ask", "clinic.toml", BY_SEX, "--epsilon", 1, "--plot", "a.png")
     assert (clinic / "a.png").read_bytes().startswith(b"\x89PNG")

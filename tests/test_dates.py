@@ -322,7 +322,7 @@ def test_dates_are_shown_and_handed_on(tmp_path: Path) -> None:
     assert answer.to_polars()["day"].dtype == pl.Date
     first = "2024-01-01,2024-01-01 00:00:00,20"
     assert first in answer_csv(answer, simultaneous=False)
-    row = json.loads(answer_json(answer, simultaneous=False))["rows"][0]
+    row = json.loads(answer_json([answer], simultaneous=False))["rows"][0]
     assert (row["day"], row["h"]) == ("2024-01-01", "2024-01-01T00:00:00")
     assert "2024-01-03" in repr(answer)
     assert "2024-01-03" in answer._repr_html_()

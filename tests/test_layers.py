@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "learn": {"errors", "core", "mechanisms", "accounting", "plan", "learn"},
     "workload": {"errors", "layout", "core", "mechanisms", "accounting", "plan", "workload"},
     "engines": {"errors", "core", "plan", "engines"},
-    "batching": {"errors", "core", "mechanisms", "plan", "workload"},
+    "batching": {"errors", "core", "mechanisms", "sql", "plan", "workload"},
     "opening": {"errors", "core", "ledger", "plan", "engines"},
     "curator": {"errors", "core", "ledger", "sql", "plan", "engines", "batching", "opening"},
     "lab": {"errors", "core", "layout", "mechanisms", "local", "curator", "lab"},

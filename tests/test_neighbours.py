@@ -190,8 +190,7 @@ def test_nothing_but_the_exact_sums_tells_two_databases_apart(folder: Path) -> N
 
 def within(measure: Measure, plan: Plan, moved: np.ndarray) -> None:
     """What one person moved is within the reach that was paid for."""
-    reach = plan.mechanisms[plan.measures.index(measure)].reach
-    change = [int(each) for each in moved.flat]
+    change, reach = h.noised(plan.mechanisms[plan.measures.index(measure)], moved)
     assert sum(abs(each) for each in change) <= reach.l1, (measure, change)
     assert sum(each**2 for each in change) <= reach.l2_squared, (measure, change)
 
@@ -338,6 +337,9 @@ LINEAGE = [
     "SELECT COUNT(DISTINCT note), COUNT(DISTINCT cost), COUNT(DISTINCT CAST(big AS INT)) FROM data",
     "SELECT level, COUNT(DISTINCT age), COUNT(DISTINCT ward || note) FROM data GROUP BY level",
     "SELECT sex, level, COUNT(DISTINCT cost), COUNT(*) FROM data GROUP BY sex, level",
+    "SELECT COUNT(*) FILTER (WHERE level = 1), COUNT(*) FILTER (WHERE level = 2), COUNT(*) FROM data",
+    "SELECT COUNT(*) FILTER (WHERE age < 8), COUNT(*) FILTER (WHERE age < 32), COUNT(*) FILTER (WHERE cost > 0)"
+    " FROM data WHERE sex = 'F' OR gain IS NULL",
 ]
 INFINITE, NAN = float("inf"), float("nan")
 STRANGE: dict[str, list[Any]] = {

@@ -1,49 +1,67 @@
 """Numbers that are asked for together: planned as one, where one release answers them all with less noise.
 
-Counts of one table, each with conditions of its own, are counts of the regions that all conditions together make; these
-are counted once, and what is released are the combinations from which all counts follow with the least expected error.
-Other questions share the cost evenly. One question that asks by several groupings is such a batch, too: those tables
-are measured from which all follow best.
+Counts, each with conditions of its own, are counts of the regions that all conditions together make; these are counted
+once, and what is released are the combinations from which all counts follow with the least expected error. They may be
+those of one question, or of several about one table, which are then one question of all their counts. Other questions
+share the cost. One question that asks by several groupings is such a batch, too: those tables are measured from which
+all follow best.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
+from typing import Any
 
 from discreet.core import record
 from discreet.core.exact import Number
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
-from discreet.core.law import Law
 from discreet.core.loss import Loss
-from discreet.errors import BudgetExceeded, NotUnderstood, Refusal
-from discreet.mechanisms.strategy import Strategy
+from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood, Refusal
 from discreet.plan.atoms import Regions, regions
+from discreet.plan.automatic import wanted_bounds
 from discreet.plan.batch import Batch
 from discreet.plan.compile import Draft
+from discreet.plan.counted import ALL, counted
 from discreet.plan.expression import Apply, Literal, Tree, both
 from discreet.plan.plan import Plan
-from discreet.plan.price import Want, bought_rho, plans_for, want
+from discreet.plan.price import (
+    Want,
+    allowed,
+    bought,
+    bought_rho,
+    counted_error,
+    depends,
+    least_cost,
+    plans_for,
+    reachable,
+    want,
+)
 from discreet.plan.reading import Reading
 from discreet.plan.sums import Sums
 from discreet.plan.totals import MOST_GROUPS, MOST_KEYS, Totals
+from discreet.sql.parameters import Params
 from discreet.workload.designs import Solved
 from discreet.workload.planner import designs
 from discreet.workload.queries import Dense
 from discreet.workload.totals import best_totals
 
-__all__ = ["MOST_QUESTIONS", "joint", "readings", "several", "shared", "tabled", "together", "wanted_once"]
+__all__ = ["MOST_QUESTIONS", "Joint", "alternatives", "joint", "one_by_one", "recalled", "several", "wanted_once"]
 
-CLEAR = 0.97  # of the squared error of adding up the finest groups: what is worth another way
-MOST_QUESTIONS, MOST_PLANNED = 1000, 512  # questions; regions that are planned as one, so that it takes seconds
+CLEAR = 0.97  # of the squared error of the ordinary way: what is worth another one
+MOST_QUESTIONS = 1000
+MOST_PLANNED = 512  # regions of several questions that are planned as one, so that it takes seconds
+MOST_INSIDE = 128  # … and of one question, so that it takes one or two: that is before anything is paid
 
 
-def several(questions: Iterable[str]) -> list[str]:
-    """A list of questions, or a refusal."""
+# ── several questions ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def several(questions: Iterable[str], params: Params) -> list[tuple[str, Params]]:
+    """A list of questions, each with its parameters, or a refusal."""
     texts = isinstance(questions, Iterable) and not isinstance(questions, (str, bytes, Mapping))
     found = list(islice(questions, MOST_QUESTIONS + 1)) if texts else []
     if not found:
@@ -52,70 +70,244 @@ def several(questions: Iterable[str]) -> list[str]:
         )
     if len(found) > MOST_QUESTIONS:
         raise NotUnderstood("these are too many questions.", instead=f"at most {MOST_QUESTIONS:,} at once")
-    return found
+    if isinstance(params, Mapping):
+        return [(each, _used(params, each, n == 0, found)) for n, each in enumerate(found)]
+    lists = isinstance(params, Sequence) and not isinstance(params, (str, bytes))
+    one = not lists or not any(isinstance(each, (Mapping, list, tuple)) for each in params or ())
+    if not one and len(params or ()) != len(found):
+        raise NotUnderstood(
+            f"these are {len(found):,} questions, and params of another number.",
+            instead="give one list or dict for each, None where there is none; or one for all",
+        )
+    return [(each, params if one or params is None else params[n]) for n, each in enumerate(found)]
 
 
-def wanted_once(epsilon: Number | None, confidence: Number) -> Want:
-    """What all of them may cost together, or a refusal."""
-    if epsilon is None:
-        raise NotUnderstood("say what all of these may cost together.", instead='epsilon="0.1"')
-    return want(epsilon=epsilon, within=None, confidence=confidence, delta=None, default=None)
+def _used(params: Mapping[str, object], text: str, first: bool, texts: Sequence[str]) -> Params:
+    """Of parameters for all questions those that this one has; what none has goes to the first, which refuses it."""
+
+    def has(name: object, said: object) -> bool:
+        written = str(said)
+        numbered = str(name).isdecimal() and "?" in written
+        return numbered or re.search(rf"[$:]{re.escape(str(name))}(?!\w)", written) is not None
+
+    nowhere = {name for name in params if not any(has(name, each) for each in texts)}
+    return {name: each for name, each in params.items() if has(name, text) or (first and name in nowhere)} or None
 
 
-def together(drafts: Sequence[Draft]) -> str:
-    """What there is to say beside the answers."""
-    return f"{len(drafts)} questions were answered together, from one release; the cost is that of all."
+def wanted_once(epsilon: Number | None, within: Number | None, confidence: Number, default: Fraction | None) -> Want:
+    """What all of them may cost together, or how exact each number must be; or a refusal."""
+    if epsilon is None and within is None and default is None:
+        raise NotUnderstood(
+            "say what all of these may cost together, or how exact they must be.", instead='epsilon="0.1", or within=25'
+        )
+    wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=None, default=default)
+    if wanted.relative:
+        raise NotAllowed(
+            "a relative margin depends on the data, and here the cost must be known before.",
+            instead="within=25 for ±25; or ask one by one",
+        )
+    return wanted
 
 
-def shared(drafts: Sequence[Draft], wanted: Want, fits: Callable[[Loss], bool]) -> Fraction:
-    """The cost of each of several questions that are asked one by one; a refusal where not all of them fit."""
-    assert wanted.epsilon is not None
-    part = wanted.epsilon / len(set(drafts))
-    total = sum((plans_for(each, part, wanted.delta)[0].loss for each in drafts), start=Loss.ZERO)
-    if not fits(total) and not fits(Loss(pure=wanted.epsilon)):
+def one_by_one(
+    asked: Sequence[tuple[str, Params]], drafts: Sequence[Draft], wanted: Want, fits: Callable[[Loss], bool]
+) -> list[dict[str, Any]]:
+    """What to ask each of several questions for, one by one; a refusal where not all of them fit."""
+    different = dict.fromkeys(drafts)
+    if wanted.within is None:
+        assert wanted.epsilon is not None
+        costs = dict.fromkeys(different, wanted.epsilon / len(different))
+    else:
+        costs = {each: _known_cost(each, wanted) for each in different}
+        allowed(sum(costs.values(), Fraction(0)), wanted)
+    said = {each: replace(wanted, epsilon=cost) for each, cost in costs.items()}
+    total = sum((bought(each, own)[0].loss for each, own in said.items()), start=Loss.ZERO)
+    if not fits(total) and not fits(Loss(pure=sum(costs.values(), Fraction(0)))):
         raise BudgetExceeded("the budget has no room for all of these.", instead="ask fewer, or for less")
-    return part
+    return [
+        {"sql": sql, "params": params, "confidence": wanted.confidence}
+        | ({"epsilon": costs[draft]} if wanted.within is None else {"within": wanted.within})
+        for (sql, params), draft in zip(asked, drafts, strict=True)
+    ]
 
 
-def joint(
-    drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan], fits: Callable[[Loss], bool]
-) -> tuple[Plan, ...]:
-    """The plans that answer all of these from one release, the one of least expected error first; or none.
+def _known_cost(draft: Draft, wanted: Want) -> Fraction:
+    """What a margin costs, where that is known without looking; or a refusal."""
+    draft = reachable(draft, wanted)
+    if depends(draft, wanted) or wanted_bounds(draft):
+        raise NotAllowed(
+            "what this margin costs depends on the data, and here the cost must be known before.",
+            instead="leave this question out and ask it on its own; or give all of them a cost: epsilon=1",
+            place=draft.view.place,
+        )
+    return least_cost(draft, wanted)
+
+
+# ── counts of several questions ──────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Several questions as one, and the plans that answer it, the one of least expected error first."""
+
+    drafts: tuple[Draft, ...]
+    whole: Draft
+    plans: tuple[Plan, ...]
+
+    def read(self, plan: Plan) -> list[Draft]:
+        """Each question, as what it reads of the one release."""
+        readings = self.whole.measured(plan.measures).readings
+        place = dict(zip(_different(self.drafts), readings, strict=True))
+        return [
+            replace(
+                each, measures=plan.measures, readings=tuple(place[repr(tree)] for tree in _trees(each)),
+                instead=(None, None), others=(),
+            )
+            for each in self.drafts
+        ]  # fmt: skip
+
+    @property
+    def remark(self) -> str:
+        """What there is to say beside the answers."""
+        return f"{len(self.drafts)} questions were answered together, from one release; the cost is that of all."
+
+
+def joint(drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan], fits: Callable[[Loss], bool]) -> Joint | None:
+    """These questions as one that counts everything, with its plans; or None, where they must be asked one by one.
 
     A batch that was paid for before, in any order, is asked again as it was: it is the same question, whatever machine
     found the strategy. Where a unit has more than one row that counts, which of them do depends on the question, and
     one choice for all would leave out rows that each question on its own would count: then there is none.
     """
-    first, epsilon = drafts[0], wanted.epsilon
-    assert epsilon is not None
-    asked = [_conditions(each) for each in drafts]
+    whole, paid = _merged(drafts), list(earlier)
+    found = None if whole is None else regions(list(_different(drafts).values()), MOST_PLANNED)
+    if whole is None or found is None or not found.codes:
+        return None
+    if wanted.within is None:
+        assert wanted.epsilon is not None
+        whole = replace(whole, others=_others(whole, found))
+        rho = bought_rho(whole.catalogue.budget, wanted.epsilon)
+        if before := _again(paid, whole, (found.code, found.codes), [Loss(pure=wanted.epsilon), Loss(rho=rho)]):
+            return Joint(tuple(drafts), whole, (before,))
+        least = min(wanted.epsilon, wanted.epsilon**2) / (16 * MOST_PLANNED)  # of any plan: before one is looked for
+        if not fits(Loss(pure=wanted.epsilon, rho=least)) and not (rho and fits(Loss(rho=rho))):
+            raise BudgetExceeded("the budget has no room for these.", instead="ask for less")
+    whole = _joined(whole, found)
+    return Joint(tuple(drafts), whole, recalled(whole, bought(whole, wanted), paid))
+
+
+def recalled(draft: Draft, plans: tuple[Plan, ...], earlier: Iterable[Plan]) -> tuple[Plan, ...]:
+    """The plans of a question; the one alone that was paid for, where another machine found another strategy for it."""
+    batch = plans[0].measures[0] if len(plans[0].measures) == 1 else None
+    if not isinstance(batch, Batch):
+        return plans
+    before = _again(earlier, draft, (batch.of, batch.values), [each.loss for each in plans])
+    return plans if before is None else (before,)
+
+
+def _again(
+    earlier: Iterable[Plan], draft: Draft, of: tuple[Tree, tuple[str, ...]], costs: Sequence[Loss]
+) -> Plan | None:
+    """A plan that was paid for, of these regions of the same rows, at one of these costs."""
+    pure, rho = {each.pure for each in costs} - {None}, {each.rho for each in costs if each.pure is None}
+    for plan in earlier:
+        batch = plan.measures[0] if len(plan.measures) == 1 else None
+        same = isinstance(batch, Batch) and (batch.of, batch.values) == of
+        if same and (plan.table, plan.caps, plan.where) == (draft.relation, draft.caps, draft.where):
+            cost = plan.loss
+            if cost.pure in pure if cost.pure is not None else cost.rho in rho:
+                return plan
+    return None
+
+
+def _merged(drafts: Sequence[Draft]) -> Draft | None:
+    """One question that counts what several count; None where they cannot be one."""
+    first = drafts[0]
     alike = first.caps.most_rows == 1 and all(_alike(each, first) for each in drafts)
-    if not alike or not all(asked) or sum(map(len, asked)) < 2:
-        return ()
-    found = regions(list(_different(drafts).values()), MOST_PLANNED)
-    if found is None or not found.codes:
-        return ()
-    rho = bought_rho(first.catalogue.budget, epsilon)
-    again = (
-        each for each in earlier if _same(each, first, found) and (each.loss.pure or each.loss.rho) in (epsilon, rho)
+    if not alike or len(set(drafts)) < 2 or not all(counted(each) for each in drafts):
+        return None
+    trees = _different(drafts).values()
+    one = Literal(value=1)
+    cases = [None if each is None else Apply(function="case", arguments=(each, one), kind="integer") for each in trees]
+    parts = ["rows" if each is None else "present" for each in cases]
+    return replace(
+        first,
+        where=None,
+        measures=tuple(Sums(parts=(part,), of=each) for part, each in zip(parts, cases, strict=True)),
+        readings=tuple(Reading(function=part, measure=n) for n, part in enumerate(parts)),
+        titles=tuple(f"count {n + 1}" for n in range(len(parts))),
+        instead=(None, None),
+        others=(),
     )
-    if (before := next(again, None)) is not None:
-        return (before,)
-    least = min(epsilon, epsilon**2) / (16 * MOST_PLANNED)  # of any plan: before some seconds are spent on finding it
-    if not fits(Loss(pure=epsilon, rho=least)) and not (rho and fits(Loss(rho=rho))):
-        raise BudgetExceeded("the budget has no room for these.", instead="ask for less")
-    plans = [plan for cost in (epsilon, rho) if cost for plan in _bought(first, found, cost, gaussian=cost is rho)]
-    return tuple(sorted(plans, key=lambda each: each.measures[0].predicted(each.laws[0], each.setting)))
 
 
-def readings(drafts: Sequence[Draft], plan: Plan) -> list[Draft]:
-    """Each question, as what it reads of the one release."""
-    place = {name: str(n) for n, name in enumerate(_different(drafts))}
-    found = []
-    for draft in drafts:
-        own = tuple(Reading(function=place[repr(each)], measure=0) for each in _conditions(draft))
-        found.append(replace(draft, measures=plan.measures, readings=own))
-    return found
+def _alike(draft: Draft, first: Draft) -> bool:
+    return isinstance(draft.relation, str) and draft.relation == first.relation and draft.caps == first.caps
+
+
+def _different(drafts: Sequence[Draft]) -> dict[str, Tree | None]:
+    """The different conditions in an order of their own, so that a batch in another order is the same."""
+    every = {repr(each): each for draft in drafts for each in _trees(draft)}
+    return {name: every[name] for name in sorted(every)}
+
+
+def _trees(draft: Draft) -> list[Tree | None]:
+    """Which rows of its table each number of a question counts; None: all."""
+    return [both(draft.where, None if each == ALL else each) for each in counted(draft)]
+
+
+# ── one question ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def alternatives(draft: Draft) -> Draft:
+    """A question, with what may be measured instead where that errs less."""
+    trees = {repr(each): None if each == ALL else each for each in counted(draft)}
+    if len(trees) < 2:
+        return tabled(draft)
+    found = regions([trees[name] for name in sorted(trees)], MOST_INSIDE)
+    return draft if found is None or not found.codes else _joined(draft, found)
+
+
+def _joined(draft: Draft, found: Regions) -> Draft:
+    """A question that only counts, with the combinations of regions that may be measured instead."""
+    best: list[Batch | None] = [None, None]
+    for plan in plans_for(draft, Fraction(1)):
+        gaussian = plan.loss.pure is None
+        errors = [(_error(each, design, plan), n, each) for n, (each, design) in enumerate(_batches(found, gaussian))]
+        error, _, batch = min(errors, default=(math.inf, 0, None))
+        if error * len(draft.readings) <= CLEAR * counted_error(plan, draft):
+            best[gaussian] = batch
+    if best == [None, None]:
+        return draft
+    return replace(draft, instead=(best[0], best[1]), others=_others(draft, found))
+
+
+def _others(draft: Draft, found: Regions) -> tuple[Reading, ...]:
+    """Each number as the regions that it counts."""
+    place = {repr(each): n for n, each in enumerate(found.conditions)}
+    own = [place[repr(None if each == ALL else each)] for each in counted(draft)]
+    return tuple(Reading(function="".join(code[n] for code in found.codes), measure=0) for n in own)
+
+
+def _error(batch: Batch, design: Solved, plan: Plan) -> float:
+    """What a count errs in the mean, read from a batch that costs as much as a plan of other measures does."""
+    cost, setting = plan.loss, plan.setting
+    law = batch.concentrated(cost.rho, setting) if cost.pure is None else batch.pure(cost.pure, setting)
+    return design.mean([law.variance])
+
+
+def _batches(found: Regions, gaussian: bool) -> list[tuple[Batch, Solved]]:
+    """What may be released for these regions; a strategy that is too large for the record is left out."""
+    batches = []
+    for design in designs(Dense.of(found.matrix), gaussian=gaussian):
+        if isinstance(design, Solved):
+            batch = Batch(of=found.code, values=found.codes, strategy=design.strategies[0])
+            try:
+                record.write(batch)
+            except Refusal:
+                continue
+            batches.append((batch, design))
+    return batches
 
 
 def tabled(draft: Draft) -> Draft:
@@ -137,76 +329,4 @@ def tabled(draft: Draft) -> Draft:
             if best is not None and worth
             else None
         )
-    return replace(draft, totals=(found[0], found[1]))
-
-
-def _different(drafts: Sequence[Draft]) -> dict[str, Tree | None]:
-    """The different conditions in an order of their own, so that a batch in another order is the same."""
-    every = {repr(each): each for draft in drafts for each in _conditions(draft)}
-    return {name: every[name] for name in sorted(every)}
-
-
-def _conditions(draft: Draft) -> list[Tree | None]:
-    """Of a question that only counts rows of one table, which rows each number counts; nothing for any other."""
-    if not isinstance(draft.relation, str) or draft.keys:
-        return []
-    found: list[Tree | None] = []
-    for reading in draft.readings:
-        measure = draft.measures[reading.measure]
-        if reading.function == "rows":
-            found.append(draft.where)
-        elif reading.function == "present" and isinstance(measure, Sums) and (only := _filter(measure.of)) is not None:
-            found.append(both(draft.where, only))
-        else:
-            return []
-    return found
-
-
-def _filter(tree: Tree | None) -> Tree | None:
-    """The condition of COUNT(*) FILTER (WHERE …): a CASE with one branch, which is there."""
-    if isinstance(tree, Apply) and tree.function == "case" and len(tree.arguments) == 2:
-        condition, value = tree.arguments
-        return condition if isinstance(value, Literal) and value.value is not None else None
-    return None
-
-
-def _same(plan: Plan, draft: Draft, found: Regions) -> bool:
-    """Whether a plan is of these regions of the same rows."""
-    measure = plan.measures[0] if len(plan.measures) == 1 else None
-    same = isinstance(measure, Batch) and (measure.of, measure.values) == (found.code, found.codes)
-    return same and (plan.table, plan.caps, plan.where) == (draft.relation, draft.caps, None)
-
-
-def _alike(draft: Draft, first: Draft) -> bool:
-    return draft.relation == first.relation and draft.caps == first.caps
-
-
-def _bought(draft: Draft, found: Regions, cost: Fraction, *, gaussian: bool) -> list[Plan]:
-    """The best plans for Laplace or for Gaussian noise; a strategy that is too large for the record is left out."""
-    plans = []
-    for design in designs(Dense.of(found.matrix), gaussian=gaussian):
-        if isinstance(design, Solved):
-            plan = _plan(draft, found, design.strategies[0], cost, gaussian)
-            try:
-                record.write(plan)
-            except Refusal:
-                continue
-            plans.append(plan)
-    return plans
-
-
-def _plan(draft: Draft, found: Regions, strategy: Strategy, cost: Fraction, gaussian: bool) -> Plan:
-    measure = Batch(of=found.code, values=found.codes, strategy=strategy)
-    reach = measure.reach(draft.setting)
-    law: Law = DiscreteGaussian(reach.l2_squared / (2 * cost)) if gaussian else DiscreteLaplace(reach.l1 / cost)
-    return Plan(
-        table=draft.relation,
-        caps=draft.caps,
-        where=None,
-        keys=(),
-        measures=(measure,),
-        laws=(law,),
-        naming=None,
-        neighbours=draft.catalogue.neighbours,
-        unit=draft.catalogue.unit,
-    )
+    return replace(draft, instead=(found[0], found[1]))

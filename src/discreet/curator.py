@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from discreet.batching import joint, readings, several, shared, tabled, together, wanted_once
+from discreet.batching import Joint, alternatives, joint, one_by_one, recalled, several, wanted_once
 from discreet.core import record
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
@@ -38,11 +38,11 @@ from discreet.plan import catalogue as catalogues
 from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
 from discreet.plan.complement import best
-from discreet.plan.explain import Explanation
+from discreet.plan.explain import Explanation, Explanations
 from discreet.plan.kept import kept, read
-from discreet.plan.margin import enough, next_cost
+from discreet.plan.margin import UNKNOWN, closer, first_cost
 from discreet.plan.plan import Plan, Released
-from discreet.plan.price import Want, depends, least_cost, plans_for, reachable, want
+from discreet.plan.price import Want, bought, depends, plans_for, reachable, want
 from discreet.plan.schema import Catalogue
 from discreet.sql.parameters import Parameters, Params
 from discreet.sql.parse import parse
@@ -121,23 +121,48 @@ class Curator:
             return self._with_bounds(draft, lambda known: self._compiled(sql, params, known), wanted, analyst)
         if wanted.within is None or not depends(draft, wanted):
             return self._answer(draft, self._plans(draft, wanted), wanted, analyst)
-        return self._closer(draft, wanted, analyst)
+        first = first_cost(self.budget.epsilon, wanted)
+        return closer(
+            lambda cost: self._answer(draft, plans_for(draft, cost, wanted.delta), wanted, analyst), first, wanted
+        )
 
-    def ask_many(
-        self, questions: Iterable[str], *, epsilon: Number | None = None, confidence: Number = "0.95", analyst: str = ""
-    ) -> list[Answer]:
-        """Answer several questions for one cost; the same questions again are free.
+    def ask_many(self, questions: Iterable[str], *, params: Params = None, epsilon: Number | None = None,
+                 within: Number | None = None, confidence: Number = "0.95", analyst: str = "",
+                 ) -> list[Answer]:  # fmt: skip
+        """Answer several questions, for one cost or with every number within a margin; the same again is free.
 
         Counts of one table are planned as one and read from one release; others are asked one by one, for equal shares.
+        `params` are for all questions, or a list with those of each.
         """
-        texts, wanted = several(questions), wanted_once(epsilon, confidence)
-        drafts, fits = [self.draft(each) for each in texts], self.ledger.left_to(analyst).__contains__
-        if not (plans := joint(drafts, wanted, self.earlier(self.engine.version()), fits)):
-            part = shared(drafts, wanted, fits)
-            return [self.ask(each, epsilon=part, confidence=confidence, analyst=analyst) for each in texts]
-        plan, receipt, released = self.run(plans, analyst)
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self.remarks(), together(drafts)))
-        return [Answer.of(n, plan, released, heard, confidence=wanted.confidence) for n in readings(drafts, plan)]
+        wanted = wanted_once(epsilon, within, confidence, None)
+        found = self._together(several(questions, params), wanted, self.ledger.left_to(analyst).__contains__)
+        if isinstance(found, list):
+            return [self.ask(**each, analyst=analyst) for each in found]
+        plan, receipt, released = self.run(found.plans, analyst)
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self.remarks(), found.remark))
+        return [Answer.of(n, plan, released, heard, confidence=wanted.confidence) for n in found.read(plan)]
+
+    def explain_many(self, questions: Iterable[str], *, params: Params = None, epsilon: Number | None = None,
+                     within: Number | None = None, confidence: Number = "0.95", analyst: str = "",
+                     ) -> Explanations:  # fmt: skip
+        """What `ask_many` would cost, and how exact every number would be. Free, and the same for any data."""
+        wanted = wanted_once(epsilon, within, confidence, self.budget.epsilon / 10)
+        found = self._together(several(questions, params), wanted, lambda _: True)
+        if isinstance(found, list):
+            each = [self.explain(**one, analyst=analyst) for one in found]
+        else:
+            plan = self._fitting(found.plans, analyst)
+            each = [self._explained(one, plan, wanted, analyst) for one in found.read(plan)]
+        left = self.ledger.left_to(analyst)
+        return Explanations(tuple(each), isinstance(found, Joint), str(left), Explanations.total(each) in left)
+
+    def _together(
+        self, asked: list[tuple[str, Params]], wanted: Want, fits: Callable[[Loss], bool]
+    ) -> Joint | list[dict[str, Any]]:
+        """Several questions as one, if they can be; otherwise what to ask each for."""
+        drafts = [self.draft(*each) for each in asked]
+        found = joint(drafts, wanted, self.earlier(self.engine.version()), fits)
+        return found or one_by_one(asked, drafts, wanted, fits)
 
     def explain(
         self,
@@ -162,19 +187,27 @@ class Curator:
             part, wanted = automatic.divided(draft, wanted)
             remarks = automatic.foretold(draft, part)
         if wanted.within is not None and depends(draft, wanted):
-            remarks = (
-                "The margin depends on the data: asking starts with this cost, and spends more until it is reached.",
-            )
-            plans = plans_for(draft, self._first(wanted), wanted.delta)
+            remarks = (UNKNOWN,)
+            plans = plans_for(draft, first_cost(self.budget.epsilon, wanted), wanted.delta)
         else:
             plans = self._plans(draft, wanted)
+        return self._explained(draft, self._fitting(plans, analyst), wanted, analyst, remarks)
+
+    def _fitting(self, plans: tuple[Plan, ...], analyst: str) -> Plan:
+        """The plan that would be run."""
         left = self.ledger.left_to(analyst)
-        plan = next((each for each in plans if each.loss in left), plans[0])
+        return next((each for each in plans if each.loss in left), plans[0])
+
+    def _explained(
+        self, draft: Draft, plan: Plan, wanted: Want, analyst: str, remarks: tuple[str, ...] = ()
+    ) -> Explanation:
+        left = self.ledger.left_to(analyst)
         self.engine.check(plan)
         remarks += self.engine.remarks(plan)
         if plan.loss.pure is None:
             remarks += ("It buys Gaussian noise: from then on ρ counts, and what is left of ε does not.",)
-        return Explanation(draft, plan, wanted.confidence, str(left), self.engine.sql(plan), plan.loss in left, remarks)
+        said = draft.measured(plan.measures), plan, wanted.confidence, str(left)
+        return Explanation(*said, self.engine.sql(plan), plan.loss in left, remarks)
 
     def draft(self, sql: str, params: Params = None) -> Draft:
         """What a text asks, with these parameters; the last few are remembered."""
@@ -189,21 +222,13 @@ class Curator:
 
     @staticmethod
     def _compiled(sql: str, params: Params, catalogue: Catalogue) -> Draft:
-        draft = tabled(compile(parse(sql, Parameters.of(params)), catalogue))
+        draft = alternatives(compile(parse(sql, Parameters.of(params)), catalogue))
         rehearse(draft)
         return draft
 
     def _plans(self, draft: Draft, wanted: Want) -> tuple[Plan, ...]:
-        if wanted.within is not None:
-            cost = least_cost(draft, wanted)
-            if wanted.epsilon is not None and cost > wanted.epsilon:
-                raise NotUnderstood(
-                    f"that margin costs ε = {float(cost):g}, more than was allowed.",
-                    instead="allow more, or a wider one",
-                )
-            return plans_for(draft, cost, wanted.delta)
-        assert wanted.epsilon is not None
-        return plans_for(draft, wanted.epsilon, wanted.delta)
+        plans = bought(draft, wanted)
+        return recalled(draft, plans, self.earlier(self.engine.version())) if draft.others else plans
 
     def _answer(self, draft: Draft, plans: tuple[Plan, ...], wanted: Want, analyst: str) -> Answer:
         """What was released for the first plan that fits, as an answer."""
@@ -288,35 +313,6 @@ class Curator:
                 refused = refused or refusal
         assert refused is not None
         raise refused
-
-    def _closer(self, draft: Draft, wanted: Want, analyst: str) -> Answer:
-        """Ask ever more exactly until the margin is reached, each time for what the last answer says it takes.
-
-        Because  each cost is computed from released numbers, so choosing it is free; what was spent on the way counts.
-        """
-        cost = self._first(wanted)
-        answer = self._answer(draft, plans_for(draft, cost, wanted.delta), wanted, analyst)
-        spent, remark = answer.cost, ""
-        while not enough(answer, wanted):
-            cost = next_cost(answer, cost, wanted)
-            if wanted.epsilon is not None and cost > wanted.epsilon:
-                remark = "The margin is not reached: that would cost more than was allowed."
-                break
-            try:
-                answer = self._answer(draft, plans_for(draft, cost, wanted.delta), wanted, analyst)
-            except BudgetExceeded:
-                remark = "The margin is not reached: that would cost more than is left."
-                break
-            spent = spent + answer.cost
-        heard = answer.heard
-        return replace(
-            answer, heard=replace(heard, cost=spent, remarks=(*heard.remarks, *([remark] if remark else [])))
-        )
-
-    def _first(self, wanted: Want) -> Fraction:
-        """The cost of a first, rough answer, where the data decide how much it takes."""
-        first = self.catalogue.budget.epsilon / 100
-        return first if wanted.epsilon is None else min(first, wanted.epsilon)
 
     # ── the index ────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,4 +1,4 @@
-"""`discreet ask` and `discreet explain`: a question, and what it would cost."""
+"""`discreet ask` and `discreet explain`: a question or several, and what they would cost."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from discreet.sql.times import iso
 if TYPE_CHECKING:
     from discreet.curator import Curator
     from discreet.plan.answer import Answer
+    from discreet.plan.explain import Explanation, Explanations
 
 __all__ = ["add", "load"]
 
@@ -30,7 +31,7 @@ formats:
   json    the same rows, with confidence, cost and left, in words and as exact fractions
   arrow   the same rows as an Arrow stream, to a file or a pipe
 
-The same question again costs nothing and gets the same numbers.
+The same question again costs nothing and gets the same numbers. Several questions share what is said of the cost.
 Exit status: 0 an answer, 2 a refusal (it costs nothing), 1 something broken.
 """
 
@@ -59,7 +60,12 @@ def add(commands: Any) -> None:
 
 def _question(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("catalogue", metavar="CATALOGUE", help="a .toml file; discreet init writes one")
-    parser.add_argument("question", metavar="SELECT…", help="one SELECT statement; - reads it from standard input")
+    parser.add_argument(
+        "question",
+        metavar="SELECT…",
+        nargs="+",
+        help="a SELECT statement, - reads it from standard input; or several, each in quotes, answered for one cost",
+    )
     parser.add_argument(
         "--param",
         metavar="NAME=VALUE",
@@ -78,31 +84,50 @@ def _question(parser: argparse.ArgumentParser) -> None:
 
 
 def _ask(options: argparse.Namespace) -> None:
-    sql = _text(options.question)
+    texts = [_text(each) for each in options.question]
     if options.epsilon is None and options.within is None and not options.reuse:
         raise NotUnderstood(
             "say what the answer may cost, or how exact it must be.",
             instead="--epsilon 0.5, or --within 25 for ±25 at 95 %, or --within 2%",
         )
+    _alone(options, "reuse", "delta", "plot")
+    if len(texts) > 1 and options.format in ("csv", "arrow"):
+        raise NotUnderstood(f"several answers are not one table of {options.format}.", instead="--format json")
     if options.format == "arrow" and sys.stdout.isatty():
         raise NotUnderstood("Arrow is not for reading on a terminal.", instead="send it on: … --format arrow > a.arrow")
     if options.plot:
         _drawable(options.plot)
     with load(options.catalogue, options.marks) as curator:
-        if options.plot and not curator.explain(sql, **_wanted(options)).draft.readings:
+        if options.plot and not curator.explain(texts[0], **_wanted(options)).draft.readings:
             raise NotUnderstood("there would be no number to draw.", instead="leave --plot out, or add COUNT(*)")
         with ticking("asking the data"):
-            answer = curator.ask(sql, **_wanted(options), analyst=options.analyst, reuse=options.reuse)
-        _print(answer, options)
+            answers = (
+                [curator.ask(texts[0], **_wanted(options), analyst=options.analyst, reuse=options.reuse)]
+                if len(texts) == 1
+                else curator.ask_many(texts, **_wanted(options), analyst=options.analyst)
+            )
+        _print(answers, options)
     if options.plot:
-        _draw(answer, options.plot)
+        _draw(answers[0], options.plot)
 
 
 def _explain(options: argparse.Namespace) -> None:
-    sql = _text(options.question)
+    texts = [_text(each) for each in options.question]
+    _alone(options, "delta")
     with load(options.catalogue, options.marks) as curator, ticking("planning"):
-        found = curator.explain(sql, **_wanted(options), analyst=options.analyst)
+        found: Explanation | Explanations = (
+            curator.explain(texts[0], **_wanted(options), analyst=options.analyst)
+            if len(texts) == 1
+            else curator.explain_many(texts, **_wanted(options), analyst=options.analyst)
+        )
     print(explanation_json(found) if options.format == "json" else f"{found}\n", end="")
+
+
+def _alone(options: argparse.Namespace, *names: str) -> None:
+    """Refuse what only one question can have."""
+    said = [each for each in names if getattr(options, each)]
+    if len(options.question) > 1 and said:
+        raise NotUnderstood(f"--{said[0]} is for one question.", instead="leave it out, or ask one by one")
 
 
 def load(catalogue: str, marks: str | None) -> Curator:
@@ -114,7 +139,8 @@ def load(catalogue: str, marks: str | None) -> Curator:
 
 
 def _wanted(options: argparse.Namespace) -> dict[str, Any]:
-    wanted = {each: getattr(options, each) for each in ("epsilon", "within", "confidence", "delta")}
+    said = ("epsilon", "within", "confidence", *(["delta"] if len(options.question) == 1 else []))
+    wanted = {each: getattr(options, each) for each in said}
     return {**wanted, "params": dict(map(_param, options.param)) or None}
 
 
@@ -143,18 +169,19 @@ def _text(said: str) -> str:
     return text
 
 
-def _print(answer: Answer, options: argparse.Namespace) -> None:
+def _print(answers: list[Answer], options: argparse.Namespace) -> None:
     together = options.simultaneous
     if options.format == "arrow":
-        sys.stdout.buffer.write(answer_stream(answer, simultaneous=together))
+        sys.stdout.buffer.write(answer_stream(answers[0], simultaneous=together))
     elif options.format == "json":
-        print(answer_json(answer, simultaneous=together), end="")
+        print(answer_json(answers, simultaneous=together), end="")
     elif options.format == "csv":
-        print(answer_csv(answer, simultaneous=together), end="")
+        print(answer_csv(answers[0], simultaneous=together), end="")
     else:
-        print(answer)
-        if together:
-            print(f"\nMargins that hold for all numbers together:\n{answer.margin(simultaneous=True)}")
+        for n, answer in enumerate(answers):
+            print(answer if n == 0 else f"\n{answer}")
+            if together:
+                print(f"\nMargins that hold for all numbers together:\n{answer.margin(simultaneous=True)}")
 
 
 # ── pictures ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,7 @@ from discreet.core.loss import Loss
 
 if TYPE_CHECKING:
     from discreet.plan.answer import Answer
-    from discreet.plan.explain import Explanation
+    from discreet.plan.explain import Explanation, Explanations
     from discreet.plan.frame import Frame
 
 __all__ = ["answer_csv", "answer_json", "answer_stream", "explanation_json", "loss_json", "rows_csv", "with_margins"]
@@ -72,10 +72,18 @@ def _field(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def answer_json(answer: Answer, *, simultaneous: bool) -> str:
-    """The rows, with what they cost and what is left, in words and as exact fractions."""
+def answer_json(answers: Sequence[Answer], *, simultaneous: bool) -> str:
+    """The rows, with what they cost and what is left, in words and as exact fractions; of several answers a list."""
+    return _dumped([_answer(each, simultaneous=simultaneous) for each in answers])
+
+
+def _dumped(each: list[dict[str, Any]]) -> str:
+    return json.dumps(each[0] if len(each) == 1 else each, indent=2, ensure_ascii=False) + "\n"
+
+
+def _answer(answer: Answer, *, simultaneous: bool) -> dict[str, Any]:
     frame, left = with_margins(answer, simultaneous=simultaneous), answer.left
-    said = {
+    return {
         "columns": list(frame.columns),
         "rows": [dict(zip(frame.columns, map(_json, row), strict=True)) for row in frame],
         "confidence": float(answer.confidence),
@@ -90,7 +98,6 @@ def answer_json(answer: Answer, *, simultaneous: bool) -> str:
         "entry": answer.heard.entry,
         "remarks": list(answer.heard.remarks),
     }
-    return json.dumps(said, indent=2, ensure_ascii=False) + "\n"
 
 
 def _json(value: Any) -> Any:
@@ -109,9 +116,25 @@ def answer_stream(answer: Answer, *, simultaneous: bool) -> bytes:
     return b"".join(each.to_pybytes() for each in messages) + END_OF_STREAM
 
 
-def explanation_json(found: Explanation) -> str:
-    """What asking would cost and how exact it would be; a margin is null where it depends on the data."""
-    said = {
+def explanation_json(found: Explanation | Explanations) -> str:
+    """What asking would cost and how exact it would be; a margin is null where it depends on the data.
+
+    Of several questions that, in `questions`, and the cost of all.
+    """
+    if not isinstance(found, Sequence):
+        return _dumped([_explained(found)])
+    whole = {
+        "cost": {"text": str(found.cost), **loss_json(found.cost)},
+        "left": found.left,
+        "fits": found.fits,
+        "joint": found.joint,
+        "questions": [_explained(each) for each in found],
+    }
+    return _dumped([whole])
+
+
+def _explained(found: Explanation) -> dict[str, Any]:
+    return {
         "unit": found.unit,
         "neighbours": found.neighbours,
         "cost": {"text": str(found.cost), **loss_json(found.cost)},
@@ -122,4 +145,3 @@ def explanation_json(found: Explanation) -> str:
         "remarks": list(found.remarks),
         "sql": found.sql,
     }
-    return json.dumps(said, indent=2, ensure_ascii=False) + "\n"

@@ -114,6 +114,27 @@ def _histogram(measure: Measure, plan: Plan, rows: str, keys: list[str], hashed:
     return f"SELECT {', '.join([*keys, 'list(x) AS x', 'list(c) AS c'])}\nFROM (\n {text}\n)" + by
 
 
+def _shares(measure: Batch, plan: Plan, rows: str, keys: list[str], hashed: str) -> str:
+    """How many rows that count are in each region; of a unit with more of them than count, so many in proportion.
+
+    Promise  a unit adds to the regions whole numbers, none negative, that are at most its cap in all, by a choice that
+             depends on that unit's rows and the salt only; in the mean over the salt, in proportion to its rows.
+    Because  of r rows with running totals s over the regions the cap m counts, so a region gets what ⌊(sm + o)/r⌋ grows
+             by in it, with one o < r for the unit: it never shrinks, and grows from 0 to m in all. The mean of
+             ⌊(a + o)/r⌋ over all o is a/r.
+    """
+    if keys or plan.caps.unit is None:
+        return _histogram(measure, plan, rows, keys, hashed)
+    cap = plan.caps.most_rows
+    each = f"SELECT u, x, count(*) AS c\n   FROM (\n   {rows}\n   ) WHERE x IS NOT NULL\n   GROUP BY u, x"
+    totals = "sum(c) OVER (PARTITION BY u ORDER BY x) AS s, sum(c) OVER (PARTITION BY u) AS r"
+    start = "CAST(hash(hash($salt, u)) % CAST(r AS UBIGINT) AS HUGEINT) AS o"
+    unit = f"SELECT *, {start}\n  FROM (\n  SELECT *, {totals}\n  FROM (\n   {each}\n  )\n  )"
+    share = f"(s * {cap} + o) // r - ((s - c) * {cap} + o) // r"
+    text = f"SELECT x, CAST(sum(CASE WHEN r <= {cap} THEN c ELSE {share} END) AS BIGINT) AS c"
+    return f"SELECT list(x) AS x, list(c) AS c\nFROM (\n {text}\n FROM (\n  {unit}\n )\n GROUP BY x\n)"
+
+
 def _listed(found: pa.Table, index: Index) -> Iterator[tuple[int, pa.Array, NDArray[np.int64]]]:
     """For each known group in order: its place, its values, and how many rows have each, if they were counted."""
     width = found.column_names.index("x")
@@ -181,4 +202,5 @@ OWN: dict[str, Own] = {
     "histogram": Own(column=_stepped, sql=_histogram, read=_placed, arrow=True),
     "ladder": Own(column=_laddered, sql=_histogram, read=_placed, arrow=True),
     "counts": Own(column=_declared, sql=_histogram, read=_tallied, arrow=True),
+    "regions": Own(column=_declared, sql=_shares, read=_tallied, arrow=True),
 }

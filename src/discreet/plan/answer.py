@@ -92,6 +92,7 @@ class Answer(Frame):
         """The answer to a question from what was released for it, or for another one whose groups it adds up."""
         if merge is None and draft.sets:
             merge = grouped(draft.keys, draft.sets)
+        draft = draft.measured(plan.measures)
         return cls(_values(draft, plan, released, merge), draft, plan, released, released, confidence, heard, merge)
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan import aggregates
@@ -24,7 +24,6 @@ from discreet.plan.reading import Reading
 from discreet.plan.relation import Relation, prune, tests_of
 from discreet.plan.schema import Catalogue, Table
 from discreet.plan.split import Question, split
-from discreet.plan.totals import Totals
 from discreet.sql import query as q
 
 __all__ = ["Draft", "compile"]
@@ -51,7 +50,8 @@ class Draft:
     titles: tuple[str, ...]  # what the question calls each of them
     view: q.Select
     first: Foremost | None = None  # what may be measured instead, where only the first keys are wanted
-    totals: tuple[Totals | None, Totals | None] = (None, None)  # … or several groupings: by Laplace and Gaussian noise
+    instead: tuple[Measure | None, Measure | None] = (None, None)  # … or what errs less: by Laplace and Gaussian noise
+    others: tuple[Reading, ...] = ()  # what the aggregates read of that, when it is not the same
 
     @property
     def added(self) -> int:
@@ -63,6 +63,12 @@ class Draft:
     def private(self) -> bool:
         """Whether group keys must be chosen privately."""
         return any(not key.declared for key in self.keys)
+
+    def measured(self, measures: tuple[Measure, ...]) -> Draft:
+        """The same question, as it is read when these are measured."""
+        if measures == self.measures:
+            return self
+        return replace(self, measures=measures, readings=self.others or self.readings)
 
     @property
     def setting(self) -> Setting:

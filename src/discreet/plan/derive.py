@@ -19,9 +19,11 @@ import numpy as np
 from discreet.errors import NotUnderstood, Place
 from discreet.plan.after import Given, carry
 from discreet.plan.compile import Draft
+from discreet.plan.counted import known
 from discreet.plan.expression import Apply, Literal, Tree, fields
 from discreet.plan.merge import Merge, grouped
 from discreet.plan.plan import Plan, Released
+from discreet.plan.price import counted_error
 from discreet.plan.reading import Reading
 from discreet.plan.relation import prune
 from discreet.plan.split import RELEASED
@@ -38,15 +40,17 @@ class Way:
 
     plans: tuple[Plan, ...]
     draft: Draft
-    merge: Merge
+    merge: Merge | None  # None: nothing is added up
     plan: Plan  # with the noise of what is read: the one that was released, where there is one
     released: Callable[[Sequence[Released]], Released]
 
     @property
     def expected(self) -> float:
         """How wrong the answer will be: the mean over its numbers, squared, in people."""
-        plan, used = self.plan, [reading.measure for reading in self.draft.readings]
-        errors = [plan.measures[n].error(plan.laws[n], plan.setting, self.merge) for n in used]
+        plan, used, merge = self.plan, [reading.measure for reading in self.draft.readings], self.merge
+        if merge is None:
+            return counted_error(plan, self.draft) / len(used) / plan.caps.most_rows**2
+        errors = [plan.measures[n].error(plan.laws[n], plan.setting, merge) for n in used]
         return sum(errors) / max(len(errors), 1)
 
     @property
@@ -59,9 +63,13 @@ class Way:
 
 def derive(draft: Draft, plan: Plan) -> Way | None:
     """How a question follows from a plan that was released, if it does."""
+    draft = replace(draft, first=None, instead=(None, None), others=())
     extra = _extra(draft.where, plan.where)
     if plan.naming is not None or draft.private or extra is None or not _same_rows(draft, plan):
         return None
+    if (there := known(draft, plan, extra)) is not None:
+        mine = replace(draft, measures=plan.measures, readings=there, caps=plan.caps)
+        return Way(plans=(plan,), draft=mine, merge=None, plan=plan, released=lambda found: found[0])
     readings = _readings(draft, plan)
     keys = {_bare(key.tree): f"k{n}" for n, key in enumerate(plan.keys)}
     asked = [_over(tree, keys) for tree in (*extra, *(_bare(key.tree) for key in draft.keys))]
@@ -74,7 +82,7 @@ def derive(draft: Draft, plan: Plan) -> Way | None:
     merge = _merge(draft, [row[len(extra) :] if all(row[: len(extra)]) else None for row in rows])
     if not all(plan.measures[each.measure].follows(merge) for each in readings):
         return None
-    mine = replace(draft, measures=plan.measures, readings=readings, caps=plan.caps, first=None)
+    mine = replace(draft, measures=plan.measures, readings=readings, caps=plan.caps)
     return Way(plans=(plan,), draft=mine, merge=merge, plan=plan, released=lambda found: found[0])
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import overload
 
 from discreet.core.exact import show
 from discreet.core.loss import Loss
@@ -14,7 +16,7 @@ from discreet.plan.frame import number_text
 from discreet.plan.plan import Plan
 from discreet.plan.show import caps_said, remarks_said
 
-__all__ = ["Explanation"]
+__all__ = ["Explanation", "Explanations"]
 
 SIZES = (100, 1_000, 10_000, 100_000)  # rows in a group, where the margin depends on them
 
@@ -60,26 +62,38 @@ class Explanation:
     def __repr__(self) -> str:
         return str(self)
 
-    def __str__(self) -> str:
+    @property
+    def protects(self) -> str:
+        """Who is protected, in a sentence."""
         plan = self.plan
         column = f" ({plan.caps.unit})" if plan.caps.unit else " (one row each)"
         change = {"add-remove": "is added or removed", "replace": "is replaced"}[plan.neighbours]
-        room = "" if self.fits else "; this question does not fit"
+        return f"Protects each {plan.unit}{column}: compares data in which one {change}."
+
+    @property
+    def sure(self) -> str:
+        """What its margins are called."""
+        return f"{show(100 * self.confidence)} % margin"
+
+    def __str__(self) -> str:
         lines = [
-            f"Protects each {plan.unit}{column}: compares data in which one {change}.",
-            f"Cost: {self.cost}. Left: {self.left}{room}.",
+            self.protects,
+            _cost_said(self.cost, self.left, self.fits, "this question does"),
             *self._groups(),
             *caps_said(self.draft),
             *self.remarks,
             "",
             self._numbers(),
-            *self._foretold(),
-            *remarks_said(self.draft, plan, self.confidence),
+            *self.beside(),
             "",
             "The engine would run:",
             *("  " + line for line in self.sql.split("\n")),
         ]
         return "\n".join(lines)
+
+    def beside(self) -> list[str]:
+        """What is said beside numbers whose margins depend on the data, or that have none."""
+        return [*self._foretold(), *remarks_said(self.draft, self.plan, self.confidence)]
 
     def _groups(self) -> list[str]:
         plan = self.plan
@@ -90,9 +104,10 @@ class Explanation:
         names = ", ".join(name for key, name in zip(plan.keys, self.draft.names, strict=True) if not key.declared)
         return [f"Groups: the values of {names} are private. {plan.naming.error.describe()}"]
 
-    def _numbers(self) -> str:
+    def rows(self) -> list[tuple[str, ...]]:
+        """Of each number what it is clamped to, its noise, its margin, and that of all together."""
         each, together = self.margins(), self.margins(simultaneous=True)
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for title, reading in zip(self.draft.titles, self.draft.readings, strict=True):
             view, alone, all_ = reading.view(self.plan.measures), each[title], together[title]
             rows.append(
@@ -108,10 +123,13 @@ class Explanation:
                     "" if all_ is None or self.plan.naming is not None else f"±{_up(all_)}",
                 )
             )
+        return rows
+
+    def _numbers(self) -> str:
+        rows = self.rows()
         if not rows:
             return "It asks for keys only."
-        sure = f"{show(100 * self.confidence)} % margin"
-        return table(["number", "clamped to", "noise", sure, "all together"], rows)
+        return table(["number", "clamped to", "noise", self.sure, "all together"], rows)
 
     def _foretold(self) -> list[str]:
         lines = []
@@ -121,6 +139,64 @@ class Explanation:
             known = [f"±{_up(each)} of {n:,}" for each, n in said if each is not None]
             lines += [f"{title} would be within {', '.join(known)} rows."] if known else []
         return lines
+
+
+@dataclass(frozen=True, repr=False)
+class Explanations(Sequence[Explanation]):
+    """The same for several questions that are asked together: one explanation of each, and what all of them cost."""
+
+    each: tuple[Explanation, ...]
+    joint: bool  # from one release
+    left: str
+    fits: bool
+
+    @staticmethod
+    def total(each: Iterable[Explanation]) -> Loss:
+        """What asking all of them would cost."""
+        plans = {one.plan.key: one.cost for one in each}
+        return sum(plans.values(), start=Loss.ZERO)
+
+    @property
+    def cost(self) -> Loss:
+        """What asking all of them would cost."""
+        return self.total(self.each)
+
+    @overload
+    def __getitem__(self, index: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Explanation]: ...
+    def __getitem__(self, index: int | slice) -> Explanation | Sequence[Explanation]:
+        return self.each[index]
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        first = self.each[0]
+        way = "answered together, from one release" if self.joint else "asked one by one"
+        rows = [(str(n), *row[:4]) for n, one in enumerate(self.each, start=1) for row in one.rows()]
+        said = dict.fromkeys(remark for one in self.each for remark in (*caps_said(one.draft), *one.remarks))
+        beside = dict.fromkeys(line for one in self.each for line in one.beside())
+        statements = dict.fromkeys(one.sql for one in self.each)
+        lines = [
+            first.protects,
+            f"{len(self)} questions, {way}. " + _cost_said(self.cost, self.left, self.fits, "these do"),
+            *said,
+            "",
+            table(["question", "number", "clamped to", "noise", first.sure], rows),
+            *beside,
+            "",
+            "The engine would run:",
+            *("  " + line for line in ";\n".join(statements).split("\n")),
+        ]
+        return "\n".join(lines)
+
+
+def _cost_said(cost: Loss, left: str, fits: bool, who: str) -> str:
+    return f"Cost: {cost}. Left: {left}" + ("." if fits else f"; {who} not fit.")
 
 
 def _up(value: float) -> str:

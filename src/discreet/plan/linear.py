@@ -51,6 +51,10 @@ class Linear(View):
         rounded = self.whole and any(each.denominator != 1 for each in self.weights)
         return radius(law, self.weights, confidence) + (Fraction(1, 2) if rounded else 0)
 
+    def variance(self, law: Law) -> float:
+        """The squared error to expect."""
+        return sum(float(each) ** 2 for each in self.weights) * law.variance
+
     def noise(self, law: Law) -> str:
         return noise_said(law, len(self.weights), float(self.unit))
 

@@ -1,17 +1,48 @@
-"""Margins that depend on the data: whether an answer is exact enough, and what a better one would cost."""
+"""Margins that depend on the data: asking until an answer is exact enough, and what a better one would cost."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
+from discreet.errors import BudgetExceeded
 from discreet.plan.answer import Answer
 from discreet.plan.price import Want
 
-__all__ = ["enough", "next_cost"]
+__all__ = ["UNKNOWN", "closer", "enough", "first_cost", "next_cost"]
 
+UNKNOWN = "The margin depends on the data: asking starts with this cost, and spends more until it is reached."
 ROOM = Fraction(21, 20)  # a little more than it seems to take, so that once is mostly enough
 MOST, LEAST = 16, Fraction(3, 2)  # how much more the next answer costs
+
+
+def first_cost(budget: Fraction, wanted: Want) -> Fraction:
+    """The cost of a first, rough answer, where the data decide how much it takes: a hundredth of a budget's ε."""
+    return budget / 100 if wanted.epsilon is None else min(budget / 100, wanted.epsilon)
+
+
+def closer(ask: Callable[[Fraction], Answer], first: Fraction, wanted: Want) -> Answer:
+    """Ask ever more exactly until the margin is reached, each time for what the last answer says it takes.
+
+    Because  each cost is computed from released numbers, so choosing it is free; what was spent on the way counts.
+    """
+    cost, answer = first, ask(first)
+    spent, remark = answer.cost, ""
+    while not enough(answer, wanted):
+        cost = next_cost(answer, cost, wanted)
+        if wanted.epsilon is not None and cost > wanted.epsilon:
+            remark = "The margin is not reached: that would cost more than was allowed."
+            break
+        try:
+            answer = ask(cost)
+        except BudgetExceeded:
+            remark = "The margin is not reached: that would cost more than is left."
+            break
+        spent = spent + answer.cost
+    heard = answer.heard
+    return replace(answer, heard=replace(heard, cost=spent, remarks=(*heard.remarks, *([remark] if remark else []))))
 
 
 def enough(answer: Answer, wanted: Want) -> bool:

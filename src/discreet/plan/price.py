@@ -19,9 +19,23 @@ from discreet.core.loss import Budget
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.compile import Draft
+from discreet.plan.linear import Linear
 from discreet.plan.plan import Plan
 
-__all__ = ["Want", "bought_rho", "depends", "least_cost", "plan_for", "plans_for", "reachable", "search", "want"]
+__all__ = [
+    "Want",
+    "allowed",
+    "bought",
+    "bought_rho",
+    "counted_error",
+    "depends",
+    "least_cost",
+    "plan_for",
+    "plans_for",
+    "reachable",
+    "search",
+    "want",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,9 +112,9 @@ def plans_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) ->
     for each in (draft, *([] if draft.first is None else [replace(draft, measures=(draft.first,))])):
         plans.append(_laplace(each, epsilon, delta))
         plans += [_gaussian(each, epsilon, rho, delta)] if rho > 0 else []
-    laplace, gaussian = draft.totals
-    plans += [] if laplace is None else [_laplace(replace(draft, measures=(laplace,)), epsilon, delta)]
-    plans += [_gaussian(replace(draft, measures=(gaussian,)), epsilon, rho, delta)] if gaussian and rho > 0 else []
+    laplace, gaussian = draft.instead
+    plans += [] if laplace is None else [_laplace(draft.measured((laplace,)), epsilon, delta)]
+    plans += [_gaussian(draft.measured((gaussian,)), epsilon, rho, delta)] if gaussian and rho > 0 else []
     return tuple(sorted(plans, key=lambda plan: _error(plan, draft)))
 
 
@@ -118,8 +132,20 @@ def _error(plan: Plan, draft: Draft) -> float:
         return float(plan.naming.error.halfway)
     if draft.first is not None and plan.measures != (draft.first,):
         return draft.first.noisy_predicted(plan.laws[0])
+    if draft.others:
+        return counted_error(plan, draft)
     people = [measure.predicted(law, plan.setting) for measure, law in zip(plan.measures, plan.laws, strict=True)]
     return sum(n * each for n, each in zip(_served(draft), people, strict=True))
+
+
+def counted_error(plan: Plan, draft: Draft) -> float:
+    """The predicted error of a question that asks for counts alone: squared, in rows, added up. Exact, by the laws."""
+    found = 0.0
+    for reading in draft.measured(plan.measures).readings:
+        view = reading.view(plan.measures)
+        assert isinstance(view, Linear)
+        found += view.variance(plan.laws[reading.measure])
+    return found
 
 
 def _served(draft: Draft) -> list[int]:
@@ -185,10 +211,27 @@ def _events(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Fraction
 # ── a margin ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def bought(draft: Draft, wanted: Want) -> tuple[Plan, ...]:
+    """The plans for what is wanted, by their predicted error; where that is a margin, at the least cost."""
+    if wanted.within is None:
+        assert wanted.epsilon is not None
+        return plans_for(draft, wanted.epsilon, wanted.delta)
+    plans = plans_for(draft, allowed(least_cost(draft, wanted), wanted), wanted.delta)
+    return tuple(plan for plan in plans if _meets(draft, plan, wanted))
+
+
+def allowed(cost: Fraction, wanted: Want) -> Fraction:
+    """The cost of a margin, or a refusal where it is more than may be spent."""
+    if wanted.epsilon is not None and cost > wanted.epsilon:
+        raise NotUnderstood(
+            f"that margin costs ε = {float(cost):g}, more than was allowed.", instead="allow more, or a wider one"
+        )
+    return cost
+
+
 def least_cost(draft: Draft, wanted: Want) -> Fraction:
     """The least ε, to some digits, for which every number of the answer is within the margin."""
     assert wanted.within is not None
-    margin = wanted.within
     if not draft.readings:
         raise NotUnderstood(
             "a margin is for numbers, and this asks for keys only.",
@@ -197,11 +240,17 @@ def least_cost(draft: Draft, wanted: Want) -> Fraction:
         )
 
     def enough(epsilon: Fraction) -> bool:
-        plan = plan_for(draft, epsilon, wanted.delta)
-        margins = [reading.margin(plan, wanted.confidence, draft.added) for reading in draft.readings]
-        return all(each is not None and each <= margin for each in margins)
+        return any(_meets(draft, plan, wanted) for plan in plans_for(draft, epsilon, wanted.delta))
 
     return search(enough, wanted.within)
+
+
+def _meets(draft: Draft, plan: Plan, wanted: Want) -> bool:
+    """Whether every number that a plan answers is within the margin, as far as that is known without looking."""
+    assert wanted.within is not None
+    readings = draft.measured(plan.measures).readings
+    margins = (reading.margin(plan, wanted.confidence, draft.added) for reading in readings)
+    return all(each is not None and each <= wanted.within for each in margins)
 
 
 def search(enough: Callable[[Fraction], bool], margin: Fraction) -> Fraction:
