@@ -318,7 +318,7 @@ def test_one_charge_less_noise_and_the_same_again_is_free() -> None:
         assert list(map(tuple, again)) == list(map(tuple, answer))
         draft = curator.draft(QUESTIONS[1])
         assert "2 tables: discrete Laplace, scales 6" in str(curator.explain(QUESTIONS[1], epsilon=1))
-    plain = replace(draft, totals=(None, None))
+    plain = replace(draft, instead=(None, None))
     told = [plan_for(each, Fraction(1)) for each in (draft, plain)]
     errors = [plan.measures[0].predicted(plan.laws[0], plan.setting) for plan in told]
     assert errors[0] < errors[1] / 3
