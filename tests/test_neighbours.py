@@ -18,7 +18,7 @@ import hostile as h
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.engines import duck
-from discreet.plan.distinct import Distinct
+from discreet.plan.distinct import Distinct, Owners
 from discreet.plan.measure import Measure
 from discreet.plan.moments import Moments
 from discreet.plan.plan import Exact, Plan, Released
@@ -283,7 +283,7 @@ def test_the_price_is_that_of_the_goods(folder: Path, unit: str | None, neighbou
 
 def reach_of(measure: Measure, clinic: h.Clinic, *, grouped: bool) -> tuple[Fraction, Fraction]:
     """How far one person can push a measure, from the corners of what one can add: written down apart from the code."""
-    if measure.parts == ("units",):
+    if measure.parts == ("units",) or isinstance(measure, Owners):
         groups = clinic.groups_per_unit if grouped else 1
         times = 2 if clinic.neighbours == REPLACE and grouped else 1
         return Fraction(times * groups), Fraction(times * groups)
@@ -324,6 +324,8 @@ LINEAGE = [
     "SELECT level, SUM(gain), AVG(cost) FROM data GROUP BY level",
     "SELECT sex, level, COUNT(DISTINCT id), COUNT(*), COUNT(age) FROM data GROUP BY sex, level",
     "SELECT level, COUNT(DISTINCT id) FROM data GROUP BY level",
+    "SELECT COUNT(DISTINCT id) FILTER (WHERE cost > 1), COUNT(DISTINCT id) FILTER (WHERE sex = 'F') FROM data",
+    "SELECT level, COUNT(DISTINCT id) FILTER (WHERE age < 50) FROM data GROUP BY level",
     "SELECT FLOOR(gain / 20) AS g, AVG(cost), COUNT(*) FROM data GROUP BY g",
     "SELECT CASE WHEN cost > 500 THEN 'dear' ELSE 'cheap' END AS g, SUM(cost - gain * 3) FROM data GROUP BY g",
     "SELECT ward, COUNT(*) FROM data GROUP BY ward",
@@ -422,6 +424,9 @@ EDGES = [  # a question, and a person who moves it as far as one can
     ("SELECT COUNT(*), AVG(age) FROM data", [{"age": None}] * 6),
     ("SELECT sex, COUNT(*) FROM data GROUP BY sex", [{}] * 7),
     ("SELECT level, COUNT(DISTINCT id) FROM data GROUP BY level", [{"level": n} for n in (1, 2, 3)]),
+    ("SELECT COUNT(DISTINCT id) FILTER (WHERE age < 50) FROM data", [{"age": n} for n in range(9)]),
+    ("SELECT level, COUNT(DISTINCT id) FILTER (WHERE age < 50) FROM data GROUP BY level",
+     [{"level": n, "age": 9} for n in (1, 2, 3)]),
     ("SELECT age, COUNT(DISTINCT id) FROM data GROUP BY age", [{"age": n} for n in range(50)]),
     ("SELECT level, SUM(gain) FROM data GROUP BY level", [{"gain": 77.0, "level": 2}] * 6),
     ("SELECT VAR_SAMP(gain) FROM data", [{"gain": 1e9}] * 6),

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from discreet.plan import moments
-from discreet.plan.distinct import Distinct
-from discreet.plan.expression import Field
+from discreet.plan.distinct import Distinct, Owners
+from discreet.plan.expression import Apply, Field, Literal
 from discreet.plan.measure import Caps, Noised, Setting
 from discreet.plan.moments import Moments
 from discreet.plan.sums import Sums
@@ -129,6 +129,22 @@ def test_nor_different_values(cap: tuple, neighbours: str, groups: int) -> None:
     reach = Distinct(of=OF).reach(Setting(caps=caps, neighbours=neighbours, unit="person", grouped=groups > 1))
     assert max(int(np.abs(change).sum(axis=1).max()) for change in found) == reach.l1
     assert max(int((change**2).sum(axis=1).max()) for change in found) == reach.l2_squared
+
+
+@pytest.mark.parametrize("cap", [(1, 1), (3, 1), (3, 2), (5, 3)], ids=str)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_nor_units_that_have_a_row(cap: tuple, neighbours: str, groups: int) -> None:
+    """A unit is there or not in each of its groups, whatever its rows; or another in its place."""
+    caps = Caps(unit="u", rows=cap[0], groups=cap[1] if groups > 1 else 1)
+    each = np.array([there for there in product([0, 1], repeat=groups) if sum(there) <= caps.most_groups])
+    changes = np.concatenate([each - other for other in (each if neighbours == "replace" else each[:1])])
+    of = Apply(function="case", arguments=(Literal(value=True), Field(name="u", kind="text")), kind="text")
+    reach = Owners(of=of).reach(Setting(caps=caps, neighbours=neighbours, unit="person", grouped=groups > 1))
+    assert int(np.abs(changes).sum(axis=1).max()) <= reach.l1 <= 2 * caps.most_groups
+    assert int((changes**2).sum(axis=1).max()) <= reach.l2_squared
+    if 2 * caps.most_groups <= groups or neighbours == "add-remove":
+        assert int(np.abs(changes).sum(axis=1).max()) == reach.l1
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])

@@ -40,7 +40,7 @@ from discreet.plan.compile import Draft, compile
 from discreet.plan.complement import best
 from discreet.plan.explain import Explanation, Explanations
 from discreet.plan.kept import kept, read
-from discreet.plan.margin import UNKNOWN, closer, first_cost
+from discreet.plan.margin import UNKNOWN, closer, enough, first_cost
 from discreet.plan.plan import Plan, Released
 from discreet.plan.price import Want, bought, depends, plans_for, reachable, want
 from discreet.plan.schema import Catalogue
@@ -108,7 +108,8 @@ class Curator:
         default = Fraction(1) if reuse else None
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=default)
         draft = self.draft(sql, params)
-        if reuse and (found := self._reused(draft, wanted, analyst)) is not None:
+        found = self._reused(draft, wanted, analyst) if reuse else None
+        if found is not None and (wanted.within is None or enough(found, wanted)):
             return found
         if reuse and epsilon is None and within is None:
             raise NotAllowed(

@@ -18,6 +18,7 @@ from discreet.core.law import Integers, narrowest
 from discreet.engines.render import Stored, keyed, normal, spell, stepped
 from discreet.plan.batch import Batch
 from discreet.plan.distinct import Distinct
+from discreet.plan.expression import Apply
 from discreet.plan.measure import Measure
 from discreet.plan.plan import Plan
 from discreet.plan.ranks import Ceilings, Extremes, Histogram, Mode, Ranks
@@ -93,7 +94,12 @@ def _counts(_: Distinct, found: Found, index: Index) -> Integers:
 
 
 def _normal(measure: Distinct, stored: Stored) -> str:
-    return normal(measure.of, stored)
+    """A value as it is told from others, also under a condition: whole numbers of any size as they are stored."""
+    tree = measure.of
+    if isinstance(tree, Apply) and tree.function == "case" and len(tree.arguments) == 2:
+        condition, value = tree.arguments
+        return f"CASE WHEN {spell(condition, stored)} THEN {normal(value, stored)} END"
+    return normal(tree, stored)
 
 
 # ── quantiles, extremes and commonest values ─────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.plan.chosen import FINE as ORDERED
 from discreet.plan.chosen import chosen, commonest, family, function_of, numbered
-from discreet.plan.distinct import Distinct
+from discreet.plan.distinct import Distinct, Owners, owners
 from discreet.plan.expression import Apply, Field, Literal, Tree, Typed
 from discreet.plan.kinds import typed
 from discreet.plan.measure import MOST_STEPS, Measure
@@ -142,7 +142,7 @@ def _measure(group: list[Asked], table: Table, *, missing: bool) -> Measure:
     trees = tuple(each.tree for each in of)
     kind = family(group[0].function)
     if kind == "distinct":
-        return Distinct(of=trees[0])
+        return (Owners if owners(trees[0], table.unit) else Distinct)(of=trees[0])
     if kind == "mode":
         return commonest(of[0])
     if kind:

@@ -37,11 +37,11 @@ SAMPLES: dict[str, list[Any]] = {  # values on which a view is tried out, so tha
 ROW = "\x01row"  # no question can name it
 
 
-def rehearse(draft: Draft) -> None:
-    """Refuse what cannot be computed from the answer, before anything is paid."""
+def rehearse(draft: Draft) -> tuple[Kind, ...]:
+    """The kinds of an answer's columns; what cannot be computed from it is refused, before anything is paid."""
     numbers = [reading.view(draft.measures).kind for reading in draft.readings]
     keys = [SAMPLES[key.kind] for key in draft.keys]
-    check(draft.view, _given(draft, keys, {f"a{n}": SAMPLES[kind] for n, kind in enumerate(numbers)}))
+    return check(draft.view, _given(draft, keys, {f"a{n}": SAMPLES[kind] for n, kind in enumerate(numbers)}))
 
 
 def _given(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any]]) -> list[Given]:

@@ -164,7 +164,8 @@ def foretold(draft: Draft, part: Fraction) -> tuple[str, ...]:
     """What will be done first, in words."""
     return tuple(
         f"The upper bound of {each.name} is found first, for ε = {show(part)} more, unless one as good was found"
-        f" before; this is for {show(each.auto + ASSUMED)}."
+        f" before; this is for {show(each.auto + ASSUMED)}. It wants many more than"
+        f" {math.ceil(_leaves(plan_of(draft, each, part))):,} rows: about as many may be cut off."
         for each in wanted_bounds(draft)
         if each.auto is not None
     )

@@ -1,4 +1,4 @@
-"""How many different values there are: COUNT(DISTINCT x) for any x."""
+"""How many different values there are: COUNT(DISTINCT x) for any x, and for the unit under a condition."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import ClassVar
 
 from discreet.core.reach import Reach
 from discreet.core.record import recorded
-from discreet.plan.expression import Tree
+from discreet.plan.expression import Apply, Field, Tree
 from discreet.plan.linear import Linear
 from discreet.plan.measure import Noised, Setting
+from discreet.plan.sums import Sums
 
-__all__ = ["Distinct"]
+__all__ = ["Distinct", "Owners", "owners"]
 
 
 @recorded("distinct/1")
@@ -43,3 +44,24 @@ class Distinct(Noised):
 
     def view(self, function: str) -> Linear:
         return Linear(weights=(Fraction(1),), unit=Fraction(1))
+
+
+@recorded("owners/1")
+@dataclass(frozen=True, kw_only=True)
+class Owners(Distinct):
+    """The number of units in each group that have a row for which something is true."""
+
+    def reach(self, setting: Setting) -> Reach:
+        """How far one unit can push the counts of all groups: as in COUNT(DISTINCT unit).
+
+        Because  the only value that a unit has is itself, which nobody else has. So it adds one, or nothing, to the
+                 count of each of the groups that it counts in, of which there are at most g.
+        """
+        return Sums(parts=("units",)).reach(setting)
+
+
+def owners(tree: Tree, unit: str | None) -> bool:
+    """Whether an expression is the unit where something is true, and nothing elsewhere."""
+    if unit is None or not isinstance(tree, Apply) or tree.function != "case" or len(tree.arguments) != 2:
+        return False
+    return isinstance(tree.arguments[1], Field) and tree.arguments[1].name == unit

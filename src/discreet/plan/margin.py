@@ -14,6 +14,10 @@ from discreet.plan.price import Want
 __all__ = ["UNKNOWN", "closer", "enough", "first_cost", "next_cost"]
 
 UNKNOWN = "The margin depends on the data: asking starts with this cost, and spends more until it is reached."
+HOPELESS = (
+    "The margin is not reached: a number is too close to zero, or has no value. Going on could take all that is left;"
+    " epsilon= says how much it may."
+)
 ROOM = Fraction(21, 20)  # a little more than it seems to take, so that once is mostly enough
 MOST, LEAST = 16, Fraction(3, 2)  # how much more the next answer costs
 
@@ -29,8 +33,12 @@ def closer(ask: Callable[[Fraction], Answer], first: Fraction, wanted: Want) -> 
     Because  each cost is computed from released numbers, so choosing it is free; what was spent on the way counts.
     """
     cost, answer = first, ask(first)
-    spent, remark = answer.cost, ""
+    spent, remark, lost = answer.cost, "", False
     while not enough(answer, wanted):
+        before, lost = lost, _lost(answer, wanted)
+        if before and lost and wanted.epsilon is None:
+            remark = HOPELESS
+            break
         cost = next_cost(answer, cost, wanted)
         if wanted.epsilon is not None and cost > wanted.epsilon:
             remark = "The margin is not reached: that would cost more than was allowed."
@@ -43,6 +51,13 @@ def closer(ask: Callable[[Fraction], Answer], first: Fraction, wanted: Want) -> 
         spent = spent + answer.cost
     heard = answer.heard
     return replace(answer, heard=replace(heard, cost=spent, remarks=(*heard.remarks, *([remark] if remark else []))))
+
+
+def _lost(answer: Answer, wanted: Want) -> bool:
+    """Whether some number has no value, or cannot be told from zero, of which no share is a margin."""
+    assert wanted.within is not None
+    worst = _worst(answer, wanted)
+    return math.isinf(worst) or (wanted.relative and worst * float(wanted.within) >= 1)
 
 
 def enough(answer: Answer, wanted: Want) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.plan.batch import Batch
 from discreet.plan.cells import Cells
-from discreet.plan.distinct import Distinct
+from discreet.plan.distinct import Distinct, Owners
 from discreet.plan.edges import Ends, EndsAt
 from discreet.plan.foremost import Foremost
 from discreet.plan.measure import Measure
@@ -26,6 +26,7 @@ KINDS: tuple[type[Measure], ...] = (
     Foremost,
     Mode,
     Moments,
+    Owners,
     Ranks,
     Sums,
     Totals,

@@ -21,6 +21,7 @@ from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.compile import Draft
 from discreet.plan.linear import Linear
 from discreet.plan.plan import Plan
+from discreet.plan.shown import shown
 
 __all__ = [
     "Want",
@@ -82,9 +83,16 @@ def reachable(draft: Draft, wanted: Want) -> Draft:
     without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
     if wanted.within is not None and without:
         raise NotAllowed(
-            f"{without[0]} is a value that is chosen: how far its rank is off is known, how far its value is not.",
-            instead='epsilon="0.1"; explain says within how many ranks it will be, and QUANTILE_LOW(x, 0.5) and'
+            f"there is no margin for {', '.join(without)}: a value is chosen, and only its rank is known.",
+            instead="leave within= out, and see explain for how far its rank is off; QUANTILE_LOW(x, 0.5) and"
             " QUANTILE_HIGH(x, 0.5) are the ends of an interval",
+            place=draft.view.place,
+        )
+    if wanted.within is not None and (unknown := shown(draft).unknown):
+        raise NotAllowed(
+            f"no margin is known for {', '.join(unknown)}: it is computed from several rows of the answer, or in a way"
+            " that no interval follows through.",
+            instead='ask for a cost, epsilon="0.1", or for the numbers that it is computed from',
             place=draft.view.place,
         )
     measures = tuple(each.sure(wanted.confidence) for each in draft.measures)
@@ -94,7 +102,10 @@ def reachable(draft: Draft, wanted: Want) -> Draft:
 
 def depends(draft: Draft, wanted: Want) -> bool:
     """Whether the cost of a margin depends on the data."""
-    return wanted.relative or not all(each.view(draft.measures).steady for each in draft.readings)
+    numbers = shown(draft)
+    return wanted.relative or numbers.computed or not all(
+        draft.readings[n].view(draft.measures).steady for n in numbers.read
+    )
 
 
 # ── an ε ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -246,11 +257,8 @@ def least_cost(draft: Draft, wanted: Want) -> Fraction:
 
 
 def _meets(draft: Draft, plan: Plan, wanted: Want) -> bool:
-    """Whether every number that a plan answers is within the margin, as far as that is known without looking."""
     assert wanted.within is not None
-    readings = draft.measured(plan.measures).readings
-    margins = (reading.margin(plan, wanted.confidence, draft.added) for reading in readings)
-    return all(each is not None and each <= wanted.within for each in margins)
+    return shown(draft).within(draft, plan, wanted.confidence, wanted.within)
 
 
 def search(enough: Callable[[Fraction], bool], margin: Fraction) -> Fraction:

@@ -1,0 +1,95 @@
+"""Numbers as an answer shows them: as they are released, or computed from these; and how exact they are then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from discreet.plan.after import keeps_rows
+from discreet.plan.answer import rehearse
+from discreet.plan.box import Box, enclose, flatten, released_names
+from discreet.plan.compile import Draft
+from discreet.plan.plan import Plan
+from discreet.sql import query as q
+
+__all__ = ["Shown", "shown"]
+
+NONE: Box = (np.array(0.0), np.array(0.0))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a margin is wanted for."""
+
+    bare: frozenset[int]  # numbers that were released, shown as they are or not at all
+    linear: tuple[q.Expression, ...]  # sums of multiples of them, of which the margin is known without looking
+    computed: bool  # whether there is any other number that is computed from them
+    unknown: tuple[str, ...]  # the names of those that no margin is known for
+
+    @property
+    def read(self) -> set[int]:
+        """The released numbers whose margins decide, as far as they are known without looking."""
+        return set(self.bare).union(*(_numbers(each) for each in self.linear))
+
+    def within(self, draft: Draft, plan: Plan, confidence: Fraction, margin: Fraction) -> bool:
+        """Whether every number that a plan answers is within a margin, as far as that is known without looking."""
+        readings = draft.measured(plan.measures).readings
+
+        def margins(numbers: set[int] | frozenset[int]) -> dict[int, Fraction | None]:
+            share = confidence if numbers == self.bare else 1 - (1 - confidence) / len(numbers)
+            return {n: readings[n].margin(plan, share, draft.added) for n in numbers}
+
+        if not all(each is not None and each <= margin for each in margins(self.bare).values()):
+            return False
+        for what in self.linear:
+            known = margins(_numbers(what))
+            boxes = {f"a{n}": (np.array(-float(m)), np.array(float(m))) for n, m in known.items() if m is not None}
+            ends = enclose(what, boxes | {f"k{n}": NONE for n in range(len(draft.keys))})
+            if ends is None or float(ends[1] - ends[0]) / 2 > margin * (1 + Fraction(1, 10**9)):
+                return False
+        return True
+
+
+@lru_cache(maxsize=256)
+def shown(draft: Draft) -> Shown:
+    """Sort the numbers of an answer by how they follow from what is released."""
+    view, used = draft.view, set[int]()
+    bare, linear, computed, unknown = set[int](), list[q.Expression](), False, list[str]()
+    around = np.array(1.0), np.array(2.0)
+    samples = {f"a{n}": around for n in range(len(draft.readings))}
+    samples |= {f"k{n}": around for n, key in enumerate(draft.keys) if key.kind == "integer"}
+    for item, kind in zip(view.items, rehearse(draft), strict=True):
+        flat = flatten(view, item.what)
+        if kind not in ("integer", "real") or (flat is not None and not released_names(flat)):
+            continue
+        if flat is None or not keeps_rows(view) or enclose(flat, samples) is None:
+            unknown.append(item.name)
+            continue
+        used |= _numbers(flat)
+        if isinstance(flat, q.Name):
+            bare |= _numbers(flat)
+        elif _linear(flat):
+            linear.append(flat)
+        else:
+            computed = True
+    bare |= set(range(len(draft.readings))) - used
+    return Shown(frozenset(bare), tuple(linear), computed, tuple(unknown))
+
+
+def _numbers(what: q.Expression) -> set[int]:
+    return {int(name[1:]) for name in released_names(what)}
+
+
+def _linear(what: q.Expression) -> bool:
+    """Whether it is a sum of multiples."""
+    if not isinstance(what, q.Call):
+        return isinstance(what, (q.Name, q.Constant))
+    if what.function in ("+", "-", "negative"):
+        return all(map(_linear, what.arguments))
+    fixed = [isinstance(each, q.Constant) for each in what.arguments]
+    if what.function == "*":
+        return any(fixed) and all(map(_linear, what.arguments))
+    return what.function == "/" and fixed[-1] and _linear(what.arguments[0])
