@@ -102,6 +102,11 @@ class Question:
                 f"the workload has {queries.cells:,} cells, and these are {math.prod(k.size for k in draft.keys):,}.",
                 instead=f"a workload with a cell for every combination of values: {sizes}",
             )
+        if (shape := queries.misfit(tuple(key.size for key in draft.keys))) is not None:
+            raise NotUnderstood(
+                f"the workload has {_product(shape)}, and these are {_product(key.size for key in draft.keys)}.",
+                instead="name the columns in the order of the workload, or give it their sizes in this one",
+            )
         return cls(queries, curator, draft, analyst)
 
     def explain(self, cost: Cost) -> Foreseen:
@@ -248,6 +253,10 @@ def _sql(curator: Any, table: str, by: Sequence[str], where: str | None, count: 
     places = ", ".join(str(n + 1) for n in range(len(keys)))
     only = "" if where is None else f" WHERE ({where})"
     return f"SELECT {items}, {count} AS n FROM {source}{only} GROUP BY {places}"
+
+
+def _product(sizes: Iterable[int]) -> str:
+    return " × ".join(f"{each:,}" for each in sizes)
 
 
 def _name(queries: Queries) -> str:

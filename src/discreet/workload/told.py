@@ -13,6 +13,7 @@ from discreet.plan.compile import Draft
 from discreet.plan.expression import Value
 from discreet.plan.plan import Plan
 from discreet.plan.show import caps_said
+from discreet.workload.labels import Labels
 from discreet.workload.planned import Answers, WorkloadError
 from discreet.workload.queries import Floats
 
@@ -24,6 +25,13 @@ class Offer(NamedTuple):
 
     plan: Plan
     error: WorkloadError
+
+
+def labels(plan: Plan, error: WorkloadError) -> Labels:
+    """What each answer counts; refused where they are too many to list."""
+    queries = error.design.queries
+    queries.listed()
+    return Labels(queries, tuple(each.domain for each in plan.keys))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,8 +57,17 @@ class Told(Answers):
         return self.heard.receipt
 
     @property
-    def keys(self) -> tuple[tuple[Value, ...], ...]:
-        """What the rows of each cell have in common, in the order of the cells."""
+    def labels(self) -> Labels:
+        """What each answer counts, in their order: for each column of `by` a value, or None for all of them.
+
+        A range is a pair, its first value and its last; where it runs over several columns together, its first key and
+        its last. A query of a matrix has its number.
+        """
+        return labels(self.plan, self.error)
+
+    @property
+    def cell_keys(self) -> tuple[tuple[Value, ...], ...]:
+        """What the rows of each of the `cells` have in common, in their order; answers have `labels`."""
         return self.plan.groups
 
     def __repr__(self) -> str:
@@ -101,6 +118,11 @@ class Foreseen:
     def margin(self, confidence: Number = "0.95") -> Floats:
         """Each answer would be off by at most so much, with this confidence."""
         return self.error.radius(confidence)
+
+    @property
+    def labels(self) -> Labels:
+        """What each answer would count; see `Told.labels`."""
+        return labels(self.plan, self.error)
 
     @property
     def _chosen(self) -> Offer:
