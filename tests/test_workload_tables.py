@@ -368,6 +368,24 @@ def test_what_is_asked_is_what_was_explained() -> None:
         assert f"cost {answers.cost}" in repr(answers)
 
 
+def test_answers_say_what_is_counted_of_each_unit() -> None:
+    """As the answers of SQL do; nothing, where everybody has one row."""
+    said = "Of each who, at most 3 rows in at most 2 groups count; what is beyond is left out."
+    units = "Of each who, at most 2 groups count; what is beyond is left out."
+    work, sql = Workload.prefix(30), "SELECT age, {} FROM data GROUP BY age"
+    with clinic(unit="who", rows_per_unit=3, groups_per_unit=2) as curator:
+        for count, line in (("COUNT(*)", said), ("COUNT(DISTINCT who)", units)):
+            answers = work.ask(curator, "data", by="age", count=count, epsilon=1)
+            told = work.explain(curator, "data", by="age", count=count, epsilon=1)
+            assert answers.remarks[0] == told.remarks[0] == line
+            assert line in repr(curator.ask(sql.format(count), epsilon=1))
+            assert repr(answers).split("\n")[1:] == list(answers.remarks)
+            assert repr(told).count(line) == 1
+    with clinic() as curator:
+        answers = work.ask(curator, "data", by="age", epsilon=1)
+        assert answers.remarks == ("The ledger is in memory only: it is gone with this process.",)
+
+
 def test_a_margin_is_reached_at_the_least_cost() -> None:
     work = Workload.prefix(30)
     with clinic() as curator:

@@ -129,7 +129,7 @@ class Question:
         assert isinstance(measure, Cells)
         estimate = error.design.estimate(measure.split(released.sums[0]), error.noise)
         heard = Heard(receipt.cost, self.curator.ledger.left_to(self.analyst), receipt, self.curator.remarks())
-        return Told(estimate, error, plan, heard)
+        return Told(estimate, error, plan, heard, self.draft)
 
     # ── plans ────────────────────────────────────────────────────────────────────────────────────────────────
 

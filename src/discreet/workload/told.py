@@ -40,6 +40,7 @@ class Told(Answers):
 
     plan: Plan
     heard: Heard
+    draft: Draft
 
     @property
     def cost(self) -> Loss:
@@ -70,9 +71,14 @@ class Told(Answers):
         """What the rows of each of the `cells` have in common, in their order; answers have `labels`."""
         return self.plan.groups
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is counted of each unit, where that is not everything; and what else is to be known."""
+        return (*caps_said(self.draft), *self.heard.remarks)
+
     def __repr__(self) -> str:
         said = f"{super().__repr__().removesuffix('>')}; cost {self.cost}; left {self.left}>"
-        return "\n".join([said, *self.heard.remarks])
+        return "\n".join([said, *self.remarks])
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +89,12 @@ class Foreseen:
     offers: tuple[Offer, ...]
     left: Any
     sql: str
-    remarks: tuple[str, ...]
+    heard: tuple[str, ...]
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What would be counted of each unit, where that is not everything; and what else is to be known."""
+        return (*caps_said(self.draft), *self.heard)
 
     @property
     def plan(self) -> Plan:
@@ -138,7 +149,6 @@ class Foreseen:
             self.plan.describe().split(". ")[0] + ".",
             f"Left: {self.left}{'' if self.fits else '; this does not fit'}.",
             f"Cells: {self.plan.cells:,}. {self.error.describe()}",
-            *caps_said(self.draft),
             *self.remarks,
             "",
             table(["strategy", "noise", "expected squared error", ""], rows),
