@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
@@ -508,6 +509,9 @@ def test_a_joined_table_is_asked_like_any(tmp_path: Path) -> None:
         assert near(found[3], 6)
 
 
+COUNT = "`count` is one count.*" + re.escape('count="COUNT(*)", or count="COUNT(DISTINCT who)"')
+
+
 @pytest.mark.parametrize(
     ("said", "what"),
     [
@@ -519,7 +523,25 @@ def test_a_joined_table_is_asked_like_any(tmp_path: Path) -> None:
         ({"by": ["age"], "where": 7, "epsilon": 1}, "name a table"),
         ({"by": ["age) AS c0, SUM((cost"], "epsilon": 1}, "refused"),
         ({"by": ["age AS a, sex"], "epsilon": 1}, "refused"),
-        ({"by": ["age"], "count": "SUM(cost)", "epsilon": 1}, "one count is asked for"),
+        (
+            {"by": "sex, ward, WIDTH_BUCKET(age, 0, 30, 3)", "epsilon": 1},
+            re.escape('by=["sex", "ward", "WIDTH_BUCKET(age, 0, 30, 3)"]'),
+        ),
+        (
+            {"by": ["CASE WHEN tag = 'a,b' THEN 1 ELSE 2 END, \"sex\"", "ward"], "epsilon": 1},
+            re.escape('by=["CASE WHEN tag = \'a,b\' THEN 1 ELSE 2 END", "\\"sex\\"", "ward"]'),
+        ),
+        ({"by": {"age"}, "epsilon": 1}, "a set has no order.*by="),
+        ({"by": frozenset(["age"]), "epsilon": 1}, "a set has no order.*by="),
+        ({"by": ["age", " "], "epsilon": 1}, "name a table"),
+        ({"by": ["age", "age"], "epsilon": 1}, "each on its own, and once"),
+        ({"by": ["age"], "count": "SUM(cost)", "epsilon": 1}, COUNT),
+        ({"by": ["age"], "count": "COUNT(DISTINCT sex)", "epsilon": 1}, COUNT),
+        ({"by": ["age"], "count": "COUNT(*) + 1", "epsilon": 1}, COUNT),
+        ({"by": ["age"], "count": "COUNT(*), COUNT(*)", "epsilon": 1}, COUNT),
+        ({"by": ["age"], "count": "sex", "epsilon": 1}, COUNT),
+        ({"by": ["age"], "where": "cost > ?", "epsilon": 1}, r"has no value.*params=\["),
+        ({"by": ["age"], "where": "cost > ?", "params": [1, 2], "epsilon": 1}, "params has more"),
         ({"by": ["age"], "where": "TRUE) GROUP BY (sex", "epsilon": 1}, "refused"),
         ({"by": ["age"]}, "one of cost and margin"),
         ({"by": ["age"], "epsilon": 1, "rho": 1}, "one of cost and margin"),
@@ -529,8 +551,38 @@ def test_a_joined_table_is_asked_like_any(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_refused_from_the_question_alone(said: dict[str, Any], what: str) -> None:
-    with clinic() as curator, pytest.raises((dp.NotUnderstood, dp.NotAllowed), match=f"(?s){what}"):
+    refused = pytest.raises((dp.NotUnderstood, dp.NotAllowed), match=f"(?s){what}")
+    with clinic(unit="who", rows_per_unit=1) as curator, refused:
         Workload.prefix(30).ask(curator, "data", **said)
+
+
+def test_without_units_no_count_of_them_is_proposed() -> None:
+    with clinic() as curator, pytest.raises(dp.NotUnderstood, match="`count` is one") as refused:
+        Workload.prefix(30).ask(curator, "data", by="age", count="SUM(cost)", epsilon=1)
+    assert "DISTINCT" not in str(refused.value)
+
+
+def test_parameters_are_values_like_any() -> None:
+    """By their order in the texts, or by name; the same question as with the values written out, so asked for free."""
+    work = Workload.prefix(3)
+    with clinic() as curator:
+        plain = {"by": "age // 10", "where": "cost > 50 AND sex = 'F'", "epsilon": 1}
+        first = work.ask(curator, "data", **plain)
+        for by, where, params in (
+            ("age // ?", "cost > ? AND sex = ?", [10, 50, "F"]),
+            ("age // $wide", "cost > $least AND sex = $sex", {"least": 50, "sex": "F", "wide": 10}),
+        ):
+            assert work.explain(curator, "data", by=by, where=where, params=params, epsilon=1).plan == first.plan
+            again = work.ask(curator, "data", by=by, where=where, params=params, epsilon=1)
+            assert again == first
+            assert again.cost == dp.Loss.ZERO
+
+
+def test_a_column_may_have_a_comma_in_its_name() -> None:
+    data = pa.table({"a, b": [0, 1, 1]})
+    with dp.open(data, columns={"a, b": (0, 1)}, budget=BUDGET) as curator:
+        for by in ("a, b", '"a, b"', ['"a, b" + 0']):
+            assert near(Workload.identity(2).ask(curator, "data", by=by, epsilon=SURE), [1, 2])
 
 
 def test_the_index_is_read_for_workloads_too(tmp_path: Path) -> None:
