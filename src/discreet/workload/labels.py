@@ -1,11 +1,14 @@
 """What each answer of a workload counts: its cells are combinations of values, and an answer is about some of them.
 
 >>> from discreet.workload import Workload
+>>> from discreet.workload.labels import Labels, divided
 >>> tables = Workload.marginals((2, 3), ways=1)                       # by the first attribute, and by the second
 >>> list(Labels(tables.queries, (("F", "M"), (0, 1, 2))))             # None is for what is summed up
 [('F', None), ('M', None), (None, 0), (None, 1), (None, 2)]
 >>> Labels(Workload.product(Workload.identity(2), Workload.prefix(3)).queries, (("F", "M"), (0, 1, 2)))[-1]
 ('M', (0, 2))
+>>> [divided((3, 4), sizes) is not None for sizes in ((3, 4), (3, 2, 2), (4, 3))]    # which columns these may be
+[True, True, False]
 """
 
 from __future__ import annotations
@@ -72,11 +75,7 @@ def key(cell: int, axes: Axes) -> Label:
 
 
 def divided(cells: Sequence[int], sizes: Sequence[int]) -> list[slice] | None:
-    """Which columns, of these sizes, each attribute is, of so many cells: one column, or a few in a row. None, if none.
-
-    >>> divided((3, 4), (3, 4)), divided((3, 4), (3, 2, 2)), divided((3, 4), (4, 3))
-    ([slice(0, 1, None), slice(1, 2, None)], [slice(0, 1, None), slice(1, 3, None)], None)
-    """
+    """Which columns, of these sizes, each attribute of so many cells is: one, or a few in a row; or that none fit."""
     found, start = list[slice](), 0
     for many in cells:
         end = start + (many == 1 and tuple(sizes[start : start + 1]) == (1,))
