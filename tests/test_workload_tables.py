@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from discreet.plan.expression import Field
 from discreet.plan.measure import Caps
 from discreet.plan.plan import Exact, Key, Plan
 from discreet.plan.sums import Sums
-from discreet.workload import Workload, planner, table
+from discreet.workload import Workload, planner, queries, table
 
 DAYS = (date(2024, 1, 1), date(2024, 1, 7))
 COLUMNS = {
@@ -102,8 +103,101 @@ def test_answers_are_those_of_the_rows_in_the_order_of_the_declared_values(
     with clinic() as curator:
         found = work.ask(curator, "data", by=by, where=where, **{cost: SURE})
         assert near(found, work.answer(counts))
-        assert len(found.keys) == work.cells
-        assert found.keys[-1] == tuple(DOMAINS[each][-1] for each in keys)
+        assert len(found.cell_keys) == work.cells
+        assert found.cell_keys[-1] == tuple(DOMAINS[each][-1] for each in keys)
+
+
+def spelled(label: tuple[Any, ...], domains: list[list[Any]]) -> np.ndarray:
+    """The cells that a label means, from its words alone."""
+    found, rest = np.ones(1, bool), list(domains)
+    for entry in label:
+        many = len(entry[0]) if isinstance(entry, tuple) and isinstance(entry[0], tuple) else 1
+        here, rest = list(product(*rest[:many])), rest[many:]
+        if entry is None:
+            inside = np.ones(len(here), bool)
+        elif isinstance(entry, tuple):
+            first, last = (here.index(each if many > 1 else (each,)) for each in entry)
+            inside = (np.arange(len(here)) >= first) & (np.arange(len(here)) <= last)
+        else:
+            inside = np.array([each == (entry,) for each in here])
+        found = np.outer(found, inside).ravel()
+    assert not rest
+    return found
+
+
+UNITED = Workload.union(Workload.marginals((3, 2, 3), ways=1), Workload.total(18), Workload.ranges(18))
+MANY = [
+    (Workload.identity(6), ["ward", "sex"]),
+    (Workload.prefix(30), ["age"]),
+    (Workload.prefix(6), ["ward", "sex"]),
+    (Workload.ranges(7), ["day"]),
+    (Workload.windows(30, 4), ["age"]),
+    (Workload.marginals((3, 2, 3), ways=2), ["ward", "sex", "age // 10"]),
+    (Workload.marginals((3, 2, 3), kept=[(2,), (), (0, 1, 2)]), ["ward", "sex", "age // 10"]),
+    (Workload.marginals((6, 3), ways=1), ["ward", "sex", "age // 10"]),  # two columns in a row are one attribute
+    (Workload.marginals((1, 3, 1, 2), ways=2), ["ward", "sex"]),
+    (Workload.product(Workload.prefix(3), Workload.identity(6)), ["ward", "sex", "age // 10"]),
+    (Workload.product(Workload.prefix(6), Workload.total(3)), ["ward", "sex", "age // 10"]),
+    (Workload.product(Workload.marginals((3, 2), ways=1), Workload.windows(3, 2)), ["ward", "sex", "age // 10"]),
+    (Workload.product(Workload.union(Workload.total(6), Workload.prefix(6)), Workload.ranges(3)),
+     ["ward", "sex", "age // 10"]),
+    (UNITED, ["ward", "sex", "age // 10"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("work", "by"), MANY, ids=str)
+@pytest.mark.parametrize("cost", ["epsilon", "rho"])
+def test_labels_say_what_each_answer_counts(work: Workload, by: list[str], cost: str) -> None:
+    domains = [DOMAINS[each] for each in by]
+    with clinic() as curator:
+        found = work.ask(curator, "data", by=by, **{cost: SURE})
+    means = np.array([spelled(each, domains) for each in found.labels], float)
+    counts = np.random.default_rng(3).integers(0, 10**6, work.cells)
+    assert len(found.labels) == len(found) == len(work)
+    assert (means @ counts == work.answer(counts)).all()
+    assert found.labels[-1] == found.labels[len(work) - 1] == found.labels[-1:][0]
+    assert found.cell_keys == tuple(product(*domains))
+
+
+def test_labels_are_made_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with clinic() as curator:
+        found = Workload.ranges(30).ask(curator, "data", by="age", epsilon=1)
+        assert repr(found.labels) == (
+            "<465 labels: ((0, 0),), ((0, 1),), ((0, 2),), ((0, 3),), ((0, 4),), ((0, 5),), …>"
+        )
+        with pytest.raises(IndexError):
+            found.labels[465]
+        rows = Workload([[1, 1, 0], [0, 1, 1]]).ask(curator, "data", by="ward", epsilon=1)
+        assert list(rows.labels) == [("query 0",), ("query 1",)]
+        assert list(Workload.marginals((2, 3), ways=1).ask(curator, "data", by=["sex", "ward"], epsilon=1).labels) == [
+            ("F", None), ("M", None), (None, "b"), (None, "a"), (None, "c"),
+        ]  # fmt: skip
+        monkeypatch.setattr(queries, "MOST_LISTED", 464)
+        with pytest.raises(dp.NotAllowed, match="too many to list"):
+            _ = found.labels
+
+
+@pytest.mark.parametrize(
+    ("work", "by", "what"),
+    [
+        (Workload.marginals((2, 3, 30), ways=2), ["ward", "sex", "age"], "2 × 3 × 30, and these are 3 × 2 × 30"),
+        (Workload.marginals((2, 3), ways=1), ["ward", "sex"], "2 × 3, and these are 3 × 2"),
+        (Workload.marginals((2, 3), ways=1), ["age // 5"], "2 × 3, and these are 6"),
+        (Workload.product(Workload.prefix(2), Workload.total(3)), ["ward", "sex"], "2 × 3, and these are 3 × 2"),
+        (Workload.product(Workload.marginals((2, 3), ways=1), Workload.prefix(30)), ["ward", "sex", "age"],
+         "2 × 3 × 30, and these are 3 × 2 × 30"),
+        (Workload.union(Workload.prefix(6), Workload.marginals((2, 3), ways=1)), ["ward", "sex"], "2 × 3, and these"),
+        (Workload.product(Workload.union(Workload.total(6), Workload.marginals((2, 3), ways=1)), Workload.prefix(30)),
+         ["ward", "sex", "age"], "2 × 3 × 30, and these are 3 × 2 × 30"),
+        (Workload.product(Workload.prefix(9), Workload.prefix(2)), ["ward", "sex", "age // 10"], "9 × 2, and these"),
+    ],
+)  # fmt: skip
+def test_columns_in_another_order_are_refused(work: Workload, by: list[str], what: str) -> None:
+    with clinic() as curator:
+        for asked in (work.ask, work.explain):
+            with pytest.raises(dp.NotUnderstood, match=what):
+                asked(curator, "data", by=by, epsilon=1)
+        assert curator.left.pure == BUDGET.epsilon
 
 
 def test_of_each_unit_so_many_rows_in_so_many_groups_count() -> None:
@@ -267,11 +361,30 @@ def test_what_is_asked_is_what_was_explained() -> None:
         assert answers.cost == told.cost == told.plan.loss
         assert told.cost.pure == 1
         assert (answers.margin() == told.margin()).all()
+        assert list(answers.labels) == list(told.labels)
         assert told.expected_error == pytest.approx(work.plan(epsilon=1, rows=2).expected_error)
         assert "p-identity" in repr(told)
         assert "GROUP BY" in told.sql
         assert told.fits
         assert f"cost {answers.cost}" in repr(answers)
+
+
+def test_answers_say_what_is_counted_of_each_unit() -> None:
+    """As the answers of SQL do; nothing, where everybody has one row."""
+    said = "Of each who, at most 3 rows in at most 2 groups count; what is beyond is left out."
+    units = "Of each who, at most 2 groups count; what is beyond is left out."
+    work, sql = Workload.prefix(30), "SELECT age, {} FROM data GROUP BY age"
+    with clinic(unit="who", rows_per_unit=3, groups_per_unit=2) as curator:
+        for count, line in (("COUNT(*)", said), ("COUNT(DISTINCT who)", units)):
+            answers = work.ask(curator, "data", by="age", count=count, epsilon=1)
+            told = work.explain(curator, "data", by="age", count=count, epsilon=1)
+            assert answers.remarks[0] == told.remarks[0] == line
+            assert line in repr(curator.ask(sql.format(count), epsilon=1))
+            assert repr(answers).split("\n")[1:] == list(answers.remarks)
+            assert repr(told).count(line) == 1
+    with clinic() as curator:
+        answers = work.ask(curator, "data", by="age", epsilon=1)
+        assert answers.remarks == ("The ledger is in memory only: it is gone with this process.",)
 
 
 def test_a_margin_is_reached_at_the_least_cost() -> None:
@@ -396,6 +509,9 @@ def test_a_joined_table_is_asked_like_any(tmp_path: Path) -> None:
         assert near(found[3], 6)
 
 
+COUNT = "`count` is one count.*" + re.escape('count="COUNT(*)", or count="COUNT(DISTINCT who)"')
+
+
 @pytest.mark.parametrize(
     ("said", "what"),
     [
@@ -407,7 +523,25 @@ def test_a_joined_table_is_asked_like_any(tmp_path: Path) -> None:
         ({"by": ["age"], "where": 7, "epsilon": 1}, "name a table"),
         ({"by": ["age) AS c0, SUM((cost"], "epsilon": 1}, "refused"),
         ({"by": ["age AS a, sex"], "epsilon": 1}, "refused"),
-        ({"by": ["age"], "count": "SUM(cost)", "epsilon": 1}, "one count is asked for"),
+        (
+            {"by": "sex, ward, WIDTH_BUCKET(age, 0, 30, 3)", "epsilon": 1},
+            re.escape('by=["sex", "ward", "WIDTH_BUCKET(age, 0, 30, 3)"]'),
+        ),
+        (
+            {"by": ["CASE WHEN tag = 'a,b' THEN 1 ELSE 2 END, \"sex\"", "ward"], "epsilon": 1},
+            re.escape('by=["CASE WHEN tag = \'a,b\' THEN 1 ELSE 2 END", "\\"sex\\"", "ward"]'),
+        ),
+        ({"by": {"age"}, "epsilon": 1}, "a set has no order.*by="),
+        ({"by": frozenset(["age"]), "epsilon": 1}, "a set has no order.*by="),
+        ({"by": ["age", " "], "epsilon": 1}, "name a table"),
+        ({"by": ["age", "age"], "epsilon": 1}, "each on its own, and once"),
+        ({"by": ["age"], "count": "SUM(cost)", "epsilon": 1}, COUNT),
+        ({"by": ["age"], "count": "COUNT(DISTINCT sex)", "epsilon": 1}, COUNT),
+        ({"by": ["age"], "count": "COUNT(*) + 1", "epsilon": 1}, COUNT),
+        ({"by": ["age"], "count": "COUNT(*), COUNT(*)", "epsilon": 1}, COUNT),
+        ({"by": ["age"], "count": "sex", "epsilon": 1}, COUNT),
+        ({"by": ["age"], "where": "cost > ?", "epsilon": 1}, r"has no value.*params=\["),
+        ({"by": ["age"], "where": "cost > ?", "params": [1, 2], "epsilon": 1}, "params has more"),
         ({"by": ["age"], "where": "TRUE) GROUP BY (sex", "epsilon": 1}, "refused"),
         ({"by": ["age"]}, "one of cost and margin"),
         ({"by": ["age"], "epsilon": 1, "rho": 1}, "one of cost and margin"),
@@ -417,8 +551,38 @@ def test_a_joined_table_is_asked_like_any(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_refused_from_the_question_alone(said: dict[str, Any], what: str) -> None:
-    with clinic() as curator, pytest.raises((dp.NotUnderstood, dp.NotAllowed), match=f"(?s){what}"):
+    refused = pytest.raises((dp.NotUnderstood, dp.NotAllowed), match=f"(?s){what}")
+    with clinic(unit="who", rows_per_unit=1) as curator, refused:
         Workload.prefix(30).ask(curator, "data", **said)
+
+
+def test_without_units_no_count_of_them_is_proposed() -> None:
+    with clinic() as curator, pytest.raises(dp.NotUnderstood, match="`count` is one") as refused:
+        Workload.prefix(30).ask(curator, "data", by="age", count="SUM(cost)", epsilon=1)
+    assert "DISTINCT" not in str(refused.value)
+
+
+def test_parameters_are_values_like_any() -> None:
+    """By their order in the texts, or by name; the same question as with the values written out, so asked for free."""
+    work = Workload.prefix(3)
+    with clinic() as curator:
+        plain = {"by": "age // 10", "where": "cost > 50 AND sex = 'F'", "epsilon": 1}
+        first = work.ask(curator, "data", **plain)
+        for by, where, params in (
+            ("age // ?", "cost > ? AND sex = ?", [10, 50, "F"]),
+            ("age // $wide", "cost > $least AND sex = $sex", {"least": 50, "sex": "F", "wide": 10}),
+        ):
+            assert work.explain(curator, "data", by=by, where=where, params=params, epsilon=1).plan == first.plan
+            again = work.ask(curator, "data", by=by, where=where, params=params, epsilon=1)
+            assert again == first
+            assert again.cost == dp.Loss.ZERO
+
+
+def test_a_column_may_have_a_comma_in_its_name() -> None:
+    data = pa.table({"a, b": [0, 1, 1]})
+    with dp.open(data, columns={"a, b": (0, 1)}, budget=BUDGET) as curator:
+        for by in ("a, b", '"a, b"', ['"a, b" + 0']):
+            assert near(Workload.identity(2).ask(curator, "data", by=by, epsilon=SURE), [1, 2])
 
 
 def test_the_index_is_read_for_workloads_too(tmp_path: Path) -> None:
@@ -444,7 +608,7 @@ def test_a_million_cells_are_asked_without_writing_a_matrix_out() -> None:
     with dp.open(data, columns=columns, budget=BUDGET) as curator:
         found = work.ask(curator, "data", by=list(columns), epsilon=SURE)
         assert near(found, exact)
-        assert len(found.keys) == 10**6
+        assert len(found.cell_keys) == 10**6
         assert found.receipt.cost.pure == SURE
         assert len(write(found.plan)) < 10_000
 

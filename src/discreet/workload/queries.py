@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import reduce
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.core.once import once
 from discreet.errors import NotAllowed
+from discreet.workload.labels import Axes, Label, divided, key
 
 __all__ = ["MOST_LISTED", "Crossed", "Dense", "Floats", "Intervals", "Kind", "Marginals", "Queries", "Stacked", "kron"]
 
@@ -44,6 +46,19 @@ class Queries(ABC):
     @abstractmethod
     def squares(self) -> Floats:
         """The sum of the squared weights of each query."""
+
+    @abstractmethod
+    def label(self, n: int, axes: Axes) -> Label:
+        """What a query counts, when the cells are the combinations of these values: see `discreet.workload.labels`."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many values each of its attributes has; their combinations are the cells."""
+        return (self.cells,)
+
+    def misfit(self, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Its shape, where columns of these sizes have another; a few columns in a row may be one attribute."""
+        return self.shape if divided(self.shape, sizes) is None else None
 
     @property
     def energy(self) -> float:
@@ -122,6 +137,16 @@ class Intervals(Queries):
         both[1:, 1:] = np.cumsum(np.cumsum(cells, axis=0), axis=1)
         return np.asarray(both[last, last] + both[first, first] - both[first, last] - both[last, first])
 
+    def label(self, n: int, axes: Axes) -> Label:
+        """A key, of a cell on its own; None for each column, of all; else one pair: the first key, and the last."""
+        if self.kind == "total":
+            return (None,) * len(axes)
+        cells = [int(self.ends[0][n]), int(self.ends[1][n]) - 1]
+        if self.kind == "identity":
+            return key(cells[0], axes)
+        ends = [key(cell, axes) for cell in cells]
+        return (tuple(each[0] if len(axes) == 1 else each for each in ends),)
+
     # ── in blocks ────────────────────────────────────────────────────────────────────────────────────────────
 
     def overlaps(self, block: int) -> Floats:
@@ -180,6 +205,9 @@ class Dense(Queries):
     def variances(self, cells: Floats) -> Floats:
         return np.asarray(np.einsum("ij,ij->i", self.matrix @ cells, self.matrix))
 
+    def label(self, n: int, axes: Axes) -> Label:
+        return (f"query {n}",)
+
 
 @dataclass(frozen=True)
 class Stacked(Queries):
@@ -213,6 +241,21 @@ class Stacked(Queries):
     def variances(self, cells: Floats) -> Floats:
         self.listed()
         return np.concatenate([each.variances(cells) for each in self.parts])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return max((each.shape for each in self.parts), key=len)
+
+    def misfit(self, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
+        return next((wrong for each in self.parts if (wrong := each.misfit(sizes)) is not None), None)
+
+    @once
+    def _starts(self) -> list[int]:
+        return _starts([each.size for each in self.parts])
+
+    def label(self, n: int, axes: Axes) -> Label:
+        part = bisect_right(self._starts, n) - 1
+        return self.parts[part].label(n - self._starts[part], axes)
 
 
 @dataclass(frozen=True)
@@ -248,6 +291,26 @@ class Crossed(Queries):
     @property
     def energy(self) -> float:
         return math.prod(each.energy for each in self.parts)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(chain.from_iterable(each.shape for each in self.parts))
+
+    def misfit(self, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
+        places = divided([each.cells for each in self.parts], sizes)
+        if places is None:
+            return self.shape
+        wrong = [each.misfit(sizes[place]) for each, place in zip(self.parts, places, strict=True)]
+        if all(each is None for each in wrong):
+            return None
+        return tuple(chain.from_iterable(bad or sizes[place] for bad, place in zip(wrong, places, strict=True)))
+
+    def label(self, n: int, axes: Axes) -> Label:
+        places = divided([each.cells for each in self.parts], [len(each) for each in axes])
+        assert places is not None  # they fit
+        each = key(n, [range(part.size) for part in self.parts])
+        found = [part.label(m, axes[place]) for part, m, place in zip(self.parts, each, places, strict=True)]
+        return tuple(chain.from_iterable(found))
 
 
 @dataclass(frozen=True)
@@ -293,6 +356,19 @@ class Marginals(Queries):
     def squares(self) -> Floats:
         return np.concatenate([np.full(self.count(each), float(self.others(each))) for each in self.kept])
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.sizes
+
+    @once
+    def _tables(self) -> tuple[list[int], list[Crossed]]:
+        return _starts([self.count(each) for each in self.kept]), [self.crossed(each) for each in self.kept]
+
+    def label(self, n: int, axes: Axes) -> Label:
+        starts, tables = self._tables
+        table = bisect_right(starts, n) - 1
+        return tables[table].label(n - starts[table], axes)
+
 
 def kron(parts: list[Floats]) -> Floats:
     """The Kronecker product of several arrays."""
@@ -300,6 +376,11 @@ def kron(parts: list[Floats]) -> Floats:
     for each in parts[1:]:
         found = np.asarray(np.kron(found, each), np.float64)
     return found
+
+
+def _starts(sizes: list[int]) -> list[int]:
+    """Where each of several in a row begins."""
+    return list(accumulate(sizes[:-1], initial=0))
 
 
 def _subsets(attributes: tuple[int, ...]) -> list[tuple[int, ...]]:

@@ -8,7 +8,9 @@ combinations from which all answers follow with the least expected error.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -25,7 +27,7 @@ from discreet.plan.compile import DIGITS, Draft
 from discreet.plan.kept import LARGEST
 from discreet.plan.plan import Plan
 from discreet.plan.price import bought_rho
-from discreet.plan.schema import MOST_VALUES
+from discreet.plan.schema import MOST_VALUES, Table
 from discreet.plan.spelling import quoted
 from discreet.plan.sums import Sums
 from discreet.workload.designs import Design
@@ -37,6 +39,7 @@ from discreet.workload.told import Foreseen, Offer, Told
 __all__ = ["Cost", "Question"]
 
 BY = 'by=["age"], or by=["age", "WIDTH_BUCKET(cost, 0, 1000, 50)"]'
+PIECE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|.""", re.DOTALL)  # of SQL: what is quoted is one
 LITTLE = 10**9  # of an ε, or of its square: no strategy of a million cells loses less in ρ
 
 
@@ -77,18 +80,23 @@ class Question:
     @classmethod
     def of(
         cls, queries: Queries, curator: Any, table: str, *, by: str | Iterable[str], where: str | None, count: str,
-        analyst: str,
+        params: Any, analyst: str,
     ) -> Question:  # fmt: skip
         """Refused where the groups are not the cells of the workload."""
-        columns = [by] if isinstance(by, str) else list(by) if isinstance(by, Iterable) else []
-        texts = [table, count, *columns, *([] if where is None else [where])]
-        if not columns or not all(isinstance(each, str) for each in texts):
+        known = next((each for each in curator.catalogue.tables if each.name == table), None)
+        columns = _columns(by, known)
+        if not all(isinstance(each, str) for each in (table, count, "" if where is None else where)):
             raise NotUnderstood("name a table, and what its rows are grouped by, as SQL texts.", instead=BY)
-        draft = curator.draft(_sql(curator, table, columns, where, count))
+        if len(_parts(count)) != 1 or (known is not None and known.column(count) is not None):
+            raise _not_a_count(None if known is None else known.unit)
+        draft = curator.draft(_sql(table, known, columns, where, count), params)
         wanted_bounds(draft)
+        if len(draft.keys) != len(columns) or draft.sets:
+            raise NotUnderstood("cells are by columns or expressions, each on its own, and once.", instead=BY)
         counted = [isinstance(each, Sums) and each.parts in COUNTS for each in draft.measures]
-        if counted != [True] or len(draft.keys) != len(columns) or draft.sets:
-            raise NotUnderstood("one count is asked for, by columns or expressions, each on its own.", instead=BY)
+        shown = [getattr(each.what, "name", None) for each in draft.view.items]
+        if counted != [True] or shown != [*(f"k{n}" for n in range(len(columns))), "a0"]:
+            raise _not_a_count(draft.caps.unit)
         for key, name in zip(draft.keys, columns, strict=True):
             if not key.declared:
                 raise NotAllowed(
@@ -101,6 +109,11 @@ class Question:
             raise NotUnderstood(
                 f"the workload has {queries.cells:,} cells, and these are {math.prod(k.size for k in draft.keys):,}.",
                 instead=f"a workload with a cell for every combination of values: {sizes}",
+            )
+        if (shape := queries.misfit(tuple(key.size for key in draft.keys))) is not None:
+            raise NotUnderstood(
+                f"the workload has {_product(shape)}, and these are {_product(key.size for key in draft.keys)}.",
+                instead="name the columns in the order of the workload, or give it their sizes in this one",
             )
         return cls(queries, curator, draft, analyst)
 
@@ -124,7 +137,7 @@ class Question:
         assert isinstance(measure, Cells)
         estimate = error.design.estimate(measure.split(released.sums[0]), error.noise)
         heard = Heard(receipt.cost, self.curator.ledger.left_to(self.analyst), receipt, self.curator.remarks())
-        return Told(estimate, error, plan, heard)
+        return Told(estimate, error, plan, heard, self.draft)
 
     # ── plans ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -239,15 +252,49 @@ def _plan(draft: Draft, measure: Cells, laws: tuple[Any, ...]) -> Plan:
     )  # fmt: skip
 
 
-def _sql(curator: Any, table: str, by: Sequence[str], where: str | None, count: str) -> str:
+def _columns(by: Any, known: Table | None) -> list[str]:
+    """What rows are grouped by: columns, or expressions."""
+    if isinstance(by, (set, frozenset)):
+        raise NotUnderstood("a set has no order, and cells have one.", instead=BY)
+    columns = [by] if isinstance(by, str) else list(by) if isinstance(by, Iterable) else []
+    if not columns or not all(isinstance(each, str) and each.strip() for each in columns):
+        raise NotUnderstood("name a table, and what its rows are grouped by, as SQL texts.", instead=BY)
+    apart = [[each] if known is not None and known.column(each) is not None else _parts(each) for each in columns]
+    if any(len(each) > 1 for each in apart):
+        meant = json.dumps([part for each in apart for part in each if part], ensure_ascii=False)
+        raise NotUnderstood("what rows are grouped by is a list, a text for each.", instead=f"by={meant}")
+    return columns
+
+
+def _parts(text: str) -> list[str]:
+    """The parts of a text between its commas: those in no brackets and no quotes."""
+    found, depth = [""], 0
+    for piece in PIECE.findall(text):
+        depth += (piece in "([{") - (piece in ")]}")
+        if piece == "," and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += piece
+    return [each.strip() for each in found]
+
+
+def _not_a_count(unit: str | None) -> NotUnderstood:
+    units = "" if unit is None else f', or count="COUNT(DISTINCT {unit})", which counts units'
+    return NotUnderstood("`count` is one count, of rows or of units.", instead=f'count="COUNT(*)"{units}')
+
+
+def _sql(table: str, known: Table | None, by: Sequence[str], where: str | None, count: str) -> str:
     """The question whose groups are the cells. Names of tables and columns are taken as such; all else is SQL."""
-    known = next((each for each in curator.catalogue.tables if each.name == table), None)
     source = table if known is None else quoted(table)
     keys = [each if known is None or known.column(each) is None else quoted(each) for each in by]
     items = ", ".join(f"{each} AS c{n}" for n, each in enumerate(keys))
     places = ", ".join(str(n + 1) for n in range(len(keys)))
     only = "" if where is None else f" WHERE ({where})"
     return f"SELECT {items}, {count} AS n FROM {source}{only} GROUP BY {places}"
+
+
+def _product(sizes: Iterable[int]) -> str:
+    return " × ".join(f"{each:,}" for each in sizes)
 
 
 def _name(queries: Queries) -> str:

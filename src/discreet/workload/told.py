@@ -13,6 +13,7 @@ from discreet.plan.compile import Draft
 from discreet.plan.expression import Value
 from discreet.plan.plan import Plan
 from discreet.plan.show import caps_said
+from discreet.workload.labels import Labels
 from discreet.workload.planned import Answers, WorkloadError
 from discreet.workload.queries import Floats
 
@@ -26,12 +27,20 @@ class Offer(NamedTuple):
     error: WorkloadError
 
 
+def labels(plan: Plan, error: WorkloadError) -> Labels:
+    """What each answer counts; refused where they are too many to list."""
+    queries = error.design.queries
+    queries.listed()
+    return Labels(queries, tuple(each.domain for each in plan.keys))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Told(Answers):
     """All answers, each with a margin, and what they cost."""
 
     plan: Plan
     heard: Heard
+    draft: Draft
 
     @property
     def cost(self) -> Loss:
@@ -49,13 +58,27 @@ class Told(Answers):
         return self.heard.receipt
 
     @property
-    def keys(self) -> tuple[tuple[Value, ...], ...]:
-        """What the rows of each cell have in common, in the order of the cells."""
+    def labels(self) -> Labels:
+        """What each answer counts, in their order: for each column of `by` a value, or None for all of them.
+
+        A range is a pair, its first value and its last; where it runs over several columns together, its first key and
+        its last. A query of a matrix has its number.
+        """
+        return labels(self.plan, self.error)
+
+    @property
+    def cell_keys(self) -> tuple[tuple[Value, ...], ...]:
+        """What the rows of each of the `cells` have in common, in their order; answers have `labels`."""
         return self.plan.groups
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is counted of each unit, where that is not everything; and what else is to be known."""
+        return (*caps_said(self.draft), *self.heard.remarks)
 
     def __repr__(self) -> str:
         said = f"{super().__repr__().removesuffix('>')}; cost {self.cost}; left {self.left}>"
-        return "\n".join([said, *self.heard.remarks])
+        return "\n".join([said, *self.remarks])
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +89,12 @@ class Foreseen:
     offers: tuple[Offer, ...]
     left: Any
     sql: str
-    remarks: tuple[str, ...]
+    heard: tuple[str, ...]
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What would be counted of each unit, where that is not everything; and what else is to be known."""
+        return (*caps_said(self.draft), *self.heard)
 
     @property
     def plan(self) -> Plan:
@@ -103,6 +131,11 @@ class Foreseen:
         return self.error.radius(confidence)
 
     @property
+    def labels(self) -> Labels:
+        """What each answer would count; see `Told.labels`."""
+        return labels(self.plan, self.error)
+
+    @property
     def _chosen(self) -> Offer:
         return next((each for each in self.offers if each.plan.loss in self.left), self.offers[0])
 
@@ -116,7 +149,6 @@ class Foreseen:
             self.plan.describe().split(". ")[0] + ".",
             f"Left: {self.left}{'' if self.fits else '; this does not fit'}.",
             f"Cells: {self.plan.cells:,}. {self.error.describe()}",
-            *caps_said(self.draft),
             *self.remarks,
             "",
             table(["strategy", "noise", "expected squared error", ""], rows),

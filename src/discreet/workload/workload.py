@@ -201,6 +201,7 @@ class Workload:
         by: str | Iterable[str],
         where: str | None = None,
         count: str = "COUNT(*)",
+        params: Any = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
         within: Number | None = None,
@@ -211,10 +212,12 @@ class Workload:
 
         Its cells are all combinations of the declared values of `by`, columns or expressions that GROUP BY takes, in
         their order; the first changes slowest. Only rows `where` a condition holds count, and of each unit as many as
-        the catalogue says; count="COUNT(DISTINCT patient_id)" counts units. An ε buys Laplace noise, or Gaussian noise
-        under the budget's δ, whichever errs less; with `within`, it is the most that may be spent.
+        the catalogue says; count="COUNT(DISTINCT patient_id)" counts units. In these texts, `params` are the values of
+        `?` and `$1` as a list, or of `$name` and `:name` as a dict. An ε buys Laplace noise, or Gaussian noise under
+        the budget's δ, whichever errs less; with `within`, it is the most that may be spent.
         """
-        question = Question.of(self.queries, curator, table, by=by, where=where, count=count, analyst=analyst)
+        said: Any = {"by": by, "where": where, "count": count, "params": params, "analyst": analyst}
+        question = Question.of(self.queries, curator, table, **said)
         return question.ask(Cost.of(epsilon, rho, within, confidence))
 
     def explain(
@@ -225,6 +228,7 @@ class Workload:
         by: str | Iterable[str],
         where: str | None = None,
         count: str = "COUNT(*)",
+        params: Any = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
         within: Number | None = None,
@@ -232,7 +236,8 @@ class Workload:
         analyst: str = "",
     ) -> Foreseen:
         """What `ask` would cost, and how exact all answers would be. Free, and the same for any data."""
-        question = Question.of(self.queries, curator, table, by=by, where=where, count=count, analyst=analyst)
+        said: Any = {"by": by, "where": where, "count": count, "params": params, "analyst": analyst}
+        question = Question.of(self.queries, curator, table, **said)
         return question.explain(Cost.of(epsilon, rho, within, confidence))
 
 
