@@ -27,7 +27,7 @@ from discreet.plan.moments import Moments
 from discreet.plan.spread import radii
 from kit import ALARM
 
-OPEN = dp.Budget(epsilon=10**9, delta="1e-6")
+OPEN = dp.Budget(epsilon=10**12, delta="1e-6")
 X, Y = Field(name="x", kind="integer"), Field(name="y", kind="integer")
 SURE = Fraction(95, 100)
 
@@ -72,13 +72,13 @@ GROUPS = ["", "GROUP BY kind"]
 @pytest.mark.parametrize("unit", [None, "id"])
 @pytest.mark.parametrize("group", GROUPS)
 def test_without_noise_they_are_what_duckdb_says(unit: str | None, group: str) -> None:
-    """At an ε of a hundred million; what is left is the rounding to steps."""
+    """At an ε of ten billion; what is left is the rounding to steps."""
     frame = people()
     caps = {"unit": unit, "rows_per_unit": 40, "groups_per_unit": 3} if unit else {}
     asked = dp.open(frame, columns=COLUMNS, budget=OPEN, **caps)
     keys = "kind, " if group else ""
     sql = f"SELECT {keys}{', '.join(ASKED)} FROM data {group}"
-    ours = asked.ask(sql, epsilon=10**8)
+    ours = asked.ask(sql, epsilon=10**10)
     bounded = """SELECT * REPLACE (CASE WHEN y > 200 THEN 200 WHEN y < 0 THEN 0 ELSE y END AS y,
                                    CASE WHEN x > 150 THEN 150 ELSE x END AS x) FROM frame"""
     theirs = duckdb.sql(f"SELECT {keys}{', '.join(ASKED)} FROM ({bounded}) {group} ORDER BY ALL").fetchall()

@@ -425,8 +425,10 @@ EDGES = [  # a question, and a person who moves it as far as one can
     ("SELECT sex, COUNT(*) FROM data GROUP BY sex", [{}] * 7),
     ("SELECT level, COUNT(DISTINCT id) FROM data GROUP BY level", [{"level": n} for n in (1, 2, 3)]),
     ("SELECT COUNT(DISTINCT id) FILTER (WHERE age < 50) FROM data", [{"age": n} for n in range(9)]),
-    ("SELECT level, COUNT(DISTINCT id) FILTER (WHERE age < 50) FROM data GROUP BY level",
-     [{"level": n, "age": 9} for n in (1, 2, 3)]),
+    (
+        "SELECT level, COUNT(DISTINCT id) FILTER (WHERE age < 50) FROM data GROUP BY level",
+        [{"level": n, "age": 9} for n in (1, 2, 3)],
+    ),
     ("SELECT age, COUNT(DISTINCT id) FROM data GROUP BY age", [{"age": n} for n in range(50)]),
     ("SELECT level, SUM(gain) FROM data GROUP BY level", [{"gain": 77.0, "level": 2}] * 6),
     ("SELECT VAR_SAMP(gain) FROM data", [{"gain": 1e9}] * 6),

@@ -85,7 +85,7 @@ def test_01_the_engine_gets_sql_of_our_own(clinic: h.Clinic, monkeypatch: pytest
     """Comments, spellings, aliases and whatever is above the aggregation do not reach it; texts arrive as texts."""
     ran: list[str] = []
     plain = duck.sql
-    monkeypatch.setattr(duck, "sql", lambda *given: ran.append(plain(*given)) or ran[-1])  # type: ignore[func-returns-value]
+    monkeypatch.setattr(duck, "sql", lambda *given, **said: ran.append(plain(*given, **said)) or ran[-1])  # type: ignore[func-returns-value]
     with clinic.curator(h.PEOPLE) as curator:
         for sql in (
             "SELECT sex, COUNT(*) AS n FROM data WHERE note = 'it''s' GROUP BY sex",
@@ -181,7 +181,7 @@ def chain(problem: BaseException | None) -> list[str]:
 
 
 def test_02_what_the_engine_said_is_gone(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duck, "sql", lambda *_: "SELECT CAST(ward AS INT) FROM data")
+    monkeypatch.setattr(duck, "sql", lambda *_, **__: "SELECT CAST(ward AS INT) FROM data")
     with clinic.curator(h.PEOPLE) as curator:
         with pytest.raises(dp.Broken) as no:
             curator.ask(COUNT, epsilon=1)

@@ -85,7 +85,7 @@ def test_09_nor_when_time_is_up(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatc
     slow = "SELECT count(*) FROM range(100000000000) AS a WHERE hash(a.range) = 0"
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(duck, "sql", lambda *_: slow)
+            patch.setattr(duck, "sql", lambda *_, **__: slow)
             with pytest.raises(dp.Broken) as no:
                 curator.ask(COUNT, epsilon=1)
         assert str(no.value) == duck.FAILED

@@ -246,6 +246,7 @@ class Curator:
 
     def _reused(self, draft: Draft, wanted: Want, analyst: str) -> Answer | None:
         """An answer that follows from earlier ones, the most exact of them, if there is one."""
+        self.ledger.admit(analyst)  # before anybody is told what was asked before
         version = self.engine.version()
         if (way := best(draft, list(self.earlier(version)))) is None:
             return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from discreet.engines.render import Stored, compared, keyed, spell, stepped
 from discreet.plan.expression import Apply, Field, Tree, fields
-from discreet.plan.relation import Derived, Few, Folded, From, Part, Relation, Total, United
+from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, Total, United
 from discreet.plan.spelling import quoted
 
 __all__ = ["laid"]
@@ -68,13 +68,23 @@ def _told(on: Tree | None, own: set[str], stored: Stored) -> list[str]:
 
 def _derived(relation: Derived, place: Place, tables: Tables) -> tuple[str, Stored]:
     inner, stored = laid(relation.source, place, tables)
-    columns = [f"{keyed(each.tree, each.kind, stored)} AS {quoted(each.name)}" for each in relation.columns]
-    kept = {each.name: KEPT.get(each.kind, each.kind) for each in relation.columns}
+    columns = [f"{_value(each, stored)} AS {quoted(each.name)}" for each in relation.columns]
+    kept = {each.name: _kept(each) for each in relation.columns}
     if relation.unit is not None and relation.called is not None:
         columns.insert(0, f"{quoted(relation.unit)} AS {quoted(relation.called)}")
         kept[relation.called] = stored[relation.unit]
     text = f"SELECT {', '.join(columns) or '1'} FROM {inner}"
     return text + ("" if relation.where is None else f"\nWHERE {spell(relation.where, stored)}"), kept
+
+
+def _value(made: Made, stored: Stored) -> str:
+    """A computed column as it would be written out where it is named: whole numbers of any size stay DOUBLE."""
+    return spell(made.tree, stored) if _kept(made) == "whole" else keyed(made.tree, made.kind, stored)
+
+
+def _kept(made: Made) -> str:
+    """How a computed column is stored."""
+    return "whole" if made.kind == "integer" and isinstance(made.tree, Apply) else KEPT.get(made.kind, made.kind)
 
 
 def _folded(relation: Folded, place: Place, tables: Tables) -> tuple[str, Stored]:
@@ -129,6 +139,7 @@ def _united(relation: United, place: Place, tables: Tables) -> tuple[str, Stored
     forms = {stored[unit] for _, stored in parts if unit is not None}
     if len(forms) > 1 or "other" in forms:
         kept[unit or ""] = "wide" if "wide" in forms else "text"
+    kept |= dict.fromkeys({name for _, stored in parts for name in stored if stored[name] == "whole"}, "whole")
     shown = {each: quoted(each) for each in kept}
     if unit is not None and kept[unit] in ("wide", "text"):
         form = "HUGEINT" if kept[unit] == "wide" else "VARCHAR"

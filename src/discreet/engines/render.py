@@ -17,9 +17,10 @@ from discreet.plan.spelling import BIG, case, constant, quoted
 
 __all__ = ["Stored", "compared", "keyed", "normal", "spell", "stepped"]
 
-Stored = Mapping[str, str]  # of each column: integer, wide (beyond 64 bits), real, decimal, text, boolean, date, …
+# Of each column: integer, wide (beyond 64 bits), whole (in a DOUBLE), real, decimal, text, boolean, date, …
+Stored = Mapping[str, str]
 LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
-NUMBERS = ("integer", "wide", "real", "decimal", "boolean")
+NUMBERS = ("integer", "wide", "whole", "real", "decimal", "boolean")
 
 
 def spell(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
@@ -42,7 +43,7 @@ def spell(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
     if tree.function in ("concat", "||", "replace"):
         arguments = [f"left({each}, {LONGEST})" for each in arguments]
     if tree.function == "cast":
-        return _cast(arguments[0], tree.kind, tree.arguments[0])
+        return _cast(arguments[0], tree.kind, tree.arguments[0], stored)
     if tree.function in ("case", "coalesce", "nullif") and tree.kind in ("integer", "real"):
         arguments = _valued(tree, stored)
     text = SPELLED[tree.function](*arguments)
@@ -58,7 +59,7 @@ def _field(tree: Field, stored: Stored, bare: bool) -> str:
     if tree.kind == "boolean":
         return name if kept == "boolean" else f"TRY_CAST({name} AS BOOLEAN)"
     if tree.kind == "integer":
-        if kept in ("integer", "wide"):
+        if kept in ("integer", "wide", "whole"):
             return name
         if kept == "boolean":
             return f"CAST({name} AS TINYINT)"
@@ -92,6 +93,11 @@ def _number(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
     return f"CAST({text} AS DOUBLE)" if isinstance(tree, Field) and tree.kind == "integer" else text
 
 
+def _double(tree: Apply | Field, stored: Stored) -> bool:
+    """Whether a whole number is computed as DOUBLE."""
+    return isinstance(tree, Apply) or stored[tree.name] == "whole"
+
+
 def _whole(tree: Tree) -> bool:
     """Whether a tree is a column of whole numbers, or a whole number that any engine can compare it with."""
     if isinstance(tree, Literal):
@@ -122,11 +128,11 @@ def _valued(tree: Apply, stored: Stored) -> list[str]:
     return found
 
 
-def _cast(value: str, kind: str, inner: Tree) -> str:
+def _cast(value: str, kind: str, inner: Tree, stored: Stored) -> str:
     if kind in MOMENTS:
         return f"CAST({value} AS {MOMENTS[kind]})" if _kind(inner) == "moment" else cast(value, kind)
     if kind == "text":
-        whole = isinstance(inner, Apply) and inner.kind == "integer"  # computed as DOUBLE
+        whole = not isinstance(inner, Literal) and inner.kind == "integer" and _double(inner, stored)
         return f"CAST(TRY_CAST({value} AS BIGINT) AS VARCHAR)" if whole else f"CAST({value} AS VARCHAR)"
     if kind == "boolean":
         return f"TRY_CAST({value} AS BOOLEAN)"
@@ -246,7 +252,7 @@ def keyed(tree: Tree, kind: str, stored: Stored) -> str:
     text = spell(tree, stored)
     if kind in MOMENTS:
         return shown(text, tree, kind)
-    if kind == "integer" and not isinstance(tree, Field):
+    if kind == "integer" and (isinstance(tree, Literal) or _double(tree, stored)):
         return f"CASE WHEN abs({text}) < 1e15 THEN CAST({text} AS BIGINT) END"
     if isinstance(tree, Field) and kind == "integer" and stored[tree.name] == "wide":
         return f"TRY_CAST({text} AS BIGINT)"
@@ -255,6 +261,10 @@ def keyed(tree: Tree, kind: str, stored: Stored) -> str:
 
 def normal(tree: Tree, stored: Stored) -> str:
     """A value in its one normal form, to be told from others: zero has no sign, and NaN is NULL."""
-    if not isinstance(tree, Literal) and tree.kind in ("integer", "real") and not _whole(tree):
+    if (
+        not isinstance(tree, Literal)
+        and tree.kind in ("integer", "real")
+        and (not _whole(tree) or _double(tree, stored))
+    ):
         return _safe(f"({_number(tree, stored)} + 0::DOUBLE)")
     return spell(tree, stored)

@@ -190,6 +190,11 @@ class Ledger:
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
+    def admit(self, analyst: str) -> None:
+        """Refuse somebody who has no budget here, where others have."""
+        dataset = self._dataset()
+        self._journal.turn(lambda turn: turn.state.admit_analyst(dataset, analyst))
+
     @property
     def left(self) -> Left:
         """What remains of the data set's budget; of every family's, too: the least of each."""

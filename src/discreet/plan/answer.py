@@ -19,6 +19,7 @@ from discreet.plan.compile import Draft
 from discreet.plan.frame import Frame
 from discreet.plan.merge import Merge, grouped
 from discreet.plan.plan import Plan, Released
+from discreet.plan.schema import Kind
 from discreet.plan.show import page, text
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from discreet.core.exact import show
 from discreet.errors import BudgetExceeded, NotAllowed
 from discreet.mechanisms.ceiling import Ceiling
 from discreet.plan.compile import Draft
-from discreet.plan.expression import Field, fields
+from discreet.plan.expression import Apply, Field, Tree, fields
 from discreet.plan.measure import Caps
 from discreet.plan.plan import Plan, Released
 from discreet.plan.price import Want
@@ -81,8 +81,20 @@ def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
                 instead=f"declare it: {name} = {{ min = 0, max = 100 }}",
                 place=draft.view.place,
             )
-    used = {name for measure in draft.measures for tree in measure.clamped for name in fields(tree)}
+    used = {name for measure in draft.measures for tree in measure.clamped for name in _bounding(tree)}
     return tuple(auto[name] for name in sorted(used & auto.keys()))
+
+
+def _bounding(tree: Tree) -> set[str]:
+    """The columns whose bounds decide those of an expression: not those that only conditions read."""
+    if not isinstance(tree, Apply):
+        return fields(tree)
+    if tree.kind == "boolean":
+        return set()
+    parts = tree.arguments
+    if tree.function == "case":
+        parts = (*parts[1::2], *parts[len(parts) - len(parts) % 2 :])
+    return {name for part in parts for name in _bounding(part)}
 
 
 def _tables(draft: Draft) -> list[Table]:

@@ -33,7 +33,8 @@ from discreet.plan.spread import law_scale
 
 __all__ = ["Batch"]
 
-FINE = 1 << 40  # weights are whole multiples of one over this
+FINE = 1 << 80  # weights are whole multiples of one over this: entries go up to 2^24, and rows to billions
+NOTHING = 1e-13  # of the largest weight: what is left of zero in floats
 CLOSE = 1e-6  # so exactly a count must follow from what is released
 ROUNDS = 500  # steps towards possible counts
 
@@ -123,7 +124,8 @@ class Batch(Measure):
     def view(self, function: str) -> Blend:
         """The count of these regions."""
         weights = self.weights(function)
-        return Blend(weights=tuple(Fraction(round(float(each) * FINE), FINE) for each in weights), unit=Fraction(1))
+        known = np.where(np.abs(weights) > NOTHING * np.abs(weights).max(), weights, 0.0)
+        return Blend(weights=tuple(Fraction(round(float(each) * FINE), FINE) for each in known), unit=Fraction(1))
 
     def possible(self, parts: Integers) -> Integers:
         """The same, or the nearest combinations of counts of regions that are whole numbers, none of them negative.

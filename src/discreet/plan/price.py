@@ -103,8 +103,10 @@ def reachable(draft: Draft, wanted: Want) -> Draft:
 def depends(draft: Draft, wanted: Want) -> bool:
     """Whether the cost of a margin depends on the data."""
     numbers = shown(draft)
-    return wanted.relative or numbers.computed or not all(
-        draft.readings[n].view(draft.measures).steady for n in numbers.read
+    return (
+        wanted.relative
+        or numbers.computed
+        or not all(draft.readings[n].view(draft.measures).steady for n in numbers.read)
     )
 
 

@@ -107,7 +107,7 @@ def enough(what: q.Call, arguments: list[Typed], index: int) -> None:
     if index >= len(arguments):
         raise NotUnderstood(
             f"`{what.function.upper()}` needs one more argument.",
-            instead="write it as in DuckDB",
+            instead="the README lists the functions that work",
             place=what.place,
         )
 

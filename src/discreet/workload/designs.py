@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -25,6 +26,7 @@ from discreet.workload.queries import Crossed, Floats, Queries, kron
 
 __all__ = ["Axis", "Design", "Estimate", "Solved", "Split", "read"]
 
+EXACT = 1e-9  # how nearly a quick inverse is one
 MOST_WEIGHTS = 4_000_000  # weights of released numbers in answers, that are written out
 
 
@@ -101,9 +103,12 @@ class Axis:
         if isinstance(self.matrix, Total):
             return np.full((self.matrix.cells, 1), 1 / self.matrix.cells)
         dense = self.matrix.dense().astype(np.float64)
-        if len(dense) < dense.shape[1]:
-            return np.asarray(np.linalg.pinv(dense), np.float64)
-        return np.asarray(np.linalg.solve(dense.T @ dense, dense.T))
+        if len(dense) >= dense.shape[1]:
+            with suppress(np.linalg.LinAlgError):
+                quick = np.linalg.solve(dense.T @ dense, dense.T)
+                if np.abs(quick @ dense - np.eye(dense.shape[1])).max() < EXACT:
+                    return np.asarray(quick, np.float64)
+        return np.asarray(np.linalg.pinv(dense), np.float64)  # some cells are not told apart, or hardly
 
     @once
     def spread(self) -> Floats:
