@@ -16,7 +16,7 @@ from typing import Any
 from discreet.batching import Joint, Room, joint, no_room, together
 from discreet.core.exact import Number
 from discreet.core.loss import Loss
-from discreet.errors import NotAllowed, NotUnderstood
+from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 from discreet.plan.automatic import wanted_bounds
 from discreet.plan.compile import Draft
 from discreet.plan.explain import listed
@@ -130,7 +130,10 @@ def divided(
     joints, alone = list[tuple[tuple[int, ...], Joint]](), dict.fromkeys(range(len(drafts)))
     for places in together(drafts):
         some = [drafts[n] for n in places]
-        found = joint(some, _share(wanted, len(set(some)), different), paid, left)
+        try:
+            found = joint(some, _share(wanted, len(set(some)), different), paid, left)
+        except BudgetExceeded:
+            raise no_room(Loss(pure=wanted.epsilon), left) from None
         if found is not None:
             joints.append((tuple(places), found))
             for n in places:
