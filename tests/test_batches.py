@@ -606,6 +606,21 @@ def test_counts_among_others_are_a_batch() -> None:
         assert curator.left.pure == Fraction("0.9")
 
 
+def test_nothing_is_spent_unless_all_fit() -> None:
+    """Where ρ counts, too: whatever the noise, all are answered, or none, for any part of what is left."""
+    texts = [*counted(PREFIXES[:3]), "SELECT sex, age, COUNT(*), SUM(cost) FROM data GROUP BY sex, age"]
+    answered = 0
+    for cost in ("0.5", "0.9", "1", "1.1", "1.3"):
+        with clinic(budget=dp.Budget(epsilon=1, delta="1e-6")) as curator:
+            curator.ask("SELECT COUNT(*) FROM data", epsilon="0.05")
+            before = curator.left
+            try:
+                answered += len(curator.ask_many(texts, epsilon=cost)) == 4
+            except dp.BudgetExceeded:
+                assert curator.left == before
+    assert 1 <= answered < 5
+
+
 def test_counts_among_others_within_a_margin() -> None:
     texts = [*counted(PREFIXES), "SELECT sex, COUNT(*) AS n FROM data GROUP BY sex"]
     with clinic(budget=dp.Budget(epsilon=100)) as curator:

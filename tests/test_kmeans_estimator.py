@@ -9,6 +9,7 @@ import sys
 import warnings
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np

@@ -123,8 +123,8 @@ def divided(
     """Several questions, divided, for one cost or one margin; a refusal where not all of them fit into what is left.
 
     Promise  all that are found here can be bought, one after another, from what is left; None: it is not asked for.
-    Because  what was paid for before is free, and the sum of the others has room, by the noise that is taken first; or
-             by Laplace noise alone.
+    Because  what was paid for before is free, and the others are bought here as they will be: each by the first of its
+             plans that has room beside those before it.
     """
     paid, different = list(earlier), len(set(drafts))
     joints, alone = list[tuple[tuple[int, ...], Joint]](), dict.fromkeys(range(len(drafts)))
@@ -169,16 +169,14 @@ def _alone(draft: Draft, wanted: Want, different: int) -> Want:
 
 
 def _room(parts: Sequence[tuple[Plan, ...]], earlier: Sequence[Plan], left: Room | None) -> None:
-    """Refuse what does not fit as a whole."""
-    paid = {each.key for each in earlier}
-
-    def total(plans: Iterable[Plan]) -> Loss:
-        return sum((each.loss for each in plans if each.key not in paid), start=Loss.ZERO)
-
-    first = total(each[0] for each in parts)
-    laplace = total(next((one for one in each if one.loss.pure is not None), each[0]) for each in parts)
-    if left is not None and first not in left and laplace not in left:
-        raise no_room(first, left)
+    """Refuse what does not fit as a whole, each part by the first of its plans that fits after those before it."""
+    paid, spent = {each.key for each in earlier}, Loss.ZERO
+    for plans in parts if left is not None else ():
+        costs = (spent if each.key in paid else spent + each.loss for each in plans)
+        found = next((each for each in costs if left is not None and each in left), None)
+        if found is None:
+            raise no_room(sum((each[0].loss for each in parts if each[0].key not in paid), start=Loss.ZERO), left)
+        spent = found
 
 
 def _known_cost(draft: Draft, wanted: Want) -> Fraction:
