@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 import discreet as dp
 from discreet import batching
 from discreet.core.laplace import DiscreteLaplace
+from discreet.engines.render import spell
 from discreet.mechanisms.strategy import Each, Matrix, Strategy
 from discreet.plan import atoms, price
 from discreet.plan.atoms import conditions
@@ -198,10 +200,129 @@ def test_refusals_cost_nothing(questions: Any, epsilon: Any) -> None:
         assert curator.left.pure == 1
 
 
-def test_conditions_beyond_comparisons_are_asked_one_by_one() -> None:
-    with clinic(budget=dp.Budget(epsilon=1)) as curator:
-        answers = curator.ask_many(counted(["age * 2 < 30", "age < 40"]), epsilon=1)
-        assert not isinstance(answers[0].plan.measures[0], Batch)
+# ── conditions on expressions ────────────────────────────────────────────────────────────────────────────────────
+
+MIXED = {**COLUMNS, "name": str, "day": date, "at": datetime, "big": (-(2**62), 2**62)}
+LETTERS = ["", "a", "a\0", "ab", "b", "B", "é", "\uffff", "\U0001f600", "\U0001f600a"]
+NUMBERS = ["0", "-1", "2", "2.5", "20", "20.000000000000000001", "0.1", "0.10000000000000001", "40", "NULL", "9e30"]
+DATES = [f"DATE '{each}'" for each in ("2024-01-31", "2024-02-29", "2025-01-01", "0001-01-01", "9999-12-31")]
+MOMENTS = [*DATES, "TIMESTAMP '2024-01-31 12:00:00'", "TIMESTAMP '2024-02-29 00:00:00.000001'"]
+NUMERIC = [
+    "age", "cost", "big", "cost / 10", "age + cost", "floor(cost)", "age % 7", "sqrt(cost)", "ln(cost)", "-age",
+    "length(name)", "coalesce(cost, 2)", "nullif(age, 2)", "year(day)", "CASE WHEN ill THEN age ELSE cost END",
+    "exp(cost)", "exp(cost * 9) - exp(cost * 9)", "round(cost, 1)", "greatest(age, cost)", "CAST(name AS DOUBLE)",
+]  # fmt: skip
+TEXTS = ["sex", "name", "upper(sex)", "name || sex", "CAST(age AS TEXT)", "left(name, 1)", "coalesce(name, 'b')"]
+TIMES = ["day", "at", "date_trunc('month', day)", "day + INTERVAL 1 MONTH", "CAST(at AS DATE)"]
+LOGIC = ["ill", "name LIKE 'a%'", "age < cost", "CASE WHEN ill THEN sex = 'F' ELSE ill END", "coalesce(ill, TRUE)"]
+
+
+def mixed(rows: int = 2000) -> pa.Table:
+    """All kinds of columns, with values on and beside the constants, beyond what is declared, and without any."""
+    generator = np.random.default_rng(5)
+
+    def some(values: list[Any]) -> list[Any]:
+        return [values[each] for each in generator.integers(0, len(values), rows)]
+
+    days = [None, *(date(2024, month, 28) for month in (1, 2, 3)), date(2024, 1, 31), date(2024, 2, 29), date.min]
+    at = [None, *(datetime(2024, 1, 31, hour) for hour in (0, 12, 13)), datetime(2024, 2, 29, 0, 0, 0, 1)]
+    columns: dict[str, list[Any]] = {
+        "age": some([None, -3, -2, 0, 1, 2, 3, 19, 20, 21, 40, 41, 500]),
+        "sex": some([None, "F", "f", "M", "X", "", "a", "b"]),
+        "cost": some([None, 0.0, -0.0, 0.1, 2.0, 2.5, 2.6, 20.0, 25.0, 401.0, math.inf, -math.inf, math.nan]),
+        "ill": some([None, True, False]),
+        "name": some([None, "nan", "12", "Z", *LETTERS]),
+        "big": some([None, 0, 2**53, 2**53 + 1, 2**60, -(2**53) - 1]),
+    }
+    types = {"day": pa.array(some([*days, date.max]), pa.date32()), "at": pa.array(some(at), pa.timestamp("us"))}
+    return pa.table(columns | types)
+
+
+def condition(generator: np.random.Generator, used: list[list[str]], depth: int = 2) -> str:
+    """A random condition on some expressions of each kind: numbers, texts, moments, conditions."""
+
+    def one(values: list[str]) -> str:
+        return values[generator.integers(len(values))]
+
+    def inner() -> str:
+        return condition(generator, used, depth - 1)
+
+    if depth and generator.random() < 0.5:
+        return one([f"({inner()} AND {inner()})", f"({inner()} OR {inner()})", f"NOT ({inner()})",
+                    f"({inner()}) IS {one(['TRUE', 'FALSE', 'NULL', 'NOT TRUE', 'NOT NULL'])}"])  # fmt: skip
+    place = int(generator.integers(4))
+    if place == 3:
+        return one(used[3])
+    of, known = one(used[place]), [NUMBERS, [f"'{each}'" for each in LETTERS if "\0" not in each], MOMENTS][place]
+    large = of == "big" and generator.random() < 0.5
+    low = str(2**53 + int(generator.integers(-1, 3))) if large else one(known)
+    sign = one(["=", "<>", "<", "<=", ">", ">="])
+    return one([f"{of} {sign} {low}", f"{low} {sign} {of}", f"{of} IN ({low}, {one(known)}, {one(known)})",
+                f"{of} IS NOT NULL", f"{of} BETWEEN {low} AND {one(known)}"])  # fmt: skip
+
+
+def test_every_row_is_in_a_region_of_random_conditions() -> None:
+    """Of all kinds of expressions, computed by the engine as a release computes them: none is in another region."""
+    generator, data, tried, several = np.random.default_rng(11), mixed(), 0, 0
+    with dp.open(data, columns=MIXED, budget=dp.Budget(epsilon=1)) as curator:
+        stored = curator.engine.source.stored["data"]
+        for _ in range(150):
+            used = [generator.choice(each, 1).tolist() for each in (NUMERIC, TEXTS, TIMES, LOGIC)]
+            texts = [condition(generator, used) for _ in range(generator.integers(2, 6))]
+            trees = [curator.draft(f"SELECT COUNT(*) FROM data WHERE {each}").where for each in texts]
+            found = atoms.regions(trees)
+            if found is None:
+                continue
+            code = spell(found.code, stored)
+            seen = {row[0] for row in duckdb.sql(f"SELECT DISTINCT {code} FROM data").fetchall()}
+            assert seen - {"0" * len(texts)} <= set(found.codes), texts
+            tried += 1
+            several += len(seen) > 2
+    assert tried > 100
+    assert several > 50
+
+
+@pytest.mark.parametrize(
+    ("sql", "cells"),
+    [
+        ("SELECT HISTOGRAM(cost / 10, [1, 2]) FROM data", 3),
+        ("SELECT HISTOGRAM(upper(sex)) FROM data", 3),
+        ("SELECT HISTOGRAM(sex, ['F', 'M']) FROM data", 3),
+        ("SELECT HISTOGRAM(age, [-1, 20]) FROM data", 3),
+        ("SELECT HISTOGRAM(cost, [10, 20]) FILTER (WHERE sex LIKE 'F%') FROM data", 3),
+        ("SELECT COUNT(*) FILTER (WHERE age < cost), COUNT(*) FILTER (WHERE NOT age < cost) FROM data", 2),
+    ],
+)
+def test_bins_of_expressions_cost_as_one(sql: str, cells: int) -> None:
+    """No row is in two of them, so each count has the noise of Lap(1)."""
+    with clinic(budget=dp.Budget(epsilon=10)) as curator:
+        plan = curator.explain(sql, epsilon=1).plan
+        assert (plan.laws, len(plan.measures[0].values)) == ((DiscreteLaplace(1),), cells)
+
+
+@pytest.mark.usefixtures("always")
+def test_counts_of_expressions_are_the_exact_ones() -> None:
+    texts = ["cost / 10 < 2", "age * 2 < 30", "upper(sex) > 'F'", "sex LIKE 'F%'", "age < cost", "age > -2"]
+    with clinic() as curator:
+        answers = curator.ask_many(counted(texts), epsilon=10**6)
+        assert [each.value for each in answers] == [exact(each) for each in texts]
+        assert isinstance(answers[0].plan.measures[0], Batch)
+
+
+def test_expressions_are_told_apart() -> None:
+    """By how they are written; texts by the order of their letters' numbers; doubles that are the same are the same."""
+    assert conditions(["cost / 10 < 1", "cost / 10 < 2"], COLUMNS).codes == ("01", "11")
+    assert conditions(["cost / 10 < 1", "cost < 2"], COLUMNS).codes == ("01", "10", "11")  # as if independent
+    assert conditions(["sex < 'F'", "sex <= 'F'", "sex < 'M'"], COLUMNS).codes == ("001", "011", "111")
+    assert conditions(["sex > 'é'", "sex > 'z'"], COLUMNS).codes == ("01", "11")
+    assert conditions(["sex >= 'a'", "sex > 'a'", "sex = 'a'"], COLUMNS).codes == ("101", "110")
+    assert conditions(["cost = 0.1", "cost = 0.10000000000000001"], COLUMNS).codes == ("11",)
+    assert conditions(["(age < 5) IS TRUE", "age < 5", "(age < 5) IS NULL"], COLUMNS).codes == ("001", "110")
+    assert conditions(["sex LIKE 'F%'", "NOT sex LIKE 'F%'"], COLUMNS).codes == ("01", "10")
+    at = {"at": datetime}
+    assert conditions(["at < DATE '2024-01-02'", "at < TIMESTAMP '2024-01-02 12:00:00'"], at).codes == ("01", "11")
+    with pytest.raises(dp.NotAllowed):
+        conditions([f"age % {n} = 1" for n in range(2, 40)], COLUMNS)  # too many to be tried
 
 
 def test_margins_hold() -> None:
@@ -458,6 +579,96 @@ def test_parameters_of_many() -> None:
         for wrong in ({"most": 30}, {"most": 30, "sex": "F", "x": 1}, [{"most": 30}], [{"most": 30}, None], "F", 7):
             with pytest.raises(dp.NotUnderstood):
                 curator.ask_many([sql, other], params=wrong, epsilon=1)
+
+
+def test_counts_among_others_are_a_batch() -> None:
+    """Ten counts and an average: ten elevenths of the cost are for one release of all counts."""
+    texts = [*counted(PREFIXES[:4]), "SELECT AVG(cost) AS a FROM data", *counted(PREFIXES[4:])]
+    with clinic(budget=dp.Budget(epsilon=2)) as curator:
+        told = curator.explain_many(texts, epsilon="1.1")
+        assert (told.cost.pure, told.ways, told.joint) == (Fraction("1.1"), ((0, 1, 2, 3, *range(5, 11)),), False)
+        assert "11 questions: 1–4, 6–11 answered together, from one release, the others asked one by one." in str(told)
+        answers = curator.ask_many(texts, epsilon="1.1")
+        assert [each.cost.pure for each in answers] == [1] * 4 + [Fraction("0.1")] + [1] * 6
+        assert [each.plan for each in answers] == [each.plan for each in told]
+        assert "Questions 1–4, 6–11: 10 questions were answered together" in repr(answers[0])
+        assert "together" not in repr(answers[4])
+        assert curator.ledger.verify().charges == 2
+        alone = curator.explain(texts[0], epsilon="0.1").margins()["COUNT(*)"]
+        assert max(each.margin().value for n, each in enumerate(answers) if n != 4) < alone * 0.7
+        assert curator.left.pure == Fraction("0.9")
+        again = curator.ask_many(texts, epsilon="1.1")  # paid for, though there is no room for it any more
+        assert [each.cost for each in again] == [dp.Loss.ZERO] * 11
+        assert [each.value for each in again] == [each.value for each in answers]
+        for many in (texts, [*texts[:4], "SELECT sex, COUNT(*) FROM data GROUP BY sex"], texts[:4]):
+            with pytest.raises(dp.BudgetExceeded, match=r"(?s)cost ε = 1.2.*: ε = 0.9 is left"):
+                curator.ask_many(many, epsilon="1.2")
+        assert curator.left.pure == Fraction("0.9")
+
+
+def test_nothing_is_spent_unless_all_fit() -> None:
+    """Where ρ counts, too: whatever the noise, all are answered, or none, for any part of what is left."""
+    texts = [*counted(PREFIXES[:3]), "SELECT sex, age, COUNT(*), SUM(cost) FROM data GROUP BY sex, age"]
+    answered = 0
+    for cost in ("0.5", "0.9", "1", "1.1", "1.3"):
+        with clinic(budget=dp.Budget(epsilon=1, delta="1e-6")) as curator:
+            curator.ask("SELECT COUNT(*) FROM data", epsilon="0.05")
+            before = curator.left
+            try:
+                answered += len(curator.ask_many(texts, epsilon=cost)) == 4
+            except dp.BudgetExceeded:
+                assert curator.left == before
+    assert 1 <= answered < 5
+
+
+def test_counts_among_others_within_a_margin() -> None:
+    texts = [*counted(PREFIXES), "SELECT sex, COUNT(*) AS n FROM data GROUP BY sex"]
+    with clinic(budget=dp.Budget(epsilon=100)) as curator:
+        told = curator.explain_many(texts, within=20)
+        assert told.ways == (tuple(range(10)),)
+        whole, other = curator.explain_many(texts[:10], within=20).cost, curator.explain(texts[10], within=20).cost
+        assert told.cost == whole + other
+        with pytest.raises(dp.NotUnderstood):
+            curator.ask_many(texts, within=20, epsilon=told.cost.pure * Fraction(99, 100))
+        answers = curator.ask_many(texts, within=20, epsilon=told.cost.pure)
+        assert curator.left.pure == 100 - told.cost.pure
+        assert max(each.margin().value for each in answers[:10]) <= 20
+
+
+def test_too_many_regions_are_asked_one_by_one() -> None:
+    """Counts that cannot be one, as there would be too many regions, are asked one by one, for equal shares."""
+    pairs = [f"age < {n} AND cost < {60 - n}" for n in range(1, 60)]
+    with clinic(budget=dp.Budget(epsilon=100)) as curator:
+        told = curator.explain_many(counted(pairs), epsilon=59)
+        assert told.ways == ()
+        assert {each.cost.pure for each in told} == {1}
+        assert "COUNT(*) FILTER" not in str(told)
+
+
+def test_units_with_many_rows_are_told_of_filters() -> None:
+    texts = [*counted(["age < 30", "age >= 30"]), "SELECT AVG(age) FROM data"]
+    said: Any = {"unit": "person", "rows_per_unit": 4, "budget": dp.Budget(epsilon=10)}
+    with clinic(**said) as curator:
+        assert "one SELECT with COUNT(*) FILTER (WHERE …) for each of them would err less" in str(
+            curator.explain_many(texts, epsilon=3)
+        )
+        answers = curator.ask_many(texts, epsilon=3)
+        assert ["would err less" in repr(each) for each in answers] == [True, True, False]
+        together = curator.explain(filters(["age < 30", "age >= 30"]), epsilon=2).margins()  # and so it is
+        assert max(together.values()) < answers[0].margin().value  # type: ignore[type-var]
+
+
+def test_params_of_each_question_are_lists() -> None:
+    sql = ["SELECT COUNT(*) FROM data WHERE age < ?"] * 4
+    with clinic() as curator:
+        with pytest.raises(dp.NotUnderstood) as caught:
+            curator.ask_many(sql, params=[20, 40, 60, 80], epsilon=1)
+        assert "params=[[20], [40]]" in str(caught.value)
+        assert len(curator.explain_many(sql, params=[[20], [40], [60], [80]], epsilon=1)) == 4
+        assert (
+            len(curator.explain_many([each.replace("?", "$1 + $2 + $3 + $4") for each in sql], params=[1, 2, 3, 4]))
+            == 4
+        )
 
 
 def test_many_within_a_margin() -> None:

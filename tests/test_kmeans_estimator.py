@@ -9,6 +9,7 @@ import sys
 import warnings
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -337,10 +338,27 @@ def test_what_cannot_be_asked_of_a_table_is_refused_before_anything_is_paid() ->
             ("data", ["age", "cost"], {"n_clusters": 400}),
             ("data", ["age", "cost"], {"method": "lloyd"}),
             ("data", ["age", "cost"], {"epsilon": 1}),
+            ("data", ["age", "cost"], {"bounds": (0, 100)}),
+            ("data", "age", {}),
         ):
             with pytest.raises(dp.Refusal):
                 KMeans(**({"n_clusters": 2, "epsilon": "0.2"} | changed)).fit_table(curator, table, columns)
         assert curator.left.pure == Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("columns", "bounds", "said"),
+    [
+        (["age"], (0, 100), "leave bounds= out"),
+        ("age", None, 'columns=["age"]'),
+        (["height"], None, "`height` is not one.\n  of data these are: age, cost; or declare it: height"),
+        (["ward"], None, "`ward` is not one"),
+    ],
+)
+def test_a_refusal_of_a_table_says_what_would_work(columns: Any, bounds: Any, said: str) -> None:
+    with clinic() as curator, pytest.raises(dp.Refusal) as caught:
+        KMeans(2, epsilon=1, bounds=bounds).fit_table(curator, "data", columns)
+    assert said in str(caught.value)
 
 
 def wide(d: int) -> dp.Curator:

@@ -10,140 +10,43 @@ all follow best.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from discreet.core import record
-from discreet.core.exact import Number
 from discreet.core.loss import Loss
-from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood, Refusal
+from discreet.errors import BudgetExceeded, Refusal
 from discreet.plan.atoms import Regions, regions
-from discreet.plan.automatic import wanted_bounds
 from discreet.plan.batch import Batch
 from discreet.plan.compile import Draft
 from discreet.plan.counted import ALL, counted
 from discreet.plan.expression import Apply, Literal, Tree, both
 from discreet.plan.plan import Plan
-from discreet.plan.price import (
-    Want,
-    allowed,
-    bought,
-    bought_rho,
-    counted_error,
-    depends,
-    least_cost,
-    plans_for,
-    reachable,
-    want,
-)
+from discreet.plan.price import Want, bought, bought_rho, counted_error, plans_for
 from discreet.plan.reading import Reading
 from discreet.plan.sums import Sums
 from discreet.plan.totals import MOST_GROUPS, MOST_KEYS, Totals
-from discreet.sql.parameters import Params
 from discreet.workload.designs import Solved
 from discreet.workload.planner import designs
 from discreet.workload.queries import Dense
 from discreet.workload.totals import best_totals
 
-__all__ = ["MOST_QUESTIONS", "Joint", "alternatives", "joint", "one_by_one", "recalled", "several", "wanted_once"]
+__all__ = ["Joint", "Room", "alternatives", "joint", "no_room", "recalled", "together"]
 
 CLEAR = 0.97  # of the squared error of the ordinary way: what is worth another one
-MOST_QUESTIONS = 1000
 MOST_PLANNED = 512  # regions of several questions that are planned as one, so that it takes seconds
 MOST_INSIDE = 128  # … and of one question, so that it takes one or two: that is before anything is paid
 
 
-# ── several questions ────────────────────────────────────────────────────────────────────────────────────────────
+# ── several questions ──────────────────────────────────────────────────────────────────────────────────
 
 
-def several(questions: Iterable[str], params: Params) -> list[tuple[str, Params]]:
-    """A list of questions, each with its parameters, or a refusal."""
-    texts = isinstance(questions, Iterable) and not isinstance(questions, (str, bytes, Mapping))
-    found = list(islice(questions, MOST_QUESTIONS + 1)) if texts else []
-    if not found:
-        raise NotUnderstood(
-            "questions are a list of SQL texts.", instead='ask_many(["SELECT …", "SELECT …"], epsilon=1)'
-        )
-    if len(found) > MOST_QUESTIONS:
-        raise NotUnderstood("these are too many questions.", instead=f"at most {MOST_QUESTIONS:,} at once")
-    if isinstance(params, Mapping):
-        return [(each, _used(params, each, n == 0, found)) for n, each in enumerate(found)]
-    lists = isinstance(params, Sequence) and not isinstance(params, (str, bytes))
-    one = not lists or not any(isinstance(each, (Mapping, list, tuple)) for each in params or ())
-    if not one and len(params or ()) != len(found):
-        raise NotUnderstood(
-            f"these are {len(found):,} questions, and params of another number.",
-            instead="give one list or dict for each, None where there is none; or one for all",
-        )
-    return [(each, params if one or params is None else params[n]) for n, each in enumerate(found)]
+class Room(Protocol):
+    """What is left of a budget."""
 
-
-def _used(params: Mapping[str, object], text: str, first: bool, texts: Sequence[str]) -> Params:
-    """Of parameters for all questions those that this one has; what none has goes to the first, which refuses it."""
-
-    def has(name: object, said: object) -> bool:
-        written = str(said)
-        numbered = str(name).isdecimal() and "?" in written
-        return numbered or re.search(rf"[$:]{re.escape(str(name))}(?!\w)", written) is not None
-
-    nowhere = {name for name in params if not any(has(name, each) for each in texts)}
-    return {name: each for name, each in params.items() if has(name, text) or (first and name in nowhere)} or None
-
-
-def wanted_once(epsilon: Number | None, within: Number | None, confidence: Number, default: Fraction | None) -> Want:
-    """What all of them may cost together, or how exact each number must be; or a refusal."""
-    if epsilon is None and within is None and default is None:
-        raise NotUnderstood(
-            "say what all of these may cost together, or how exact they must be.", instead='epsilon="0.1", or within=25'
-        )
-    wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=None, default=default)
-    if wanted.relative:
-        raise NotAllowed(
-            "a relative margin depends on the data, and here the cost must be known before.",
-            instead="within=25 for ±25; or ask one by one",
-        )
-    return wanted
-
-
-def one_by_one(
-    asked: Sequence[tuple[str, Params]], drafts: Sequence[Draft], wanted: Want, fits: Callable[[Loss], bool]
-) -> list[dict[str, Any]]:
-    """What to ask each of several questions for, one by one; a refusal where not all of them fit."""
-    different = dict.fromkeys(drafts)
-    if wanted.within is None:
-        assert wanted.epsilon is not None
-        costs = dict.fromkeys(different, wanted.epsilon / len(different))
-    else:
-        costs = {each: _known_cost(each, wanted) for each in different}
-        allowed(sum(costs.values(), Fraction(0)), wanted)
-    said = {each: replace(wanted, epsilon=cost) for each, cost in costs.items()}
-    total = sum((bought(each, own)[0].loss for each, own in said.items()), start=Loss.ZERO)
-    if not fits(total) and not fits(Loss(pure=sum(costs.values(), Fraction(0)))):
-        raise BudgetExceeded("the budget has no room for all of these.", instead="ask fewer, or for less")
-    return [
-        {"sql": sql, "params": params, "confidence": wanted.confidence}
-        | ({"epsilon": costs[draft]} if wanted.within is None else {"within": wanted.within})
-        for (sql, params), draft in zip(asked, drafts, strict=True)
-    ]
-
-
-def _known_cost(draft: Draft, wanted: Want) -> Fraction:
-    """What a margin costs, where that is known without looking; or a refusal."""
-    draft = reachable(draft, wanted)
-    if depends(draft, wanted) or wanted_bounds(draft):
-        raise NotAllowed(
-            "what this margin costs depends on the data, and here the cost must be known before.",
-            instead="leave this question out and ask it on its own; or give all of them a cost: epsilon=1",
-            place=draft.view.place,
-        )
-    return least_cost(draft, wanted)
-
-
-# ── counts of several questions ──────────────────────────────────────────────────────────────────────────────────
+    def __contains__(self, loss: Loss, /) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -172,7 +75,16 @@ class Joint:
         return f"{len(self.drafts)} questions were answered together, from one release; the cost is that of all."
 
 
-def joint(drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan], fits: Callable[[Loss], bool]) -> Joint | None:
+def together(drafts: Sequence[Draft]) -> list[list[int]]:
+    """The places of questions that only count the rows of one table, each table's for itself."""
+    found: dict[Any, list[int]] = {}
+    for n, each in enumerate(drafts):
+        if isinstance(each.relation, str) and counted(each):
+            found.setdefault((each.relation, each.caps), []).append(n)
+    return [each for each in found.values() if len({drafts[n] for n in each}) > 1]
+
+
+def joint(drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan], left: Room | None) -> Joint | None:
     """These questions as one that counts everything, with its plans; or None, where they must be asked one by one.
 
     A batch that was paid for before, in any order, is asked again as it was: it is the same question, whatever machine
@@ -190,10 +102,19 @@ def joint(drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan], fits: 
         if before := _again(paid, whole, (found.code, found.codes), [Loss(pure=wanted.epsilon), Loss(rho=rho)]):
             return Joint(tuple(drafts), whole, (before,))
         least = min(wanted.epsilon, wanted.epsilon**2) / (16 * MOST_PLANNED)  # of any plan: before one is looked for
-        if not fits(Loss(pure=wanted.epsilon, rho=least)) and not (rho and fits(Loss(rho=rho))):
-            raise BudgetExceeded("the budget has no room for these.", instead="ask for less")
+        room = left is None or Loss(pure=wanted.epsilon, rho=least) in left or (rho and Loss(rho=rho) in left)
+        if not room:
+            raise no_room(Loss(pure=wanted.epsilon), left)
     whole = _joined(whole, found)
     return Joint(tuple(drafts), whole, recalled(whole, bought(whole, wanted), paid))
+
+
+def no_room(cost: Loss, left: Room | None) -> BudgetExceeded:
+    """A refusal of several questions, that says what they cost and what is left."""
+    return BudgetExceeded(
+        f"the budget has no room for all of these: together they cost {cost}.",
+        instead=f"ask fewer, or for less: {left} is left",
+    )
 
 
 def recalled(draft: Draft, plans: tuple[Plan, ...], earlier: Iterable[Plan]) -> tuple[Plan, ...]:

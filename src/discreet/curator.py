@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from discreet.batching import Joint, alternatives, joint, one_by_one, recalled, several, wanted_once
+from discreet.batching import alternatives, recalled
 from discreet.core import record
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
@@ -32,6 +32,7 @@ from discreet.ledger.facts import Charge
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import Left
+from discreet.many import Division, divided, several, wanted_once
 from discreet.opening import ledger_of, one_table, path_of, shelf_of
 from discreet.plan import automatic
 from discreet.plan import catalogue as catalogues
@@ -132,38 +133,38 @@ class Curator:
                  ) -> list[Answer]:  # fmt: skip
         """Answer several questions, for one cost or with every number within a margin; the same again is free.
 
-        Counts of one table are planned as one and read from one release; others are asked one by one, for equal shares.
-        `params` are for all questions, or a list with those of each.
+        Counts of one table are planned as one and read from one release; others are asked one by one. Each release has
+        its share of the cost, by how many questions it answers. `params` are for all questions, or a list of those of
+        each.
         """
         wanted = wanted_once(epsilon, within, confidence, None)
-        found = self._together(several(questions, params), wanted, self.ledger.left_to(analyst).__contains__)
-        if isinstance(found, list):
-            return [self.ask(**each, analyst=analyst) for each in found]
-        plan, receipt, released = self.run(found.plans, analyst)
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, (*self.remarks(), found.remark))
-        return [Answer.of(n, plan, released, heard, confidence=wanted.confidence) for n in found.read(plan)]
+        found, answers = self._divided(several(questions, params), wanted, self.ledger.left_to(analyst)), {}
+        for places, together in found.joints:
+            plan, receipt, released = self.run(together.plans, analyst)
+            heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, self.remarks())
+            for n, draft in zip(places, together.read(plan), strict=True):
+                answers[n] = Answer.of(draft, plan, released, heard, confidence=wanted.confidence)
+        answers |= {n: self.ask(**each, analyst=analyst) for n, each in found.alone.items()}
+        return [answers[n].remarked(*found.remarks(n)) for n in range(len(answers))]
 
     def explain_many(self, questions: Iterable[str], *, params: Params = None, epsilon: Number | None = None,
                      within: Number | None = None, confidence: Number = "0.95", analyst: str = "",
                      ) -> Explanations:  # fmt: skip
         """What `ask_many` would cost, and how exact every number would be. Free, and the same for any data."""
         wanted = wanted_once(epsilon, within, confidence, self.budget.epsilon / 10)
-        found = self._together(several(questions, params), wanted, lambda _: True)
-        if isinstance(found, list):
-            each = [self.explain(**one, analyst=analyst) for one in found]
-        else:
-            plan = self._fitting(found.plans, analyst)
-            each = [self._explained(one, plan, wanted, analyst) for one in found.read(plan)]
-        left = self.ledger.left_to(analyst)
-        return Explanations(tuple(each), isinstance(found, Joint), str(left), Explanations.total(each) in left)
+        found, each = self._divided(several(questions, params), wanted, None), {}
+        for places, together in found.joints:
+            plan = self._fitting(together.plans, analyst)
+            for n, draft in zip(places, together.read(plan), strict=True):
+                each[n] = self._explained(draft, plan, wanted, analyst)
+        each |= {n: self.explain(**one, analyst=analyst) for n, one in found.alone.items()}
+        left, told = self.ledger.left_to(analyst), tuple(each[n] for n in range(len(each)))
+        beside = tuple(dict.fromkeys(remark for n in sorted(found.apart) for remark in found.remarks(n)))
+        return Explanations(told, found.ways, str(left), Explanations.total(told) in left, beside)
 
-    def _together(
-        self, asked: list[tuple[str, Params]], wanted: Want, fits: Callable[[Loss], bool]
-    ) -> Joint | list[dict[str, Any]]:
-        """Several questions as one, if they can be; otherwise what to ask each for."""
+    def _divided(self, asked: list[tuple[str, Params]], wanted: Want, left: Left | None) -> Division:
         drafts = [self.draft(*each) for each in asked]
-        found = joint(drafts, wanted, self.earlier(self.engine.version()), fits)
-        return found or one_by_one(asked, drafts, wanted, fits)
+        return divided(asked, drafts, wanted, self.earlier(self.engine.version()), left)
 
     def explain(
         self,

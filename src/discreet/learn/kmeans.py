@@ -138,13 +138,17 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def fit_table(self, curator: Any, table: str, columns: Sequence[str]) -> KMeans:
         """The same for columns of a table that a curator holds, whose units, caps and bounds are respected.
 
-        Every step is a question to the curator, who charges its own ledger for it, ε in all; `bounds` are those that
-        the owner declared, and `neighbours` and `unit` are the data's, whatever they are here. Rows where one of the
-        columns is NULL do not count.
+        Every step is a question to the curator, who charges its own ledger for it, ε in all; bounds are those that the
+        owner declared, so `bounds` is refused, and `neighbours` and `unit` are the data's, whatever they are here. Rows
+        where one of the columns is NULL do not count.
         """
         method = self._method()
         if not isinstance(method, Summary):
             raise NotUnderstood("tables are summarised.", instead='leave method="lloyd" out')
+        if self.bounds is not None:
+            raise NotUnderstood(
+                "the bounds of a table's columns are those that are declared.", instead="leave bounds= out"
+            )
         found, box, cost = find_in_table(method, curator, table, columns, analyst=self.analyst)
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array(columns, dtype=object)

@@ -88,6 +88,8 @@ class _Asking:
         self.curator, self.analyst = curator, analyst
         self.coins, self.cost = SYSTEM, Loss.ZERO
         declared = _table(curator, table)
+        if isinstance(columns, str):
+            raise NotUnderstood("columns are a list of names.", instead=f'columns=["{columns}"]')
         self.columns = [_column(declared, name) for name in columns]
         if not 1 <= len(self.columns) <= MOST_DIMENSIONS or len({each.name for each in self.columns}) < len(columns):
             raise NotUnderstood(f"name 1 to {MOST_DIMENSIONS} columns, each once.", instead='columns=["age", "cost"]')
@@ -211,12 +213,22 @@ def _table(curator: Any, name: str) -> Table:
 
 def _column(table: Table, name: str) -> Column:
     found = table.column(name) if isinstance(name, str) else None
-    if found is None or found.bounds is None or found.kind not in ("integer", "real"):
+    if found is None or not _bounded(found):
+        known = [each.name for each in table.columns if _bounded(each)]
+        said = (
+            f"of {table.name} these are: {', '.join(known[:12])}{', …' if len(known) > 12 else ''}; or "
+            if known
+            else ""
+        )
         raise NotAllowed(
-            "k-means takes declared columns of numbers with bounds.",
-            instead=f"declare them: {name} = {{ min = 0, max = 1000 }}",
+            f"k-means takes declared columns of numbers with bounds, and `{name}` is not one.",
+            instead=f"{said}declare it: {name} = {{ min = 0, max = 1000 }}",
         )
     return found
+
+
+def _bounded(column: Column) -> bool:
+    return column.bounds is not None and column.kind in ("integer", "real")
 
 
 def _quoted(name: str) -> str:

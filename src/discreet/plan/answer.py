@@ -111,6 +111,10 @@ class Answer(Frame):
         """What was left of the budget afterwards, to whoever asked."""
         return self.heard.left
 
+    def remarked(self, *remarks: str) -> Answer:
+        """The same with more to say beside it."""
+        return replace(self, heard=replace(self.heard, remarks=(*self.heard.remarks, *remarks)))
+
     def margin(self, confidence: Number | None = None, *, simultaneous: bool = False) -> Frame:
         """The same table with margins in place of numbers: each number is off by at most so much, with this confidence.
 

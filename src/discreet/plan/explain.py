@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from typing import overload
 
 from discreet.core.exact import show
@@ -16,7 +17,7 @@ from discreet.plan.frame import number_text
 from discreet.plan.plan import Plan
 from discreet.plan.show import caps_said, remarks_said
 
-__all__ = ["Explanation", "Explanations"]
+__all__ = ["Explanation", "Explanations", "listed"]
 
 SIZES = (100, 1_000, 10_000, 100_000)  # rows in a group, where the margin depends on them
 
@@ -146,9 +147,15 @@ class Explanations(Sequence[Explanation]):
     """The same for several questions that are asked together: one explanation of each, and what all of them cost."""
 
     each: tuple[Explanation, ...]
-    joint: bool  # from one release
+    ways: tuple[tuple[int, ...], ...]  # the places of those that are answered together, from one release each
     left: str
     fits: bool
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def joint(self) -> bool:
+        """Whether one release answers all."""
+        return [len(each) for each in self.ways] == [len(self.each)]
 
     @staticmethod
     def total(each: Iterable[Explanation]) -> Loss:
@@ -177,13 +184,19 @@ class Explanations(Sequence[Explanation]):
     def __str__(self) -> str:
         first = self.each[0]
         way = "answered together, from one release" if self.joint else "asked one by one"
+        mixed = self.ways and not self.joint
+        if mixed:
+            others = ", the others asked one by one" if sum(map(len, self.ways)) < len(self) else ""
+            way = "; ".join(f"{listed(each)} answered together, from one release" for each in self.ways) + others
         rows = [(str(n), *row[:4]) for n, one in enumerate(self.each, start=1) for row in one.rows()]
         said = dict.fromkeys(remark for one in self.each for remark in (*caps_said(one.draft), *one.remarks))
         beside = dict.fromkeys(line for one in self.each for line in one.beside())
         statements = dict.fromkeys(one.sql for one in self.each)
         lines = [
             first.protects,
-            f"{len(self)} questions, {way}. " + _cost_said(self.cost, self.left, self.fits, "these do"),
+            f"{len(self)} questions{':' if mixed else ','} {way}. "
+            + _cost_said(self.cost, self.left, self.fits, "these do"),
+            *self.remarks,
             *said,
             "",
             table(["question", "number", "clamped to", "noise", first.sure], rows),
@@ -193,6 +206,14 @@ class Explanations(Sequence[Explanation]):
             *("  " + line for line in ";\n".join(statements).split("\n")),
         ]
         return "\n".join(lines)
+
+
+def listed(places: Iterable[int]) -> str:
+    """Places as people count them: 1–3, 7."""
+    runs = [[n for _, n in run] for _, run in groupby(enumerate(sorted(places)), lambda pair: pair[1] - pair[0])]
+    return ", ".join(
+        f"{run[0] + 1}–{run[-1] + 1}" if len(run) > 2 else ", ".join(f"{n + 1}" for n in run) for run in runs
+    )
 
 
 def _cost_said(cost: Loss, left: str, fits: bool, who: str) -> str:

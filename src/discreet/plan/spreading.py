@@ -31,11 +31,12 @@ def _counts(item: q.Item, table: Table, alias: str) -> list[q.Item]:
         return labelled(item, found.domain)
     name = what.argument.name if isinstance(what.argument, q.Name) else "x"
     bins = "DATE '2024-03-31', DATE '2024-06-30'" if found.dated else "10, 20, 50"
-    listed = found.domain is None and (found.numeric or found.dated)
+    many = "those of this are not declared" if found.domain is None else f"this has {len(found.domain):,}"
+    ways = [f"HISTOGRAM({name}, [{bins}])"] if found.numeric or found.dated else []
+    ways += [f"SELECT {name}, COUNT(*) … GROUP BY {name}"] if found.domain is not None or not ways else []
     raise NotAllowed(
-        f"HISTOGRAM has a column for each declared value, at most {MOST_LISTED}; of this they are not declared, or"
-        " more.",
-        instead=f"write HISTOGRAM({name}, [{bins}])" if listed else f"write SELECT {name}, COUNT(*) … GROUP BY {name}",
+        f"HISTOGRAM has a column for each declared value, at most {MOST_LISTED}, and {many}.",
+        instead=f"write {', or '.join(ways)}",
         place=what.place,
     )
 

@@ -294,8 +294,15 @@ def _ends(reader: Reader, node: Any, listed: Any, function: str, depth: int) -> 
         values = values if None in read else read
     kinds, moments = {type(each) for each in values}, [iso(each) if isinstance(each, str) else None for each in values]
     known = len(kinds) == 1 and kinds <= {int, Fraction, str, date, datetime}
-    if not known or not isinstance(listed, (exp.Array, exp.GenerateSeries)) or len(values) > MOST_LISTED:
+    if not known or not isinstance(listed, (exp.Array, exp.GenerateSeries)):
         raise _no_bins(reader, listed if isinstance(listed, exp.Array) else node, function)
+    if len(values) > MOST_LISTED:
+        raise reader.refuse(
+            node,
+            f"a histogram has at most {MOST_LISTED} bins, and these are more.",
+            "write fewer; or SELECT WIDTH_BUCKET(x, 0, 100, 80) AS bin, COUNT(*) … GROUP BY bin",
+            NotUnderstood,
+        )
     by = dict(zip(values, values if None in moments else moments, strict=True))
     return [q.Constant(value=_plain(each), place=reader.place(node)) for each in sorted(by, key=lambda one: by[one])]
 

@@ -1,0 +1,191 @@
+"""Several questions at once: read, divided into those that one release answers and the rest, and priced together.
+
+Counts of one table are answered together, from one release; each other question is asked on its own. All of them share
+one cost, each release in proportion to the questions it answers. Nothing is spent unless there is room for all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import islice
+from typing import Any
+
+from discreet.batching import Joint, Room, joint, no_room, together
+from discreet.core.exact import Number
+from discreet.core.loss import Loss
+from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
+from discreet.plan.automatic import wanted_bounds
+from discreet.plan.compile import Draft
+from discreet.plan.explain import listed
+from discreet.plan.plan import Plan
+from discreet.plan.price import Want, allowed, bought, depends, least_cost, reachable, want
+from discreet.sql.parameters import Params
+
+__all__ = ["MOST_QUESTIONS", "Division", "divided", "several", "wanted_once"]
+
+MOST_QUESTIONS = 1000
+FILTERS = (
+    "These counts were asked one by one, as which rows of a unit count depends on the question; one SELECT with"
+    " COUNT(*) FILTER (WHERE …) for each of them would err less."
+)
+Asked = Sequence[tuple[str, Params]]
+
+
+@dataclass(frozen=True)
+class Division:
+    """Several questions, by their places: those that are answered together, and what to ask each of the others for."""
+
+    joints: tuple[tuple[tuple[int, ...], Joint], ...]
+    alone: Mapping[int, dict[str, Any]]
+    apart: frozenset[int]  # counts that one question would answer better
+
+    @property
+    def ways(self) -> tuple[tuple[int, ...], ...]:
+        """The places of each batch."""
+        return tuple(places for places, _ in self.joints)
+
+    def remarks(self, place: int) -> tuple[str, ...]:
+        """What there is to say beside an answer."""
+        if place in self.apart:
+            return (FILTERS,)
+        return tuple(
+            found.remark if not self.alone and len(self.joints) == 1 else f"Questions {listed(places)}: {found.remark}"
+            for places, found in self.joints
+            if place in places
+        )
+
+
+def several(questions: Iterable[str], params: Params) -> list[tuple[str, Params]]:
+    """A list of questions, each with its parameters, or a refusal."""
+    texts = isinstance(questions, Iterable) and not isinstance(questions, (str, bytes, Mapping))
+    found = list(islice(questions, MOST_QUESTIONS + 1)) if texts else []
+    if not found:
+        raise NotUnderstood(
+            "questions are a list of SQL texts.", instead='ask_many(["SELECT …", "SELECT …"], epsilon=1)'
+        )
+    if len(found) > MOST_QUESTIONS:
+        raise NotUnderstood("these are too many questions.", instead=f"at most {MOST_QUESTIONS:,} at once")
+    if isinstance(params, Mapping):
+        return [(each, _used(params, each, n == 0, found)) for n, each in enumerate(found)]
+    lists = isinstance(params, Sequence) and not isinstance(params, (str, bytes))
+    one = not lists or not any(isinstance(each, (Mapping, list, tuple)) for each in params or ())
+    if not one and len(params or ()) != len(found):
+        raise NotUnderstood(
+            f"these are {len(found):,} questions, and params of another number.",
+            instead="give one list or dict for each, None where there is none; or one for all",
+        )
+    if one and lists and len(params or ()) == len(found) > 1 and all(map(_asks_one, found)):
+        raise NotUnderstood(
+            f"these are {len(found):,} questions with one `?` each, and a list of params is for each of them.",
+            instead="params=[[20], [40]] has a list for each question",
+        )
+    return [(each, params if one or params is None else params[n]) for n, each in enumerate(found)]
+
+
+def _asks_one(text: object) -> bool:
+    """Whether a question has one `?` and nothing that is numbered."""
+    return str(text).count("?") == 1 and re.search(r"\$\d", str(text)) is None
+
+
+def _used(params: Mapping[str, object], text: str, first: bool, texts: Sequence[str]) -> Params:
+    """Of parameters for all questions those that this one has; what none has goes to the first, which refuses it."""
+
+    def has(name: object, said: object) -> bool:
+        written = str(said)
+        numbered = str(name).isdecimal() and "?" in written
+        return numbered or re.search(rf"[$:]{re.escape(str(name))}(?!\w)", written) is not None
+
+    nowhere = {name for name in params if not any(has(name, each) for each in texts)}
+    return {name: each for name, each in params.items() if has(name, text) or (first and name in nowhere)} or None
+
+
+def wanted_once(epsilon: Number | None, within: Number | None, confidence: Number, default: Fraction | None) -> Want:
+    """What all of them may cost together, or how exact each number must be; or a refusal."""
+    if epsilon is None and within is None and default is None:
+        raise NotUnderstood(
+            "say what all of these may cost together, or how exact they must be.", instead='epsilon="0.1", or within=25'
+        )
+    wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=None, default=default)
+    if wanted.relative:
+        raise NotAllowed(
+            "a relative margin depends on the data, and here the cost must be known before.",
+            instead="within=25 for ±25; or ask one by one",
+        )
+    return wanted
+
+
+def divided(
+    asked: Asked, drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan], left: Room | None
+) -> Division:
+    """Several questions, divided, for one cost or one margin; a refusal where not all of them fit into what is left.
+
+    Promise  all that are found here can be bought, one after another, from what is left; None: it is not asked for.
+    Because  what was paid for before is free, and the others are bought here as they will be: each by the first of its
+             plans that has room beside those before it.
+    """
+    paid, different = list(earlier), len(set(drafts))
+    joints, alone = list[tuple[tuple[int, ...], Joint]](), dict.fromkeys(range(len(drafts)))
+    for places in together(drafts):
+        some = [drafts[n] for n in places]
+        try:
+            found = joint(some, _share(wanted, len(set(some)), different), paid, left)
+        except BudgetExceeded:
+            raise no_room(Loss(pure=wanted.epsilon), left) from None
+        if found is not None:
+            joints.append((tuple(places), found))
+            for n in places:
+                del alone[n]
+    rest = {drafts[n]: _alone(drafts[n], wanted, different) for n in alone}
+    if wanted.within is not None and wanted.epsilon is not None:
+        costs = [
+            *(least_cost(each.whole, wanted) for _, each in joints),
+            *(each.epsilon or Fraction(0) for each in rest.values()),
+        ]
+        allowed(sum(costs, start=Fraction(0)), wanted)
+    if rest or len(joints) > 1:  # one release is refused by whoever pays for it
+        _room([*(each.plans for _, each in joints), *(bought(each, own) for each, own in rest.items())], paid, left)
+    said = {
+        n: {"sql": asked[n][0], "params": asked[n][1], "confidence": wanted.confidence}
+        | ({"epsilon": rest[drafts[n]].epsilon} if wanted.within is None else {"within": wanted.within})
+        for n in alone
+    }
+    apart = [n for places in together(drafts) for n in places if n in alone and drafts[n].caps.most_rows > 1]
+    return Division(tuple(joints), said, frozenset(apart))
+
+
+def _share(wanted: Want, some: int, different: int) -> Want:
+    """What so many of all questions may cost; each margin is what it is."""
+    if wanted.within is not None or wanted.epsilon is None:
+        return wanted
+    return replace(wanted, epsilon=wanted.epsilon * some / different)
+
+
+def _alone(draft: Draft, wanted: Want, different: int) -> Want:
+    own = _share(wanted, 1, different)
+    return own if wanted.within is None else replace(wanted, epsilon=_known_cost(draft, wanted))
+
+
+def _room(parts: Sequence[tuple[Plan, ...]], earlier: Sequence[Plan], left: Room | None) -> None:
+    """Refuse what does not fit as a whole, each part by the first of its plans that fits after those before it."""
+    paid, spent = {each.key for each in earlier}, Loss.ZERO
+    for plans in parts if left is not None else ():
+        costs = (spent if each.key in paid else spent + each.loss for each in plans)
+        found = next((each for each in costs if left is not None and each in left), None)
+        if found is None:
+            raise no_room(sum((each[0].loss for each in parts if each[0].key not in paid), start=Loss.ZERO), left)
+        spent = found
+
+
+def _known_cost(draft: Draft, wanted: Want) -> Fraction:
+    """What a margin costs, where that is known without looking; or a refusal."""
+    draft = reachable(draft, wanted)
+    if depends(draft, wanted) or wanted_bounds(draft):
+        raise NotAllowed(
+            "what this margin costs depends on the data, and here the cost must be known before.",
+            instead="leave this question out and ask it on its own; or give all of them a cost: epsilon=1",
+            place=draft.view.place,
+        )
+    return least_cost(draft, wanted)
