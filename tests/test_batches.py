@@ -562,6 +562,30 @@ def test_a_batch_knows_what_is_measured() -> None:
     assert replace(batch, strategy=Strategy((Each(3),))).knows("111")
 
 
+@pytest.mark.parametrize("asked", [PREFIXES, ranges(20), ["age < 10", "age > 5", "age > 50", "age < 70"]])
+def test_a_batch_is_right_for_any_number_of_rows(asked: list[str]) -> None:
+    """The weights of what is released make up each count, all but a millionth of a row of a billion rows."""
+    with clinic(budget=dp.Budget(epsilon=10, delta="1e-6")) as curator:
+        draft = curator.draft(filters(asked, ", COUNT(*) AS n"))
+        plans = [each for each in price.plans_for(draft, Fraction(1)) if isinstance(each.measures[0], Batch)]
+        assert {each.loss.pure for each in plans} == {None, 1}
+        for plan in plans:
+            (batch,) = plan.measures
+            matrix = batch.strategy.dense().astype(object)
+            for regions_ in batch.asked:
+                weights = batch.view(regions_).weights
+                made = [sum(w * int(each) for w, each in zip(weights, column, strict=True)) for column in matrix.T]
+                off = [abs(each - int(letter)) for each, letter in zip(made, regions_, strict=True)]
+                assert max(off) < Fraction(1, 10**12)
+
+
+def test_regions_that_nothing_tells_apart_are_planned() -> None:
+    """The matrix that measures these has no full rank."""
+    asked = ["sex IN ('M', 'X')", "ill", "ill IS NOT TRUE OR cost >= 0", "cost >= 0"]
+    with clinic(budget=dp.Budget(epsilon=10, delta="1e-6")) as curator:
+        assert curator.explain(filters(asked), epsilon=1).cost.rho
+
+
 # ── several questions ────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -1,4 +1,4 @@
-"""A margin is bought for the numbers of an answer as it shows them: computed ones, too, and people under a condition."""
+"""A margin is bought for the numbers of an answer as it shows them; people under a condition are people."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ def reachable(draft: Draft, wanted: Want) -> Draft:
     without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
     if wanted.within is not None and without:
         raise NotAllowed(
-            f"there is no margin for {', '.join(without)}: a value is chosen, and only its rank is known.",
-            instead="leave within= out, and see explain for how far its rank is off; QUANTILE_LOW(x, 0.5) and"
+            f"{without[0]} is a value that is chosen: how far its rank is off is known, how far its value is not.",
+            instead='epsilon="0.1"; explain says within how many ranks it will be, and QUANTILE_LOW(x, 0.5) and'
             " QUANTILE_HIGH(x, 0.5) are the ends of an interval",
             place=draft.view.place,
         )
