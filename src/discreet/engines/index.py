@@ -34,7 +34,14 @@ FORMAT = "index/1"  # another one when what is built, or how it is read, changes
 NOBODY = Caps(unit=None, rows=None, groups=None)
 FRESH = "It reads the index."
 STALE = "The index is of other data or another catalogue, and is not read: build it anew with `discreet index`."
-NONE = "There is no index: `discreet index` builds one, from which this is answered about ten times faster."
+NONE = (
+    "There is no index: `discreet index`, or .index() of a curator, builds one, from which this is answered about ten"
+    " times faster."
+)
+MISSING = (
+    "Rows without a value would take the place of others in an index, so the data are read: `required = true` says that"
+    " there are none."
+)
 
 
 class Index:
@@ -115,7 +122,8 @@ class Shelf:
     def remark(self, plan: Plan, version: str) -> str | None:
         """Whether a plan reads the index, where it could."""
         if choice(plan, self.tables) is None:
-            return None
+            promised = [replace(each, required=each.columns) for each in self.tables]
+            return None if choice(plan, promised) is None else MISSING
         if self.current(version) is not None:
             return FRESH
         return STALE if self.folder.exists() and any(self.folder.glob(f"{self._owner}-*.duckdb")) else NONE

@@ -42,8 +42,10 @@ def _column(label: str, said: Any) -> Column:
         return _bounded(label, said)
     if isinstance(said, list):
         return _listed(label, said)
-    if not isinstance(said, dict) or not said.keys() <= {"min", "max", "step", "values"}:
-        raise NotUnderstood(f"`{label}` is not declared in a way that can be read.", instead=PROMISE.format(name=label))
+    other = sorted(map(str, said.keys() - {"min", "max", "step", "values"})) if isinstance(said, dict) else []
+    if not isinstance(said, dict) or other:
+        what = f"has no `{other[0]}` to declare" if other else "is not declared in a way that can be read"
+        raise NotUnderstood(f"`{label}` {what}.", instead=PROMISE.format(name=label))
     if "values" in said:
         if not isinstance(said["values"], list):
             raise NotUnderstood(f"the values of `{label}` are a list.", instead=f'{label} = {{ values = ["a", "b"] }}')

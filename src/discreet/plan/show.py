@@ -107,6 +107,8 @@ def caps_said(draft: Draft) -> list[str]:
     caps = draft.caps
     if caps.unit is None:
         return []
-    limits = [f"at most {caps.rows} rows"] if any(each.needs != "units" for each in draft.measures) else []
-    limits += [f"at most {caps.groups} groups"] if draft.keys else []
-    return [f"Of each {caps.unit}, {' in '.join(limits)} count; what is beyond is left out."] if limits else []
+    pairs = [(caps.rows, "row")] if any(each.needs != "units" for each in draft.measures) else []
+    pairs += [(caps.groups, "group")] if draft.keys else []
+    limits = [f"at most {many} {name}{'' if many == 1 else 's'}" for many, name in pairs]
+    verb = "counts" if pairs and pairs[0][0] == 1 else "count"
+    return [f"Of each {caps.unit}, {' in '.join(limits)} {verb}; what is beyond is left out."] if limits else []
