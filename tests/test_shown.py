@@ -154,3 +154,21 @@ def test_a_longer_question_means_the_same(tmp_path: Path) -> None:
         ]
         assert said[0] == said[1]
         assert said[0][0] > ROWS / 3
+
+
+def test_so_it_is_for_several_questions(tmp_path: Path) -> None:
+    """What is computed from a count is not answered with the others: its margin is not theirs."""
+    asked = [
+        "SELECT COUNT(*) * 10 AS x FROM visits WHERE age < 30",
+        "SELECT COUNT(*) AS x FROM visits",
+        "SELECT COUNT(*) AS x FROM visits WHERE age < 60",
+        "SELECT COUNT(*) AS x FROM visits WHERE age < 90",
+    ]
+    with opened(tmp_path) as curator:
+        for some in (asked, asked[::-1]):
+            told, answers = curator.explain_many(some, within=50), curator.ask_many(some, within=50)
+            assert all(answer.margin()["x"][0] <= 50 for answer in answers)
+            assert told.cost.pure <= 2
+        share = "SELECT 100.0 * COUNT(*) FILTER (WHERE age < 30) / COUNT(*) AS x FROM visits"
+        with pytest.raises(NotAllowed, match="depends on the data"):
+            curator.explain_many([share, *asked], within=50)

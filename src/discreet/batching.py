@@ -153,6 +153,7 @@ def _merged(drafts: Sequence[Draft]) -> Draft | None:
     parts = ["rows" if each is None else "present" for each in cases]
     return replace(
         first,
+        view=replace(first.view, items=()),  # what each of them shows of its counts is its own
         where=None,
         measures=tuple(Sums(parts=(part,), of=each) for part, each in zip(parts, cases, strict=True)),
         readings=tuple(Reading(function=part, measure=n) for n, part in enumerate(parts)),

@@ -22,6 +22,7 @@ from discreet.plan.compile import Draft
 from discreet.plan.explain import listed
 from discreet.plan.plan import Plan
 from discreet.plan.price import Want, allowed, bought, depends, least_cost, reachable, want
+from discreet.plan.shown import shown
 from discreet.sql.parameters import Params
 
 __all__ = ["MOST_QUESTIONS", "Division", "divided", "several", "wanted_once"]
@@ -128,8 +129,10 @@ def divided(
     """
     paid, different = list(earlier), len(set(drafts))
     joints, alone = list[tuple[tuple[int, ...], Joint]](), dict.fromkeys(range(len(drafts)))
-    for places in together(drafts):
+    for places in _together(drafts, wanted):
         some = [drafts[n] for n in places]
+        if not some:
+            continue
         try:
             found = joint(some, _share(wanted, len(set(some)), different), paid, left)
         except BudgetExceeded:
@@ -152,8 +155,14 @@ def divided(
         | ({"epsilon": rest[drafts[n]].epsilon} if wanted.within is None else {"within": wanted.within})
         for n in alone
     }
-    apart = [n for places in together(drafts) for n in places if n in alone and drafts[n].caps.most_rows > 1]
+    apart = [n for places in _together(drafts, wanted) for n in places if n in alone and drafts[n].caps.most_rows > 1]
     return Division(tuple(joints), said, frozenset(apart))
+
+
+def _together(drafts: Sequence[Draft], wanted: Want) -> list[list[int]]:
+    """The places of counts that may be answered together; a margin of what is computed from them is known alone."""
+    found = together(drafts)
+    return found if wanted.within is None else [[n for n in each if shown(drafts[n]).plain] for each in found]
 
 
 def _share(wanted: Want, some: int, different: int) -> Want:

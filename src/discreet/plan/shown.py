@@ -30,6 +30,11 @@ class Shown:
     unknown: tuple[str, ...]  # the names of those that no margin is known for
 
     @property
+    def plain(self) -> bool:
+        """Whether all are as they were released."""
+        return not self.linear and not self.computed and not self.unknown
+
+    @property
     def read(self) -> set[int]:
         """The released numbers whose margins decide, as far as they are known without looking."""
         return set(self.bare).union(*(_numbers(each) for each in self.linear))
@@ -61,7 +66,7 @@ def shown(draft: Draft) -> Shown:
     around = np.array(1.0), np.array(2.0)
     samples = {f"a{n}": around for n in range(len(draft.readings))}
     samples |= {f"k{n}": around for n, key in enumerate(draft.keys) if key.kind == "integer"}
-    for item, kind in zip(view.items, rehearse(draft), strict=True):
+    for item, kind in zip(view.items, rehearse(draft) if view.items else (), strict=True):
         flat = flatten(view, item.what)
         if kind not in ("integer", "real") or (flat is not None and not released_names(flat)):
             continue
