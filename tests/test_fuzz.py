@@ -172,7 +172,7 @@ def check(number: int, curators: tuple[Curator, Curator]) -> str:
 @pytest.mark.parametrize("first", [int(ONE)] if ONE else range(0, CASES, AT_ONCE))
 def test_an_answer_or_a_refusal(first: int, curators: tuple[Curator, Curator]) -> None:
     came = Counter(check(number, curators) for number in range(first, first + (1 if ONE else AT_ONCE)))
-    assert ONE or min(came["refused"], came["answered"]) > AT_ONCE / 6, came
+    assert ONE or min(came["refused"], came["answered"]) > AT_ONCE / 10, came
 
 
 class Leaky:
