@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.core import record
 from discreet.core.loss import Loss
@@ -28,10 +28,9 @@ from discreet.plan.price import Want, bought, bought_rho, counted_error, plans_f
 from discreet.plan.reading import Reading
 from discreet.plan.sums import Sums
 from discreet.plan.totals import MOST_GROUPS, MOST_KEYS, Totals
-from discreet.workload.designs import Solved
-from discreet.workload.planner import designs
-from discreet.workload.queries import Dense
-from discreet.workload.totals import best_totals
+
+if TYPE_CHECKING:
+    from discreet.workload.designs import Solved
 
 __all__ = ["Joint", "Room", "alternatives", "joint", "no_room", "recalled", "together"]
 
@@ -220,6 +219,10 @@ def _error(batch: Batch, design: Solved, plan: Plan) -> float:
 
 def _batches(found: Regions, gaussian: bool) -> list[tuple[Batch, Solved]]:
     """What may be released for these regions; a strategy that is too large for the record is left out."""
+    from discreet.workload.designs import Solved  # noqa: PLC0415 (most questions do without, and a first answer is quick)
+    from discreet.workload.planner import designs  # noqa: PLC0415
+    from discreet.workload.queries import Dense  # noqa: PLC0415
+
     batches = []
     for design in designs(Dense.of(found.matrix), gaussian=gaussian):
         if isinstance(design, Solved):
@@ -241,6 +244,8 @@ def tabled(draft: Draft) -> Draft:
         return draft
     if measure.summed and measure.low < 0 < measure.high and draft.setting.neighbours == "replace":
         return draft
+    from discreet.workload.totals import best_totals  # noqa: PLC0415
+
     asked = tuple(tuple(sorted(each)) for each in draft.sets)
     found: list[Totals | None] = []
     for gaussian in (False, True):
