@@ -219,20 +219,24 @@ def _error(batch: Batch, design: Solved, plan: Plan) -> float:
 
 def _batches(found: Regions, gaussian: bool) -> list[tuple[Batch, Solved]]:
     """What may be released for these regions; a strategy that is too large for the record is left out."""
-    from discreet.workload.designs import Solved  # noqa: PLC0415 (most questions do without, and a first answer is quick)
+    batches = []
+    for design in designs(found, gaussian):
+        batch = Batch(of=found.code, values=found.codes, strategy=design.strategies[0])
+        try:
+            record.write(batch)
+        except Refusal:
+            continue
+        batches.append((batch, design))
+    return batches
+
+
+def designs(found: Regions, gaussian: bool) -> list[Solved]:
+    """The strategies of one matrix for these regions. Most questions do without, so what finds them is loaded here."""
+    from discreet.workload.designs import Solved  # noqa: PLC0415
     from discreet.workload.planner import designs  # noqa: PLC0415
     from discreet.workload.queries import Dense  # noqa: PLC0415
 
-    batches = []
-    for design in designs(Dense.of(found.matrix), gaussian=gaussian):
-        if isinstance(design, Solved):
-            batch = Batch(of=found.code, values=found.codes, strategy=design.strategies[0])
-            try:
-                record.write(batch)
-            except Refusal:
-                continue
-            batches.append((batch, design))
-    return batches
+    return [each for each in designs(Dense.of(found.matrix), gaussian=gaussian) if isinstance(each, Solved)]
 
 
 def tabled(draft: Draft) -> Draft:
