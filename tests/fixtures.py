@@ -188,7 +188,7 @@ def make(folder: Path) -> Path:
 
 
 def clinic(data: Path, neighbours: str = "add-remove", budget: str = "both") -> Curator:
-    """The curator of the clinic. A `pure` budget has no δ; an `open` one is larger than all questions together."""
+    """The curator of the clinic. A `pure` budget has no δ; an `open` one is larger than any question's cost."""
     said = catalogue.read(FOLDER / "catalogue.toml")
     amounts = {
         "both": said.budget,
@@ -197,8 +197,17 @@ def clinic(data: Path, neighbours: str = "add-remove", budget: str = "both") -> 
     }
     said = replace(said, neighbours=neighbours, budget=amounts[budget], ledger=None)
     source = open_path(data, [each.name for each in said.tables])
-    ledger = Ledger(None, dataset=said.name, budget=said.budget, neighbours=neighbours, unit=said.unit)
-    return Curator(said, source, ledger)
+    return Curator(said, source, _ledger(said))
+
+
+def unasked(curator: Curator) -> Curator:
+    """The curator with a ledger as new, so that no question leaves less room for another."""
+    curator.ledger = _ledger(curator.catalogue)
+    return curator
+
+
+def _ledger(said: catalogue.Catalogue) -> Ledger:
+    return Ledger(None, dataset=said.name, budget=said.budget, neighbours=said.neighbours, unit=said.unit)
 
 
 def outcome(curator: Curator, block: Block) -> str:

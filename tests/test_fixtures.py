@@ -31,7 +31,7 @@ from discreet.plan import (
 from discreet.plan import compile as compile_
 from discreet.sql import expressions, functions, parse
 from discreet.sql.words import AGGREGATES, CALLS, OTHERS, WINDOWS
-from fixtures import Block, blocks, clinic, make, outcome, rewrite
+from fixtures import Block, blocks, clinic, make, outcome, rewrite, unasked
 
 BLOCKS = blocks()
 UNWRITTEN = (  # texts that a file does not hold, and guards against what the parser refuses itself today
@@ -81,7 +81,7 @@ def test_asking_answers_what_has_a_plan_and_charges_nothing_for_the_rest(
     block: Block, ask_of: Callable[..., Curator]
 ) -> None:
     neighbours, budget = block.which
-    curator = ask_of(neighbours, "open" if budget == "both" else budget)
+    curator = unasked(ask_of(neighbours, "open" if budget == "both" else budget))
     before = curator.left
     if block.expected.startswith("Not"):
         with pytest.raises(dp.Refusal):
