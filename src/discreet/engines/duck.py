@@ -11,7 +11,7 @@ import duckdb
 
 from discreet.core.coins import SYSTEM, Coins
 from discreet.engines.numbers import exact, plain, short, totals, values
-from discreet.engines.own import OWN
+from discreet.engines.own import OWN, Hashed
 from discreet.engines.relations import laid
 from discreet.engines.render import Stored, keyed, spell
 from discreet.engines.source import Source
@@ -175,7 +175,7 @@ def statements(plan: Plan, place: str, stored: Stored, *, every: bool = False) -
         if measure.needs in OWN:
             own = OWN[measure.needs]
             rows = _rows(plan, place, stored, [f"{own.column(measure, stored)} AS x"], every=every)
-            found[n] = own.sql(measure, plan, rows, keys, _hashed(plan, keys)[1])
+            found[n] = own.sql(measure, plan, rows, keys, _hashed(plan, keys))
     return found
 
 
@@ -257,12 +257,12 @@ def _ranked(rows: str, groups: int, cap: int, before: str) -> str:
     )
 
 
-def _hashed(plan: Plan, keys: list[str]) -> tuple[str, str, list[str]]:
-    """What is kept of a row, its hash, and its keys as they are read from the rows of one hash."""
+def _hashed(plan: Plan, keys: list[str]) -> Hashed:
+    """How groups are put in order; a key that is a whole number between declared ends is in the last bits of it."""
     text = f"hash(hash($salt, u, {', '.join(keys)}))"
     if len(keys) != 1 or plan.keys[0].span is None:
-        return "*", text, [f"min({key}) AS {key}" for key in keys]
+        return Hashed("*", text, [f"min({key}) AS {key}" for key in keys])
     low, high = plan.keys[0].span
     last = (1 << (high - low).bit_length()) - 1
     packed = f"({text} & {~last & (1 << 64) - 1}) | TRY_CAST(TRY_CAST(k0 AS BIGINT) - ({low}) AS UBIGINT)"
-    return "* EXCLUDE (k0)", packed, [f"CAST(h & {last} AS BIGINT) + ({low}) AS k0"]
+    return Hashed("* EXCLUDE (k0)", packed, [f"CAST(h & {last} AS BIGINT) + ({low}) AS k0"])

@@ -24,7 +24,7 @@ from discreet.plan.plan import Plan
 from discreet.plan.ranks import Ceilings, Extremes, Histogram, Mode, Ranks
 from discreet.plan.spelling import constant
 
-__all__ = ["OWN", "Own", "chosen"]
+__all__ = ["OWN", "Hashed", "Own", "chosen"]
 
 MOST_BITS = 32  # of a value that is kept in its hash
 COUNTED = 1 << 22  # groups and values that are counted in the engine; more are listed
@@ -33,53 +33,65 @@ Found = list[tuple[Any, ...]]
 Index = Mapping[tuple[Any, ...], int]  # of the keys of a group its place
 
 
+class Hashed(NamedTuple):
+    """The hash of a unit and its keys, by which its groups are put in order."""
+
+    kept: str  # what is still to be kept of a row beside it
+    text: str
+    read: list[str]  # the keys, from the rows of one hash
+
+
 class Own(NamedTuple):
     """How the exact data that a measure needs are found."""
 
     column: Callable[[Any, Stored], str]  # what is read of each row for this measure, to be x
-    sql: Callable[[Any, Plan, str, list[str], str], str]  # of its plan, rows with keys and x, keys, and their hash
+    sql: Callable[[Any, Plan, str, list[str], Hashed], str]  # of its plan, rows with keys and x, keys, and their hash
     read: Callable[[Any, Any, Index], Any]  # what its mechanism takes, from rows of keys and numbers
     arrow: bool = False  # whether it reads an Arrow table
 
 
 def chosen(
-    plan: Plan, rows: str, keys: list[str], hashed: str, *, once: bool = False, span: tuple[int, int] | None = None
+    plan: Plan, rows: str, keys: list[str], hashed: Hashed, *, once: bool = False, span: tuple[int, int] | None = None
 ) -> str:
     """The rows with a value x that count, as keys and x; with `once`, equal values of a unit in a group are one.
 
     Promise  no more rows and groups of a unit than its caps, by a choice that depends on that unit's rows and the salt
              only.
     Because  groups are ranked by the hash h of the unit and the key under the secret salt, as in the first statement,
-             so they are the same groups, and values by the hash of the unit and the value; ties are broken by the keys
-             and the values themselves, and rows that are equal in all of them are the same in the answer. Whole numbers
-             of a `span` are kept in the last bits of their hash (as such a key is in h), so there is less to sort.
+             so where every row has a value they are the same groups, and values by the hash of the unit and the value;
+             ties are broken by the keys and the values themselves, and rows that are equal in all of them are the same
+             in the answer. A group that is before another has all its rows before it, so rows beyond the groups that
+             count take no place of a row that counts. Whole numbers of a `span` are kept in the last bits of their hash
+             (as such a key is in h), so there is less to sort.
     """
     names = ", ".join([*keys, "x"])
     if plan.caps.unit is None:
         return f"SELECT {names}\n FROM (\n  {rows}\n ) WHERE x IS NOT NULL"
-    groups = ["h"] if len(keys) == 1 and plan.keys[0].span is not None else ["h", *keys]
-    if keys:
-        ranked = f"dense_rank() OVER (PARTITION BY u ORDER BY {', '.join(groups)})"
-        rows = f"SELECT *, {ranked} AS g\n  FROM (\n  SELECT *, {hashed} AS h\n  FROM (\n  {rows}\n  )\n  )"
-    few = f"g <= {plan.caps.most_groups} AND " if keys else ""
+    packed = len(keys) == 1 and plan.keys[0].span is not None
+    groups = ["h"] if packed else ["h", *keys] if keys else []
     place = "hash(hash($salt, u, x))"
-    value, read, order = "x", names, [place, "x"]
+    value, read, order = "x", "x", [place, "x"]
     if span is not None and (bits := (span[1] - span[0]).bit_length()) <= MOST_BITS:
         last = (1 << bits) - 1
         low = f"CAST(CAST(x AS BIGINT) - ({span[0]}) AS UBIGINT)"
         value, order = f"({place} & {~last & (1 << 64) - 1}) | {low} AS p", ["p"]
-        read = ", ".join([*keys, f"CAST(p & {last} AS BIGINT) + ({span[0]}) AS x"])
-    kept = ["u", *([*keys, "h"] if keys else []), value]
-    there = f"SELECT {'DISTINCT ' if once else ''}{', '.join(kept)}\n  FROM (\n  {rows}\n  ) WHERE {few}x IS NOT NULL"
-    by = ", ".join([*(groups if keys else []), *order])
-    turn = f"SELECT *, row_number() OVER (PARTITION BY u ORDER BY {by}) AS b\n  FROM (\n  {there}\n  )"
-    return f"SELECT {read}\n FROM (\n  {turn}\n ) WHERE b <= {plan.caps.most_rows}"
+        read = f"CAST(p & {last} AS BIGINT) + ({span[0]}) AS x"
+    kept = ["u", *([] if packed else keys), *([f"{hashed.text} AS h"] if keys else []), value]
+    there = f"SELECT {'DISTINCT ' if once else ''}{', '.join(kept)}\n  FROM (\n  {rows}\n  ) WHERE x IS NOT NULL"
+    turns = [f"row_number() OVER (PARTITION BY u ORDER BY {', '.join([*groups, *order])}) AS b"]
+    few = [f"b <= {plan.caps.most_rows}"]
+    if keys:
+        turns.append(f"dense_rank() OVER (PARTITION BY u ORDER BY {', '.join(groups)}) AS g")
+        few.append(f"g <= {plan.caps.most_groups}")
+    turn = f"SELECT *, {', '.join(turns)}\n  FROM (\n  {there}\n  )"
+    columns = [*(hashed.read if packed else keys), read]
+    return f"SELECT {', '.join(columns)}\n FROM (\n  {turn}\n ) WHERE {' AND '.join(few)}"
 
 
 # ── COUNT(DISTINCT x) ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _distinct(_: Distinct, plan: Plan, rows: str, keys: list[str], hashed: str) -> str:
+def _distinct(_: Distinct, plan: Plan, rows: str, keys: list[str], hashed: Hashed) -> str:
     counted = chosen(plan, rows, keys, hashed, once=True)
     text = f"SELECT {', '.join([*keys, 'count(DISTINCT x)'])}\nFROM (\n {counted}\n)"
     return text + (f"\nGROUP BY {', '.join(keys)}" if keys else "")
@@ -105,7 +117,7 @@ def _normal(measure: Distinct, stored: Stored) -> str:
 # ── quantiles, extremes and commonest values ─────────────────────────────────────────────────────────────────────
 
 
-def _histogram(measure: Measure, plan: Plan, rows: str, keys: list[str], hashed: str) -> str:
+def _histogram(measure: Measure, plan: Plan, rows: str, keys: list[str], hashed: Hashed) -> str:
     """How many of the rows that count have each value: for each group a list of values, and one of counts.
 
     Where there can be more groups and values than it would help to count, for each group a list of its values alone.
@@ -120,7 +132,7 @@ def _histogram(measure: Measure, plan: Plan, rows: str, keys: list[str], hashed:
     return f"SELECT {', '.join([*keys, 'list(x) AS x', 'list(c) AS c'])}\nFROM (\n {text}\n)" + by
 
 
-def _shares(measure: Batch, plan: Plan, rows: str, keys: list[str], hashed: str) -> str:
+def _shares(measure: Batch, plan: Plan, rows: str, keys: list[str], hashed: Hashed) -> str:
     """How many rows that count are in each region; of a unit with more of them than count, so many in proportion.
 
     Promise  a unit adds to the regions whole numbers, none negative, that are at most its cap in all, by a choice that

@@ -22,7 +22,7 @@ from discreet.core.once import once
 __all__ = ["Part"]
 
 ROOM = 1 << 62
-FAR = 150  # what is further off, in units of 1/rate, is looked at when a number falls on it
+FAR = 80  # what is further off, in units of 1/rate, is looked at when a number falls on it
 Whole = NDArray[np.int64]
 
 
@@ -171,12 +171,12 @@ def _likely_slot(slots: _Slots, unit: Fraction, uniform: Uniform) -> int | None:
 
     Because  a weight in floats is off by less than 2^-40 of itself, and a running sum of n of them by n·2^-52 of itself
              more, so that a number further than that from both ends of a slot is in it. Points that are not in any of
-             these slots have less than 2^63·e^-150 of the largest weight together, which hardly moves an end.
+             these slots have less than 2^63·e^-80 < 2^-52 of the largest weight together, which hardly moves an end.
     """
     rate, best = float(unit), slots.near.min()
     x, width = rate * slots.step.astype(np.float64), slots.width.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-        sums = np.where(x > 0, np.expm1(-x * width) / np.expm1(-x), width)
+        sums = np.where(x > 0, np.expm1(-x * width) / np.expm1(-x), width) if (width[x > 0] > 1).any() else width
         running = np.cumsum(np.exp(-rate * (slots.near - best).astype(np.float64)) * sums)
     total = float(running[-1])
     aim, room = uniform.known * 2.0**-64 * total, total * (2.0**-38 + len(running) * 2.0**-50)
