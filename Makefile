@@ -18,7 +18,7 @@ lint: $(VENV)/.test
 
 # The long version: ten times the draws and the random questions, a thousand killed processes, a million entries.
 soak: $(VENV)/.test
-	DISCREET_SOAK=1 $(BIN)/python -m pytest tests/test_statistics.py tests/test_contract.py tests/test_ledger_crash.py tests/test_fuzz.py tests/test_kmeans.py
+	DISCREET_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_statistics.py tests/test_contract.py tests/test_ledger_crash.py tests/test_fuzz.py tests/test_kmeans.py
 	$(BIN)/python bench/ledger.py 1000000
 
 # Break the promise on purpose, one way at a time; fails unless the tests notice every one.
