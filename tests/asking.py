@@ -236,8 +236,8 @@ class Writer:
         unit = None if row else self.unit(rels)
         keys = [self.key(rels)[0] for _ in range(self.dice.choice([0, 0, 1, 1, 2]))]
         items = keys + [self.aggregate(rels, unit) for _ in range(self.dice.randint(1, 3))]
-        if not keys and self.dice.random() < 0.5:  # counts, to be planned as one
-            items = [f"COUNT(*) FILTER (WHERE {self.condition(rels)})" for _ in range(self.dice.randint(2, 4))]
+        if self.dice.random() < (0.2 if keys else 0.5):  # counts, to be planned as one
+            items = keys + [f"COUNT(*) FILTER (WHERE {self.condition(rels)})" for _ in range(self.dice.randint(2, 4))]
         text = f"SELECT {', '.join(items)} FROM {self.after(rels)}{where}"
         return text + (f" GROUP BY {', '.join(keys)}" if keys else "")
 

@@ -342,6 +342,10 @@ LINEAGE = [
     "SELECT COUNT(*) FILTER (WHERE level = 1), COUNT(*) FILTER (WHERE level = 2), COUNT(*) FROM data",
     "SELECT COUNT(*) FILTER (WHERE age < 8), COUNT(*) FILTER (WHERE age < 32), COUNT(*) FILTER (WHERE cost > 0)"
     " FROM data WHERE sex = 'F' OR gain IS NULL",
+    "SELECT level, COUNT(*) FILTER (WHERE age < 30), COUNT(*) FILTER (WHERE age >= 30), COUNT(*) FROM data"
+    " GROUP BY level",
+    "SELECT sex, level, HISTOGRAM(cost, [0, 1, 500]) FROM data GROUP BY sex, level",
+    "SELECT ward, COUNT(*) FILTER (WHERE age < 8), COUNT(*) FILTER (WHERE cost > 0) FROM data GROUP BY ward",
 ]
 INFINITE, NAN = float("inf"), float("nan")
 STRANGE: dict[str, list[Any]] = {

@@ -36,6 +36,7 @@ __all__ = ["Joint", "Room", "alternatives", "joint", "no_room", "recalled", "tog
 
 CLEAR = 0.97  # of the squared error of the ordinary way: what is worth another one
 MOST_PLANNED = 512  # regions of several questions that are planned as one, so that it takes seconds
+MOST_NUMBERS = 1 << 18  # regions of all groups together
 MOST_INSIDE = 128  # … and of one question, so that it takes one or two: that is before anything is paid
 
 
@@ -78,7 +79,7 @@ def together(drafts: Sequence[Draft]) -> list[list[int]]:
     """The places of questions that only count the rows of one table, each table's for itself."""
     found: dict[Any, list[int]] = {}
     for n, each in enumerate(drafts):
-        if isinstance(each.relation, str) and counted(each):
+        if isinstance(each.relation, str) and not each.keys and counted(each):
             found.setdefault((each.relation, each.caps), []).append(n)
     return [each for each in found.values() if len({drafts[n] for n in each}) > 1]
 
@@ -133,7 +134,8 @@ def _again(
     for plan in earlier:
         batch = plan.measures[0] if len(plan.measures) == 1 else None
         same = isinstance(batch, Batch) and (batch.of, batch.values) == of
-        if same and (plan.table, plan.caps, plan.where) == (draft.relation, draft.caps, draft.where):
+        rows = (plan.table, plan.caps, plan.where, plan.keys)
+        if same and rows == (draft.relation, draft.caps, draft.where, draft.keys):
             cost = plan.loss
             if cost.pure in pure if cost.pure is not None else cost.rho in rho:
                 return plan
@@ -163,7 +165,8 @@ def _merged(drafts: Sequence[Draft]) -> Draft | None:
 
 
 def _alike(draft: Draft, first: Draft) -> bool:
-    return isinstance(draft.relation, str) and draft.relation == first.relation and draft.caps == first.caps
+    same = draft.relation == first.relation and draft.caps == first.caps
+    return same and isinstance(draft.relation, str) and not draft.keys
 
 
 def _different(drafts: Sequence[Draft]) -> dict[str, Tree | None]:
@@ -183,9 +186,13 @@ def _trees(draft: Draft) -> list[Tree | None]:
 def alternatives(draft: Draft) -> Draft:
     """A question, with what may be measured instead where that errs less."""
     trees = {repr(each): None if each == ALL else each for each in counted(draft)}
-    if len(trees) < 2:
+    if len(trees) < 2 or draft.sets:
         return tabled(draft)
-    found = regions([trees[name] for name in sorted(trees)], MOST_INSIDE)
+    if draft.private and not draft.catalogue.budget.events:  # that is refused
+        return draft
+    room = 2 * len(trees) if draft.private else MOST_NUMBERS // max(1, math.prod(key.size for key in draft.keys))
+    most = min(MOST_INSIDE, room)
+    found = regions([trees[name] for name in sorted(trees)], most) if most > 1 and draft.first is None else None
     return draft if found is None or not found.codes else _joined(draft, found)
 
 
@@ -212,7 +219,7 @@ def _others(draft: Draft, found: Regions) -> tuple[Reading, ...]:
 
 def _error(batch: Batch, design: Solved, plan: Plan) -> float:
     """What a count errs in the mean, read from a batch that costs as much as a plan of other measures does."""
-    cost, setting = plan.loss, plan.setting
+    cost, setting = sum((each.loss for each in plan.mechanisms), start=Loss.ZERO), plan.setting
     law = batch.concentrated(cost.rho, setting) if cost.pure is None else batch.pure(cost.pure, setting)
     return design.mean([law.variance])
 

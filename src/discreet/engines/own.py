@@ -58,11 +58,12 @@ def chosen(
     Promise  no more rows and groups of a unit than its caps, by a choice that depends on that unit's rows and the salt
              only.
     Because  groups are ranked by the hash h of the unit and the key under the secret salt, as in the first statement,
-             so where every row has a value they are the same groups, and values by the hash of the unit and the value;
-             ties are broken by the keys and the values themselves, and rows that are equal in all of them are the same
-             in the answer. A group that is before another has all its rows before it, so rows beyond the groups that
-             count take no place of a row that counts. Whole numbers of a `span` are kept in the last bits of their hash
-             (as such a key is in h), so there is less to sort.
+             and values by the hash of the unit and the value; ties are broken by the keys and the values themselves,
+             and rows that are equal in all of them are the same in the answer. A group that is before another has all
+             its rows before it, so rows beyond the groups that count take no place of a row that counts. Whole numbers
+             of a `span` are kept in the last bits of their hash (as such a key is in h), so there is less to sort.
+             Groups without a value take no place of others, where all are declared; where keys are private they do, so
+             that a unit is counted in no group that it is not named in.
     """
     names = ", ".join([*keys, "x"])
     if plan.caps.unit is None:
@@ -77,13 +78,17 @@ def chosen(
         value, order = f"({place} & {~last & (1 << 64) - 1}) | {low} AS p", ["p"]
         read = f"CAST(p & {last} AS BIGINT) + ({span[0]}) AS x"
     kept = ["u", *([] if packed else keys), *([f"{hashed.text} AS h"] if keys else []), value]
-    there = f"SELECT {'DISTINCT ' if once else ''}{', '.join(kept)}\n  FROM (\n  {rows}\n  ) WHERE x IS NOT NULL"
-    turns = [f"row_number() OVER (PARTITION BY u ORDER BY {', '.join([*groups, *order])}) AS b"]
-    few = [f"b <= {plan.caps.most_rows}"]
+    values = f"SELECT {'DISTINCT ' if once else ''}{', '.join(kept)}\n  FROM (\n  {rows}\n  )"
+    over, few = f"(PARTITION BY u ORDER BY {', '.join([*groups, *order])}", [f"b <= {plan.caps.most_rows}"]
+    if plan.naming is None:
+        values, turns = f"{values} WHERE x IS NOT NULL", [f"row_number() OVER {over}) AS b"]
+    else:
+        turns = [f"count({order[-1]}) OVER {over} ROWS UNBOUNDED PRECEDING) AS b"]
+        few.append(f"{order[-1]} IS NOT NULL")
     if keys:
         turns.append(f"dense_rank() OVER (PARTITION BY u ORDER BY {', '.join(groups)}) AS g")
         few.append(f"g <= {plan.caps.most_groups}")
-    turn = f"SELECT *, {', '.join(turns)}\n  FROM (\n  {there}\n  )"
+    turn = f"SELECT *, {', '.join(turns)}\n  FROM (\n  {values}\n  )"
     columns = [*(hashed.read if packed else keys), read]
     return f"SELECT {', '.join(columns)}\n FROM (\n  {turn}\n ) WHERE {' AND '.join(few)}"
 
@@ -94,7 +99,7 @@ def chosen(
 def _distinct(_: Distinct, plan: Plan, rows: str, keys: list[str], hashed: Hashed) -> str:
     counted = chosen(plan, rows, keys, hashed, once=True)
     text = f"SELECT {', '.join([*keys, 'count(DISTINCT x)'])}\nFROM (\n {counted}\n)"
-    return text + (f"\nGROUP BY {', '.join(keys)}" if keys else "")
+    return text + _by(keys)
 
 
 def _counts(_: Distinct, found: Found, index: Index) -> Integers:
@@ -124,33 +129,49 @@ def _histogram(measure: Measure, plan: Plan, rows: str, keys: list[str], hashed:
     """
     span = (measure.low, measure.high) if isinstance(measure, Ranks | Extremes) else None
     counted = chosen(plan, rows, keys, hashed, span=span)
-    by = f"\nGROUP BY {', '.join(keys)}" if keys else ""
     if isinstance(measure, Ranks | Extremes) and keys and plan.cells * (measure.high - measure.low) > COUNTED:
-        return f"SELECT {', '.join([*keys, 'list(x) AS x'])}\nFROM (\n {counted}\n)" + by
+        return f"SELECT {', '.join([*keys, 'list(x) AS x'])}\nFROM (\n {counted}\n)" + _by(keys)
     names = ", ".join([*keys, "x"])
     text = f"SELECT {names}, count(*) AS c\n FROM (\n {counted}\n )\n GROUP BY {names}"
-    return f"SELECT {', '.join([*keys, 'list(x) AS x', 'list(c) AS c'])}\nFROM (\n {text}\n)" + by
+    return f"SELECT {', '.join([*keys, 'list(x) AS x', 'list(c) AS c'])}\nFROM (\n {text}\n)" + _by(keys)
 
 
 def _shares(measure: Batch, plan: Plan, rows: str, keys: list[str], hashed: Hashed) -> str:
     """How many rows that count are in each region; of a unit with more of them than count, so many in proportion.
 
-    Promise  a unit adds to the regions whole numbers, none negative, that are at most its cap in all, by a choice that
-             depends on that unit's rows and the salt only; in the mean over the salt, in proportion to its rows.
-    Because  of r rows with running totals s over the regions the cap m counts, so a region gets what ⌊(sm + o)/r⌋ grows
-             by in it, with one o < r for the unit: it never shrinks, and grows from 0 to m in all. The mean of
-             ⌊(a + o)/r⌋ over all o is a/r.
+    Promise  a unit adds to the regions of its groups whole numbers, none negative, that are at most its cap in all, in
+             no more groups than count, by a choice that depends on that unit's rows and the salt only; in the mean over
+             the salt, in proportion to its rows in the group that is cut short.
+    Because  rows count group by group, in the order of h, as in the first statement. Of r rows of a group with running
+             totals s over the regions there is room for m = cap - b, after the b rows of the groups before it; so a
+             region gets what ⌊(sm + o)/r⌋ grows by in it, with one o < r for the group: it never shrinks, and grows
+             from 0 to m in all. The mean of ⌊(a + o)/r⌋ over all o is a/r.
     """
-    if keys or plan.caps.unit is None:
+    if plan.caps.unit is None:
         return _histogram(measure, plan, rows, keys, hashed)
-    cap = plan.caps.most_rows
-    each = f"SELECT u, x, count(*) AS c\n   FROM (\n   {rows}\n   ) WHERE x IS NOT NULL\n   GROUP BY u, x"
-    totals = "sum(c) OVER (PARTITION BY u ORDER BY x) AS s, sum(c) OVER (PARTITION BY u) AS r"
-    start = "CAST(hash(hash($salt, u)) % CAST(r AS UBIGINT) AS HUGEINT) AS o"
-    unit = f"SELECT *, {start}\n  FROM (\n  SELECT *, {totals}\n  FROM (\n   {each}\n  )\n  )"
-    share = f"(s * {cap} + o) // r - ((s - c) * {cap} + o) // r"
-    text = f"SELECT x, CAST(sum(CASE WHEN r <= {cap} THEN c ELSE {share} END) AS BIGINT) AS c"
-    return f"SELECT list(x) AS x, list(c) AS c\nFROM (\n {text}\n FROM (\n  {unit}\n )\n GROUP BY x\n)"
+    cap, names = plan.caps.most_rows, ["u", *(["h", *keys] if keys else [])]
+    by, of = ", ".join(names), ", ".join([*names, "x"])
+    some = "" if plan.naming else " WHERE x IS NOT NULL"  # as in `chosen`
+    kept = f"SELECT *{f', {hashed.text} AS h' if keys else ''}\n   FROM (\n   {rows}\n   ){some}"
+    each = f"SELECT {of}, count(x) AS c\n   FROM (\n   {kept}\n   )\n   GROUP BY {of}"
+    totals = [f"sum(c) OVER (PARTITION BY {by} ORDER BY x) AS s", f"sum(c) OVER (PARTITION BY {by}) AS r"]
+    few = ""
+    if keys:
+        window = f"(PARTITION BY u ORDER BY {', '.join(names[1:])})"
+        totals += [f"sum(c) OVER {window} AS e", f"dense_rank() OVER {window} AS g"]
+        few = f"\n WHERE g <= {plan.caps.most_groups} AND e - r < {cap} AND x IS NOT NULL"
+    room = f"({cap} - (e - r))" if keys else str(cap)
+    start = f"CAST(hash(hash($salt, {'h' if keys else 'u'})) % CAST(r AS UBIGINT) AS HUGEINT) AS o"
+    unit = f"SELECT *, {start}\n  FROM (\n  SELECT *, {', '.join(totals)}\n  FROM (\n   {each}\n  )\n  )"
+    share = f"(s * {room} + o) // r - ((s - c) * {room} + o) // r"
+    counts = f"CAST(sum(CASE WHEN r <= {room} THEN c ELSE {share} END) AS BIGINT) AS c"
+    read = ", ".join([*keys, "x"])
+    text = f"SELECT {read}, {counts}\n FROM (\n  {unit}\n ){few}\n GROUP BY {read}"
+    return f"SELECT {', '.join([*keys, 'list(x) AS x', 'list(c) AS c'])}\nFROM (\n {text}\n)" + _by(keys)
+
+
+def _by(keys: list[str]) -> str:
+    return f"\nGROUP BY {', '.join(keys)}" if keys else ""
 
 
 def _listed(found: pa.Table, index: Index) -> Iterator[tuple[int, pa.Array, NDArray[np.int64]]]:
@@ -207,6 +228,10 @@ def _tallied(measure: Mode | Batch, found: pa.Table, index: Index) -> Integers:
     return counts
 
 
+def _combined(measure: Batch, found: pa.Table, index: Index) -> Integers:
+    return measure.combined(_tallied(measure, found, index))
+
+
 def _declared(measure: Mode | Batch, stored: Stored) -> str:
     text = keyed(measure.of, measure.kind, stored)
     first, last = measure.values[0], measure.values[-1]
@@ -220,5 +245,5 @@ OWN: dict[str, Own] = {
     "histogram": Own(column=_stepped, sql=_histogram, read=_placed, arrow=True),
     "ladder": Own(column=_laddered, sql=_histogram, read=_placed, arrow=True),
     "counts": Own(column=_declared, sql=_histogram, read=_tallied, arrow=True),
-    "regions": Own(column=_declared, sql=_shares, read=_tallied, arrow=True),
+    "regions": Own(column=_declared, sql=_shares, read=_combined, arrow=True),
 }

@@ -2,13 +2,14 @@
 
 Which combinations is the planner's choice (`discreet.workload`): a strategy of whole numbers. Here is what follows from
 it: the exact data that an engine delivers, the reach of one unit, and how each count is read by least squares. A number
-that is read from it is called by the regions that it counts: a letter for each, 1 where it is among them.
+that is read from it is called by the regions that it counts: a letter for each, 1 where it is among them. Where there
+are groups, each has all regions, and the combinations are of each group for itself.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -19,12 +20,12 @@ from discreet.core.exact import show
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Integers, Law, narrowest
-from discreet.core.mechanism import Mechanism, Then
 from discreet.core.once import once
 from discreet.core.reach import Reach
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.combined import Combined, reach
+from discreet.mechanisms.combined import reach
+from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.strategy import Each, Strategy
 from discreet.plan.expression import Tree
 from discreet.plan.linear import Linear
@@ -70,17 +71,31 @@ class Batch(Measure):
     def needs(self) -> str:
         return "regions"
 
+    def combined(self, counts: Integers) -> Integers:
+        """What is released, without noise: a row for each combination, from counts with a row for each region."""
+        groups = counts.shape[1]
+        if not groups:
+            return np.zeros((len(self.parts), 0), np.int64)
+        return Strategy((*self.strategy.factors, Each(groups))).measure(counts.ravel()).reshape(-1, groups)
+
     def reach(self, setting: Setting) -> Reach:
         """How far one unit can push all combinations; see `discreet.mechanisms.combined.reach`.
 
-        Given    at most m rows of a unit count, each in one region, or in none that is counted.
+        Given    at most m rows of a unit count, each in one region, or in none that is counted, of one group.
         Promise  a unit adds to the counts of regions a vector of whole numbers, none negative, of at most m in all:
-                 that is what the bounds there are for.
-        Because  a row is in one region, as its code is one text; and of a unit with more rows than count an engine
-                 chooses so many once, for all regions, by that unit's rows and the salt alone (`discreet.engines.own`).
+                 that is what the bounds there are for. The strategy of all groups has the columns of that of one, each
+                 in its own group, so the largest of them has the same norm. Columns of two groups share no row, so they
+                 differ by the root of the sum of both squares: when a unit is replaced, that may be the most.
+        Because  a row is in one region and one group, as its code is one text; and of a unit with more rows than count
+                 an engine chooses so many once, for all groups and regions, by that unit's rows and the salt alone
+                 (`discreet.engines.own`).
         """
-        rows = setting.caps.most_rows
-        return reach(self.strategy, rows=rows, neighbours=setting.neighbours, unit=setting.unit)
+        rows, whose = setting.caps.most_rows, {"neighbours": setting.neighbours, "unit": setting.unit}
+        one = reach(self.strategy, rows=rows, **whose)  # type: ignore[arg-type]
+        if not setting.grouped or setting.neighbours != "replace":
+            return one
+        apart = Fraction(2 * rows**2 * self.strategy.l2_squared)
+        return replace(one, l2_squared=min(max(one.l2_squared, apart), one.l1**2))
 
     def pure(self, epsilon: Fraction, setting: Setting) -> Law:
         return DiscreteLaplace(self.reach(setting).l1 / epsilon)
@@ -88,12 +103,8 @@ class Batch(Measure):
     def concentrated(self, rho: Fraction, setting: Setting) -> Law:
         return DiscreteGaussian(self.reach(setting).l2_squared / (2 * rho))
 
-    def mechanism(self, law: Law, setting: Setting) -> Mechanism:
-        combined = Combined(
-            cells=len(self.values), strategies=(self.strategy,), laws=(law,), rows=setting.caps.most_rows,
-            neighbours=setting.neighbours, unit=setting.unit,
-        )  # fmt: skip
-        return Then(mechanism=combined, function=_column)
+    def mechanism(self, law: Law, setting: Setting) -> Noise:
+        return Noise(law=law, reach=self.reach(setting))
 
     def predicted(self, law: Law, setting: Setting) -> float:
         """The mean over the conditions, in people: what the rows of one move counts as one."""
@@ -132,16 +143,17 @@ class Batch(Measure):
 
         Because  each step goes down the squared distance by no more than its slope allows, then to what is possible.
         """
-        weights = np.array([self.weights(each) for each in self.asked])
-        y = parts[:, 0].astype(np.float64)
-        if (weights @ y > -0.5).all():
+        below = (self.inverse @ parts.astype(np.float64) <= -0.5).any(axis=0)
+        if not below.any():
             return parts
-        matrix = self.strategy.dense().astype(np.float64)
+        y, matrix = parts[:, below].astype(np.float64), self.strategy.dense().astype(np.float64)
         x: Any = np.maximum(self.inverse @ y, 0)
         slope = float(np.linalg.norm(matrix, 2)) ** 2
         for _ in range(ROUNDS):
             x = np.maximum(x - matrix.T @ (matrix @ x - y) / slope, 0)
-        return narrowest(self.strategy.dense().astype(object) @ _whole(x)[:, None])
+        found = parts.astype(object)
+        found[:, below] = self.strategy.dense().astype(object) @ _whole(x)
+        return narrowest(found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,13 +169,10 @@ class Blend(Linear):
         return f"{name}, scale {scale}" if len(used) == 1 else f"{len(used)} × {name}, together as scale {scale}"
 
 
-def _column(released: tuple[Integers, ...]) -> Integers:
-    return released[0].reshape(-1, 1)
-
-
 def _whole(counts: NDArray[np.float64]) -> Any:
-    """Whole numbers whose running totals are those of the counts, rounded: none of them is negative."""
-    return np.diff(np.array([round(each) for each in np.cumsum(counts).tolist()], object), prepend=0)
+    """Whole numbers whose running totals in each group are those of the counts, rounded: none of them is negative."""
+    totals = np.array([[round(each) for each in row] for row in np.cumsum(counts, axis=0).tolist()], object)
+    return np.diff(totals, prepend=0, axis=0)
 
 
 def _ones(regions: str) -> NDArray[np.float64]:

@@ -22,8 +22,8 @@ ALL = Literal(value=True)  # the condition of COUNT(*)
 
 
 def counted(draft: Draft) -> tuple[Tree, ...]:
-    """Of a question that only counts rows, without groups, which of them each number counts; nothing for any other."""
-    found = [] if draft.keys else [_condition(draft, each) for each in draft.readings]
+    """Of a question that only counts rows, which of them, or of a group's, each number counts; else nothing."""
+    found = [_condition(draft, each) for each in draft.readings]
     return tuple(each for each in found if each is not None) if None not in found else ()
 
 
@@ -50,8 +50,8 @@ def known(draft: Draft, plan: Plan, extra: Sequence[Tree]) -> tuple[Reading, ...
     Promise  it is a combination of what was released, so it follows. Where more than one row of a unit can count, only
              those counts do that were asked for, for which of its rows were chosen depends on what was asked.
     """
-    batch = plan.measures[0] if len(plan.measures) == 1 else None
-    asked = counted(draft)
+    batch = plan.measures[0] if len(plan.measures) == 1 and not plan.keys else None
+    asked = () if draft.keys else counted(draft)
     if not isinstance(batch, Batch) or not asked:
         return None
     theirs = _conditions(batch)

@@ -38,7 +38,8 @@ class Linear(View):
 
     def values(self, law: Law, parts: Integers) -> list[Any]:
         whole = math.lcm(*(each.denominator for each in self.weights))
-        total: Any = sum(int(w * whole) * part.astype(object) for w, part in zip(self.weights, parts, strict=True))
+        used = [(int(w * whole), part) for w, part in zip(self.weights, parts, strict=True) if w]
+        total: Any = sum((w * part.astype(object) for w, part in used), start=np.zeros(parts.shape[1], object))
         if not self.whole:
             return _floats(total, whole)
         return [max(-LARGEST, min(LARGEST, (2 * each + whole) // (2 * whole))) for each in total]
