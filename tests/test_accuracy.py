@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import defaultdict
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +19,7 @@ from clinic import UNIT, clinic
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Law
-from discreet.plan.spread import radii, radius
+from discreet.plan.spread import radii, radius, several
 from discreet.plan.sums import Sums
 from kit import ALARM
 
@@ -108,6 +111,28 @@ def test_sums_of_noises_stay_within_their_radius(law: Law, weights: tuple[int, .
     assert low <= inside <= high + 0.02 * draws
     assert int((np.abs(total) <= 0.9 * float(found)).sum()) < low
     assert radii(law, np.array([[float(w) for w in weights]]), sure)[0] == pytest.approx(float(found), rel=0.05)
+
+
+@pytest.mark.parametrize("law", [*(DiscreteLaplace(b) for b in (Fraction(1, 9), 1, 7)), DiscreteGaussian(3)], ids=str)
+@pytest.mark.parametrize("weights", [(1, 1), (2, -1), (1, 1, 1, 3), (Fraction(1, 2), Fraction(3, 2)), (0, 5, 5)])
+@pytest.mark.parametrize(("times", "sure"), [(1, "0.95"), (1, "0.99999"), (4, "0.9")])
+def test_the_radius_of_few_noises_is_the_least(law: Law, weights: tuple[Any, ...], times: int, sure: str) -> None:
+    """By the chances of all sums, added up one draw after the other."""
+    step = Fraction(1, 2) if Fraction(1, 2) in weights else Fraction(1)
+    sums = {0: 1.0}
+    chances = {n: float(law.pmf(n)) for n in range(-150, 151)}
+    chances = {n: each for n, each in chances.items() if each > 1e-12}
+    for weight in [w for w in weights for _ in range(times) if w]:
+        more: dict[int, float] = defaultdict(float)
+        for (a, p), (b, q) in itertools.product(sums.items(), chances.items()):
+            if p * q > 1e-13:
+                more[a + int(weight / step) * b] += p * q
+        sums = more
+    missed = 1 - float(sure)
+    found = radius(several(law, times), tuple(map(Fraction, weights)), Fraction(sure))
+    assert sum(p for n, p in sums.items() if abs(n * step) > found) <= missed
+    least = sum(p for n, p in sums.items() if abs(n * step) >= found)  # the control: no smaller one would do
+    assert found == 0 or least > missed - 1e-8
 
 
 @pytest.mark.parametrize("rows", [20, 60, 200, 5000])

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from discreet.core.exact import whole
 from discreet.core.law import Integers, Law
 from discreet.core.record import recorded
@@ -26,7 +28,7 @@ from discreet.plan.expression import Tree
 from discreet.plan.measure import Added, Form, Measure, Setting, Steps
 from discreet.plan.ranks import CHOICES, Chosen
 from discreet.plan.schema import Kind
-from discreet.plan.spread import radius
+from discreet.plan.spread import radii, radius
 from discreet.plan.sums import Sums
 from discreet.sql import query as q
 
@@ -120,17 +122,20 @@ class Foremost(Added):
 
         Because  if a group that is left out is better by that much than one in the answer, then one of the true first k
                  was left out and another is in the answer that is as far behind it. Of such a pair the difference of
-                 two noises exceeds the gap; there are k·(among - k) pairs, and differences are symmetric.
+                 two noises is the gap or more; there are k·(among - k) pairs, and differences are symmetric.
         """
-        pairs = self.k * (self.among - self.k)
-        return radius(law, BOTH, 1 - min(2 * (1 - confidence) / pairs, SURE))
+        return radius(law, BOTH, self._pair(confidence)) + 1
+
+    def _pair(self, confidence: Fraction) -> Fraction:
+        """How sure the order of two must be, so that that of all is this sure."""
+        return 1 - min(2 * (1 - confidence) / (self.k * (self.among - self.k)), SURE)
 
     def predicted(self, law: tuple[str, Fraction], setting: Setting) -> float:
         return self.gap(law, setting, SURE) ** 2
 
     def noisy_predicted(self, law: Law) -> float:
-        """The same for noise, without the two steps by which its margin is rounded up."""
-        return float(self.noisy_gap(law, SURE) - 2) ** 2
+        """The same for noise, by the continuous law."""
+        return float(radii(law, np.ones((1, 2)), self._pair(SURE))[0] - 2) ** 2
 
     def view(self, function: str) -> Place:
         return Place(of=self)
