@@ -31,6 +31,8 @@ QUESTIONS = {
     ),
 }
 
+GROUPED = "SELECT COUNT(*) FROM (SELECT person, COUNT(*) FROM visits GROUP BY person)"
+
 
 def best(run: Callable[[], object]) -> float:
     taken = []
@@ -62,7 +64,10 @@ def main() -> None:
 
                     theirs, ours = best(plain(path, exact)), best(ask)
                     rows.append((name, who, f"{theirs:.2f} s", f"{ours:.2f} s", f"{ours / theirs:.1f} ×"))
+        grouped, median = best(plain(path, GROUPED)), best(plain(path, QUESTIONS["median"][1]))
         print(table(["question", "unit", "DuckDB, exact", "discreet", "ratio"], rows))
+        print(f"Without an index rows are found person by person. That alone, {GROUPED}, takes DuckDB")
+        print(f"{grouped:.2f} s, {grouped / median:.1f} × its exact median.")
 
 
 if __name__ == "__main__":
