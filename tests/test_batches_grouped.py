@@ -112,12 +112,35 @@ def test_the_same_again_is_free_and_other_groups_are_another_question() -> None:
             asked = curator.ask(f"SELECT {other}, {PREFIXES} FROM data GROUP BY {other}", epsilon=1)
             assert asked.cost.pure == 1
         assert curator.ask(f"SELECT {PREFIXES} FROM data", epsilon=1).cost.pure == 1
-    for earlier, later in (("sex", ""), ("", "sex")):  # neither follows from the other
-        by = {"": "", "sex": " GROUP BY sex"}
-        with clinic(budget=dp.Budget(epsilon=10)) as curator:
-            batched(curator, f"SELECT {PREFIXES} FROM data{by[earlier]}")
+    with clinic(budget=dp.Budget(epsilon=10)) as curator:
+        batched(curator, f"SELECT {PREFIXES} FROM data")
+        with pytest.raises(dp.NotAllowed):
+            curator.ask("SELECT sex, COUNT(*) FROM data WHERE age < 20 GROUP BY sex", reuse=True)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("said", [{}, {"unit": "person", "rows_per_unit": 100, "groups_per_unit": 50}])
+def test_what_follows_from_groups(said: Any) -> None:
+    """Some of the counts, of some groups, or of several together; where rows of a unit are chosen, only asked ones."""
+    data = people()  # noqa: F841
+    known = "(SELECT * FROM data WHERE level BETWEEN 0 AND 3 AND sex IN ('F', 'M'))"
+    asked = [
+        "SELECT sex, COUNT(*) FROM data WHERE age < 50 GROUP BY sex ORDER BY sex",
+        "SELECT sex, COUNT(*) FILTER (WHERE age < 20) AS n FROM data WHERE level > 1 GROUP BY sex ORDER BY sex",
+        "SELECT level % 2 AS odd, COUNT(*) FROM data WHERE age < 90 GROUP BY odd ORDER BY odd",
+        "SELECT COUNT(*) FROM data WHERE age < 30",
+    ]
+    between = ["SELECT sex, COUNT(*) FROM data WHERE age >= 20 AND age < 50 GROUP BY sex ORDER BY sex"]
+    with clinic(**said) as curator:
+        batched(curator, f"SELECT level, sex, {PREFIXES} FROM data GROUP BY level, sex", epsilon=10**5)
+        for sql in [*asked, *([] if said else between)]:
+            found = curator.ask(sql, reuse=True)
+            assert found.cost == dp.Loss.ZERO
+            assert list(found) == duckdb.sql(sql.replace("FROM data", f"FROM {known}")).fetchall()
+            assert all(row[-1] is not None and row[-1] >= 0 for row in found.margin())
+        for sql in [*(between if said else []), "SELECT COUNT(*) FROM data WHERE age < 25"]:
             with pytest.raises(dp.NotAllowed):
-                curator.ask(f"SELECT COUNT(*) FROM data WHERE age < 20{by[later]}", reuse=True)
+                curator.ask(sql, reuse=True)
 
 
 @pytest.mark.parametrize("rows", [1, 3])

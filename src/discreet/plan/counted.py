@@ -50,8 +50,8 @@ def known(draft: Draft, plan: Plan, extra: Sequence[Tree]) -> tuple[Reading, ...
     Promise  it is a combination of what was released, so it follows. Where more than one row of a unit can count, only
              those counts do that were asked for, for which of its rows were chosen depends on what was asked.
     """
-    batch = plan.measures[0] if len(plan.measures) == 1 and not plan.keys else None
-    asked = () if draft.keys else counted(draft)
+    batch = plan.measures[0] if len(plan.measures) == 1 else None
+    asked = counted(draft)
     if not isinstance(batch, Batch) or not asked:
         return None
     theirs = _conditions(batch)

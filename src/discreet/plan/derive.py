@@ -23,7 +23,6 @@ from discreet.plan.counted import known
 from discreet.plan.expression import Apply, Literal, Tree, fields
 from discreet.plan.merge import Merge, grouped
 from discreet.plan.plan import Plan, Released
-from discreet.plan.price import counted_error
 from discreet.plan.reading import Reading
 from discreet.plan.relation import prune
 from discreet.plan.split import RELEASED
@@ -40,7 +39,7 @@ class Way:
 
     plans: tuple[Plan, ...]
     draft: Draft
-    merge: Merge | None  # None: nothing is added up
+    merge: Merge
     plan: Plan  # with the noise of what is read: the one that was released, where there is one
     released: Callable[[Sequence[Released]], Released]
 
@@ -48,8 +47,6 @@ class Way:
     def expected(self) -> float:
         """How wrong the answer will be: the mean over its numbers, squared, in people."""
         plan, used, merge = self.plan, [reading.measure for reading in self.draft.readings], self.merge
-        if merge is None:
-            return counted_error(plan, self.draft) / len(used) / plan.caps.most_rows**2
         errors = [plan.measures[n].error(plan.laws[n], plan.setting, merge) for n in used]
         return sum(errors) / max(len(errors), 1)
 
@@ -67,19 +64,18 @@ def derive(draft: Draft, plan: Plan) -> Way | None:
     extra = _extra(draft.where, plan.where)
     if plan.naming is not None or draft.private or extra is None or not _same_rows(draft, plan):
         return None
-    if (there := known(draft, plan, extra)) is not None:
-        mine = replace(draft, measures=plan.measures, readings=there, caps=plan.caps)
-        return Way(plans=(plan,), draft=mine, merge=None, plan=plan, released=lambda found: found[0])
-    readings = _readings(draft, plan)
     keys = {_bare(key.tree): f"k{n}" for n, key in enumerate(plan.keys)}
-    asked = [_over(tree, keys) for tree in (*extra, *(_bare(key.tree) for key in draft.keys))]
+    of_keys = [each for each in extra if _over(each, keys) is not None]
+    of_rows = [each for each in extra if each not in of_keys]
+    readings = known(draft, plan, of_rows) or (None if of_rows else _readings(draft, plan))
+    asked = [_over(tree, keys) for tree in (*of_keys, *(_bare(key.tree) for key in draft.keys))]
     if readings is None or None in asked:
         return None
     try:
         rows = _computed(plan, [each for each in asked if each is not None])
     except NotUnderstood:
         return None
-    merge = _merge(draft, [row[len(extra) :] if all(row[: len(extra)]) else None for row in rows])
+    merge = _merge(draft, [row[len(of_keys) :] if all(row[: len(of_keys)]) else None for row in rows])
     if not all(plan.measures[each.measure].follows(merge) for each in readings):
         return None
     mine = replace(draft, measures=plan.measures, readings=readings, caps=plan.caps)
