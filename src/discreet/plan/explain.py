@@ -81,7 +81,7 @@ class Explanation:
             self.protects,
             _cost_said(self.cost, self.left, self.fits, "this question does"),
             *self._groups(),
-            *caps_said(self.draft),
+            *caps_said(self.draft, self.draft.keys),
             *self.remarks,
             "",
             self._numbers(),
@@ -189,7 +189,8 @@ class Explanations(Sequence[Explanation]):
             others = ", the others asked one by one" if sum(map(len, self.ways)) < len(self) else ""
             way = "; ".join(f"{listed(each)} answered together, from one release" for each in self.ways) + others
         rows = [(str(n), *row[:4]) for n, one in enumerate(self.each, start=1) for row in one.rows()]
-        said = dict.fromkeys(remark for one in self.each for remark in (*caps_said(one.draft), *one.remarks))
+        remarks = [remark for one in self.each for remark in (*caps_said(one.draft, one.draft.keys), *one.remarks)]
+        said = dict.fromkeys(remarks)
         beside = dict.fromkeys(line for one in self.each for line in one.beside())
         statements = dict.fromkeys(one.sql for one in self.each)
         lines = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from discreet.core.loss import Loss
 from discreet.layout import table
 from discreet.plan.compile import Draft
 from discreet.plan.frame import Frame, cut, number_text
-from discreet.plan.plan import Plan
+from discreet.plan.plan import Key, Plan
 
 if TYPE_CHECKING:
     from discreet.plan.answer import Answer
@@ -72,7 +72,8 @@ def _remarks(answer: Answer, margins: Frame) -> list[str]:
     if len(answer) and len(known) < len(noisy):
         lines.append(f"No margin is known for: {', '.join(answer.columns[i] for i in noisy if i not in known)}.")
     lines += remarks_said(answer.draft, answer.plan, answer.confidence)
-    return [*lines, f"Cost: {cost}. Left: {answer.left}.", *caps_said(answer.draft), *answer.heard.remarks]
+    lines.append(f"Cost: {cost}. Left: {answer.left}.")
+    return [*lines, *caps_said(answer.draft, answer.plan.keys), *answer.heard.remarks]
 
 
 def remarks_said(draft: Draft, plan: Plan, confidence: Fraction) -> list[str]:
@@ -102,13 +103,13 @@ def _with_margin(value: Any, margin: float | None) -> str:
     return f"{value:,.{max(places, 0)}f} ± {margin:,.{max(places, 0)}f}"
 
 
-def caps_said(draft: Draft) -> list[str]:
-    """What is counted of each person, where that is not everything."""
+def caps_said(draft: Draft, keys: Sequence[Key]) -> list[str]:
+    """What is counted of each person, where that is not everything, in a release by these keys."""
     caps = draft.caps
     if caps.unit is None:
         return []
     pairs = [(caps.rows, "row")] if any(each.needs != "units" for each in draft.measures) else []
-    pairs += [(caps.groups, "group")] if draft.keys else []
+    pairs += [(caps.groups, "group")] if keys else []
     limits = [f"at most {many} {name}{'' if many == 1 else 's'}" for many, name in pairs]
     verb = "counts" if pairs and pairs[0][0] == 1 else "count"
     return [f"Of each {caps.unit}, {' in '.join(limits)} {verb}; what is beyond is left out."] if limits else []

@@ -74,7 +74,7 @@ class Told(Answers):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What is counted of each unit, where that is not everything; and what else is to be known."""
-        return (*caps_said(self.draft), *self.heard.remarks)
+        return (*caps_said(self.draft, self.draft.keys), *self.heard.remarks)
 
     def __repr__(self) -> str:
         said = f"{super().__repr__().removesuffix('>')}; cost {self.cost}; left {self.left}>"
@@ -94,7 +94,7 @@ class Foreseen:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What would be counted of each unit, where that is not everything; and what else is to be known."""
-        return (*caps_said(self.draft), *self.heard)
+        return (*caps_said(self.draft, self.draft.keys), *self.heard)
 
     @property
     def plan(self) -> Plan:
