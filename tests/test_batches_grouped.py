@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import discreet as dp
@@ -48,11 +50,11 @@ def clinic(data: Any = None, **said: Any) -> Any:
     return dp.open(people() if data is None else data, columns=COLUMNS, budget=budget, **said)
 
 
-def batched(curator: Any, sql: str, epsilon: Any = 1) -> Any:
-    """The answer of a question without any noise, which is planned as a batch."""
-    plan = curator.explain(sql, epsilon=epsilon).plan
+def batched(curator: Any, sql: str, epsilon: Any = 1, **more: Any) -> Any:
+    """The answer of a question that is planned as a batch."""
+    plan = curator.explain(sql, epsilon=epsilon, **more).plan
     assert isinstance(plan.measures[0], Batch), sql
-    return curator.ask(sql, epsilon=epsilon)
+    return curator.ask(sql, epsilon=epsilon, **more)
 
 
 @pytest.mark.usefixtures("always")
@@ -116,6 +118,40 @@ def test_the_same_again_is_free_and_other_groups_are_another_question() -> None:
         batched(curator, f"SELECT {PREFIXES} FROM data")
         with pytest.raises(dp.NotAllowed):
             curator.ask("SELECT sex, COUNT(*) FROM data WHERE age < 20 GROUP BY sex", reuse=True)
+
+
+def test_another_delta_is_another_question() -> None:
+    sql = f"SELECT town, {THIRDS} FROM data GROUP BY town"
+    with clinic(budget=dp.Budget(epsilon=10, delta="0.1")) as curator:
+        costs = [batched(curator, sql, delta=delta).cost for delta in ("1e-9", "1e-3", "1e-9")]
+        assert [each.event for each in costs] == [Fraction("1e-9"), Fraction("1e-3"), 0]
+        assert curator.explain(sql, epsilon=1, delta="1e-3").cost.event == Fraction("1e-3")
+
+
+@pytest.mark.usefixtures("always")
+def test_where_one_of_many_rows_is_chosen_only_asked_counts_follow() -> None:
+    data = pa.table({"person": np.repeat(np.arange(50), 4), "age": [10, 30, 50, 90] * 50, "sex": ["F"] * 200})
+    said: Any = {"unit": "person", "rows_per_unit": 1, "budget": dp.Budget(epsilon=10**7)}
+    with dp.open(data, columns={"age": (0, 120), "sex": ["F", "M"]}, **said) as curator:
+        batched(curator, f"SELECT sex, {PREFIXES} FROM data GROUP BY sex", epsilon=10**5)
+        curator.ask("SELECT sex, COUNT(*) FROM data WHERE age < 40 GROUP BY sex", reuse=True)
+        with pytest.raises(dp.NotAllowed):
+            curator.ask("SELECT sex, COUNT(*) FROM data WHERE age < 40 AND age >= 20 GROUP BY sex", reuse=True)
+
+
+@pytest.mark.usefixtures("always")
+def test_the_index_is_read_where_all_rows_are_counted(tmp_path: Path) -> None:
+    """Rows that no number counts would take the place of others there."""
+    pyarrow.parquet.write_table(people(), tmp_path / "data.parquet")
+    said: Any = {"unit": "person", "rows_per_unit": 3, "groups_per_unit": 2, "budget": dp.Budget(epsilon=10**7)}
+    whole = f"SELECT level, COUNT(*) AS n, {THIRDS} FROM data GROUP BY level"
+    with dp.open(tmp_path / "data.parquet", columns=COLUMNS, ledger=tmp_path / "a.ledger", **said) as curator:
+        curator.index()
+        for sql, read in ((whole, True), (f"SELECT level, {THIRDS} FROM data GROUP BY level", False)):
+            assert any("reads the index" in each for each in curator.explain(sql, epsilon=1).remarks) == read
+        found = np.array([row[1:] for row in batched(curator, whole, epsilon=10**5)])
+        assert 0 < found[:, 0].sum() <= 900
+        assert (found[:, 1:].sum(axis=1) <= found[:, 0]).all()
 
 
 @pytest.mark.usefixtures("always")

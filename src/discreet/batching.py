@@ -37,6 +37,7 @@ __all__ = ["Joint", "Room", "alternatives", "joint", "no_room", "recalled", "tog
 CLEAR = 0.97  # of the squared error of the ordinary way: what is worth another one
 MOST_PLANNED = 512  # regions of several questions that are planned as one, so that it takes seconds
 MOST_NUMBERS = 1 << 18  # regions of all groups together
+MOST_PRIVATE = 20  # … of each group, where nobody knows how many there are
 MOST_INSIDE = 128  # … and of one question, so that it takes one or two: that is before anything is paid
 
 
@@ -130,14 +131,14 @@ def _again(
     earlier: Iterable[Plan], draft: Draft, of: tuple[Tree, tuple[str, ...]], costs: Sequence[Loss]
 ) -> Plan | None:
     """A plan that was paid for, of these regions of the same rows, at one of these costs."""
-    pure, rho = {each.pure for each in costs} - {None}, {each.rho for each in costs if each.pure is None}
+    paid = {(each.pure, None if each.pure is not None else each.rho, each.event) for each in costs}
     for plan in earlier:
         batch = plan.measures[0] if len(plan.measures) == 1 else None
         same = isinstance(batch, Batch) and (batch.of, batch.values) == of
         rows = (plan.table, plan.caps, plan.where, plan.keys)
         if same and rows == (draft.relation, draft.caps, draft.where, draft.keys):
             cost = plan.loss
-            if cost.pure in pure if cost.pure is not None else cost.rho in rho:
+            if (cost.pure, None if cost.pure is not None else cost.rho, cost.event) in paid:
                 return plan
     return None
 
@@ -190,7 +191,7 @@ def alternatives(draft: Draft) -> Draft:
         return tabled(draft)
     if draft.private and not draft.catalogue.budget.events:  # that is refused
         return draft
-    room = 2 * len(trees) if draft.private else MOST_NUMBERS // max(1, math.prod(key.size for key in draft.keys))
+    room = MOST_PRIVATE if draft.private else MOST_NUMBERS // max(1, math.prod(key.size for key in draft.keys))
     most = min(MOST_INSIDE, room)
     found = regions([trees[name] for name in sorted(trees)], most) if most > 1 and draft.first is None else None
     return draft if found is None or not found.codes else _joined(draft, found)

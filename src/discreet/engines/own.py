@@ -6,7 +6,7 @@ entry of `OWN` writes SQL over the rows that count, and reads what it found as t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from discreet.plan.spelling import constant
 __all__ = ["OWN", "Hashed", "Own", "chosen"]
 
 MOST_BITS = 32  # of a value that is kept in its hash
+WORD = 50  # bits of one number that are told apart quickly
 COUNTED = 1 << 22  # groups and values that are counted in the engine; more are listed
 
 Found = list[tuple[Any, ...]]
@@ -217,9 +218,9 @@ def _laddered(measure: Ceilings, stored: Stored) -> str:
     return f"CASE WHEN {value} IS NULL THEN NULL {rungs} ELSE {len(measure.rungs)} END"
 
 
-def _tallied(measure: Mode | Batch, found: pa.Table, index: Index) -> Integers:
-    """A row for each declared value, a column for each group."""
-    places = {value: place for place, value in enumerate(measure.values)}
+def _tallied(values: Sequence[Any], found: pa.Table, index: Index) -> Integers:
+    """A row for each of these values, a column for each group."""
+    places = {value: place for place, value in enumerate(values)}
     counts = np.zeros((len(places), len(index)), np.int64)
     for place, listed, count in _listed(found, index):
         for value, each in zip(listed.to_pylist(), count, strict=True):
@@ -228,8 +229,28 @@ def _tallied(measure: Mode | Batch, found: pa.Table, index: Index) -> Integers:
     return counts
 
 
+def _modes(measure: Mode, found: pa.Table, index: Index) -> Integers:
+    return _tallied(measure.values, found, index)
+
+
+def _coded(measure: Batch, stored: Stored) -> str:
+    """The region of a row as a whole number, whose last bits say which conditions it fulfils; NULL where it is none."""
+    if not measure.conditions:
+        return _declared(measure, stored)
+    bits = [
+        str(1 << n % WORD) if each is None else f"CASE WHEN {spell(each, stored)} THEN {1 << n % WORD} ELSE 0 END"
+        for n, each in enumerate(measure.conditions)
+    ]
+    words = [f"CAST({' + '.join(bits[n : n + WORD])} AS BIGINT)" for n in range(0, len(bits), WORD)]
+    shifted = [each if n == 0 else f"CAST({each} AS HUGEINT) * {1 << n * WORD}" for n, each in enumerate(words)]
+    return f"NULLIF({' + '.join(shifted)}, 0)"
+
+
 def _combined(measure: Batch, found: pa.Table, index: Index) -> Integers:
-    return measure.combined(_tallied(measure, found, index))
+    def code(value: str) -> Any:
+        return sum(1 << n for n, letter in enumerate(value) if letter == "1") if measure.conditions else value
+
+    return measure.combined(_tallied([code(each) for each in measure.values], found, index))
 
 
 def _declared(measure: Mode | Batch, stored: Stored) -> str:
@@ -244,6 +265,6 @@ OWN: dict[str, Own] = {
     "distinct": Own(column=_normal, sql=_distinct, read=_counts),
     "histogram": Own(column=_stepped, sql=_histogram, read=_placed, arrow=True),
     "ladder": Own(column=_laddered, sql=_histogram, read=_placed, arrow=True),
-    "counts": Own(column=_declared, sql=_histogram, read=_tallied, arrow=True),
-    "regions": Own(column=_declared, sql=_shares, read=_combined, arrow=True),
+    "counts": Own(column=_declared, sql=_histogram, read=_modes, arrow=True),
+    "regions": Own(column=_coded, sql=_shares, read=_combined, arrow=True),
 }

@@ -27,7 +27,7 @@ from discreet.errors import NotUnderstood
 from discreet.mechanisms.combined import reach
 from discreet.mechanisms.noise import Noise
 from discreet.mechanisms.strategy import Each, Strategy
-from discreet.plan.expression import Tree
+from discreet.plan.expression import Apply, Tree
 from discreet.plan.linear import Linear
 from discreet.plan.measure import Measure, Setting
 from discreet.plan.spread import law_scale
@@ -112,6 +112,17 @@ class Batch(Measure):
         return float(spread * law.variance) / setting.caps.most_rows**2
 
     @property
+    def conditions(self) -> tuple[Tree | None, ...]:
+        """The condition that each letter of a code is of, None for all rows; nothing where it is no such code."""
+        letters = self.of.arguments if isinstance(self.of, Apply) and self.of.function == "concat" else ()
+        return tuple(each.arguments[0] if isinstance(each, Apply) else None for each in letters)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every row is in a region that is counted."""
+        return None in self.conditions
+
+    @property
     def asked(self) -> tuple[str, ...]:
         """The regions of each condition."""
         return tuple(map("".join, zip(*self.values, strict=True)))
@@ -132,8 +143,17 @@ class Batch(Measure):
         weights, matrix = self.weights(regions), self.strategy.dense()
         return bool(np.abs(weights @ matrix - _ones(regions)).max() < CLOSE)
 
+    @once
+    def _views(self) -> dict[str, Blend]:
+        return {}
+
     def view(self, function: str) -> Blend:
         """The count of these regions."""
+        if function not in self._views:
+            self._views[function] = self._view(function)
+        return self._views[function]
+
+    def _view(self, function: str) -> Blend:
         weights = self.weights(function)
         known = np.where(np.abs(weights) > NOTHING * np.abs(weights).max(), weights, 0.0)
         return Blend(weights=tuple(Fraction(round(float(each) * FINE), FINE) for each in known), unit=Fraction(1))
@@ -143,17 +163,16 @@ class Batch(Measure):
 
         Because  each step goes down the squared distance by no more than its slope allows, then to what is possible.
         """
-        below = (self.inverse @ parts.astype(np.float64) <= -0.5).any(axis=0)
-        if not below.any():
+        y, matrix = parts.astype(np.float64), self.strategy.dense().astype(np.float64)
+        x: Any = self.inverse @ y
+        if (np.abs(x - np.rint(x)) < CLOSE).all() and (x > -CLOSE).all():
             return parts
-        y, matrix = parts[:, below].astype(np.float64), self.strategy.dense().astype(np.float64)
-        x: Any = np.maximum(self.inverse @ y, 0)
-        slope = float(np.linalg.norm(matrix, 2)) ** 2
-        for _ in range(ROUNDS):
-            x = np.maximum(x - matrix.T @ (matrix @ x - y) / slope, 0)
-        found = parts.astype(object)
-        found[:, below] = self.strategy.dense().astype(object) @ _whole(x)
-        return narrowest(found)
+        below = (x < 0).any(axis=0)
+        found, y, slope = np.maximum(x, 0), y[:, below], float(np.linalg.norm(matrix, 2)) ** 2
+        for _ in range(ROUNDS if below.any() else 0):
+            found[:, below] -= matrix.T @ (matrix @ found[:, below] - y) / slope
+            found = np.maximum(found, 0)
+        return narrowest(self.strategy.dense().astype(object) @ _whole(found))
 
 
 @dataclass(frozen=True, kw_only=True)

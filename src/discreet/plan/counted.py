@@ -47,14 +47,14 @@ def known(draft: Draft, plan: Plan, extra: Sequence[Tree]) -> tuple[Reading, ...
     """Where each count is read in a batch that was released of the same rows, those apart that fulfil not all `extra`.
 
     Given    each count is of regions of the batch, all of it and nothing of the region that the batch left out.
-    Promise  it is a combination of what was released, so it follows. Where more than one row of a unit can count, only
-             those counts do that were asked for, for which of its rows were chosen depends on what was asked.
+    Promise  it is a combination of what was released, so it follows. Where a unit can have several rows, only those
+             counts do that were asked for, for which of its rows were chosen depends on what was asked.
     """
     batch = plan.measures[0] if len(plan.measures) == 1 else None
     asked = counted(draft)
     if not isinstance(batch, Batch) or not asked:
         return None
-    theirs = _conditions(batch)
+    theirs = [ALL if each is None else each for each in batch.conditions]
     mine = [_all([*extra, each]) for each in asked]
     found = regions([*theirs, *mine])
     if found is None or len(theirs) != len(batch.values[0]):
@@ -70,16 +70,10 @@ def known(draft: Draft, plan: Plan, extra: Sequence[Tree]) -> tuple[Reading, ...
             if region in places:
                 inside[n][places[region]] = letter
     functions = ["".join(each) for each in inside]
-    as_asked = plan.caps.most_rows == 1 or set(functions) <= set(batch.asked)
+    as_asked = plan.caps.unit is None or set(functions) <= set(batch.asked)
     if not as_asked or not all(map(batch.knows, functions)):
         return None
     return tuple(Reading(function=each, measure=0) for each in functions)
-
-
-def _conditions(batch: Batch) -> list[Tree]:
-    """The conditions that make the regions of a batch; see `Regions.code`."""
-    letters = batch.of.arguments if isinstance(batch.of, Apply) and batch.of.function == "concat" else ()
-    return [each.arguments[0] if isinstance(each, Apply) else ALL for each in letters]
 
 
 def _all(trees: Sequence[Tree]) -> Tree:

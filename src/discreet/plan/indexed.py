@@ -2,7 +2,8 @@
 
 An index knows of each unit, once and for all, which rows count (see `engines/build.py`): in questions without groups,
 and in questions by a column whose values are declared. Quantiles are of rows that have a value, so they are read from
-it where the catalogue says that every row has one (`required`). Nothing here sees data: whether an index is read
+it where the catalogue says that every row has one (`required`), and batches of counts where one of them is of all rows.
+Nothing here sees data: whether an index is read
 depends on the catalogue and the question, and on whether there is one.
 """
 
@@ -13,6 +14,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from discreet.errors import Refusal
+from discreet.plan.batch import Batch
 from discreet.plan.compile import compile
 from discreet.plan.expression import Field
 from discreet.plan.measure import Caps, Measure
@@ -93,9 +95,9 @@ def choice(plan: Plan, tables: Iterable[Indexed]) -> tuple[Indexed, int] | None:
 
     Promise  the answer from these rows leaves out nothing that the plan's caps would not have left out.
     Because  it asks of all rows: under a filter, rows that it drops would have taken the place of rows that it keeps.
-             Its keys and caps are those of the choice, and its measures add up rows, or units, or list values that
-             every row has: rows without one would have left their place to others. Whatever a later plan may say
-             besides is not understood here, and then the data are read.
+             Its keys and caps are those of the choice, and its measures add up rows, or units, or list values, or
+             regions, that every row has: rows without one would have left their place to others. Whatever a later plan
+             may say besides is not understood here, and then the data are read.
     """
     if plan.where is not None or plan.naming is not None or not isinstance(plan.table, str) or not _bare(plan):
         return None
@@ -114,7 +116,7 @@ def _served(measure: Measure, table: Indexed) -> bool:
     """Whether the rows that count are all that a measure needs."""
     if measure.needs in ("histogram", "ladder"):
         return all(isinstance(each, Field) and each.name in table.required for each in measure.trees)
-    return measure.needs in ("sums", "units")
+    return measure.needs in ("sums", "units") or (isinstance(measure, Batch) and measure.whole)
 
 
 def _bare(plan: Plan) -> bool:

@@ -173,8 +173,9 @@ def _shares(draft: Draft, power: float) -> list[Fraction]:
              a fixed sum of costs the total is least when c is proportional to the cube root, or the square root, of n.
     """
     served = _served(draft) + ([1] if draft.private else [])
-    weights = [Fraction(n**power).limit_denominator(1000) for n in served]
-    return [each / sum(weights) for each in weights]
+    weight = {n: Fraction(n**power).limit_denominator(1000) for n in set(served)}
+    whole = sum(weight[n] for n in served)
+    return [weight[n] / whole for n in served]
 
 
 def _laplace(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Plan:

@@ -92,15 +92,17 @@ def several(law: Law | Both, times: int) -> Law | Several | Weighed:
     return law if times == 1 else Several(law, times)
 
 
-@lru_cache(maxsize=4096)
 def radius(law: Law | Several | Weighed, weights: tuple[Fraction, ...], confidence: Fraction) -> Fraction:
     """The least r, or hardly more, such that Σ wᵢXᵢ stays within ±r with this confidence; the Xᵢ are independent.
 
     Because  one draw: the law's own quantile, exactly. Several: see `_counted`, where it is quick, or else `radii`.
     """
-    used = tuple(abs(each) for each in weights if each)
-    if not used:
-        return Fraction(0)
+    used = tuple(sorted(abs(each) for each in weights if each))
+    return _radius(law, used, confidence) if used else Fraction(0)
+
+
+@lru_cache(maxsize=4096)
+def _radius(law: Law | Several | Weighed, used: tuple[Fraction, ...], confidence: Fraction) -> Fraction:
     if len(used) == 1 and not isinstance(law, (Several, Weighed)):
         return used[0] * law.radius(confidence)
     above = Fraction(float(radii(law, np.array([[float(each) for each in used]]), confidence)[0]))
