@@ -162,7 +162,7 @@ def _shares(measure: Batch, plan: Plan, rows: str, keys: list[str], hashed: Hash
         totals += [f"sum(c) OVER {window} AS e", f"dense_rank() OVER {window} AS g"]
         few = f"\n WHERE g <= {plan.caps.most_groups} AND e - r < {cap} AND x IS NOT NULL"
     room = f"({cap} - (e - r))" if keys else str(cap)
-    start = f"CAST(hash(hash($salt, {'h' if keys else 'u'})) % CAST(r AS UBIGINT) AS HUGEINT) AS o"
+    start = f"CAST(hash(hash($salt, {'h' if keys else 'u'})) % CAST(greatest(r, 1) AS UBIGINT) AS HUGEINT) AS o"
     unit = f"SELECT *, {start}\n  FROM (\n  SELECT *, {', '.join(totals)}\n  FROM (\n   {each}\n  )\n  )"
     share = f"(s * {room} + o) // r - ((s - c) * {room} + o) // r"
     counts = f"CAST(sum(CASE WHEN r <= {room} THEN c ELSE {share} END) AS BIGINT) AS c"
