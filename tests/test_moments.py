@@ -289,7 +289,7 @@ def test_intervals_hold_what_they_say(function: str, law_of: Callable[[int], Law
 )
 @pytest.mark.parametrize("confidence", ["0.5", "0.8", "0.95", "0.999"])
 def test_many_noises_together(weights: tuple[int, ...], confidence: str) -> None:
-    """Merged into three: never less than it says in 200,000 draws, and not much more; the control is a fifth smaller."""
+    """Merged into three: never less than it says in 200,000 draws, nor much more; the control is a fifth smaller."""
     law, draws, sure = DiscreteLaplace(Fraction(10**6)), 200_000, Fraction(confidence)
     (found,) = radii(law, np.array([weights], float), sure)
     total = sum(w * law.draw(draws).astype(np.float64) for w in weights if w)
