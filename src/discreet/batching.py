@@ -36,9 +36,9 @@ __all__ = ["Joint", "Room", "alternatives", "joint", "no_room", "recalled", "tog
 
 CLEAR = 0.97  # of the squared error of the ordinary way: what is worth another one
 MOST_PLANNED = 512  # regions of several questions that are planned as one, so that it takes seconds
-MOST_NUMBERS = 1 << 18  # regions of all groups together
-MOST_PRIVATE = 20  # … of each group, where nobody knows how many there are
 MOST_INSIDE = 128  # … and of one question, so that it takes one or two: that is before anything is paid
+MOST_NUMBERS = 1 << 18  # … of all groups together
+MOST_PRIVATE = 20  # … and of each, where nobody knows how many groups there are
 
 
 # ── several questions ──────────────────────────────────────────────────────────────────────────────────

@@ -39,7 +39,7 @@ class Linear(View):
 
     def values(self, law: Law, parts: Integers) -> list[Any]:
         used = [(w, part) for w, part in zip(self.weights, parts, strict=True) if w]
-        most = sum(abs(float(w)) for w, _ in used) * max(float(parts.max(initial=0)), -float(parts.min(initial=0)))
+        most = sum(abs(w) for w, _ in used) * max(int(parts.max(initial=0)), -int(parts.min(initial=0)))
         total: Any = np.zeros(parts.shape[1])
         if self.whole and most < SMALL and any(w.denominator != 1 for w, _ in used):
             for w, part in used:
