@@ -89,11 +89,9 @@ def test_importing_is_light() -> None:
     assert not heavy & set(said_by(sys.executable, "-c", code).split())
 
 
-def test_files_and_functions_stay_small() -> None:
+def test_functions_stay_small() -> None:
     for path in SOURCE.rglob("*.py"):
-        text = path.read_text()
-        assert text.count("\n") <= 400, path
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef):
                 assert node.end_lineno is not None
                 assert node.end_lineno - node.lineno <= 60, f"{path}: {node.name}"
