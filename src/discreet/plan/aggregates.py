@@ -11,7 +11,7 @@ from discreet.plan.chosen import FINE as ORDERED
 from discreet.plan.chosen import chosen, commonest, family, function_of, numbered
 from discreet.plan.distinct import Distinct, Owners, owners
 from discreet.plan.expression import Apply, Field, Literal, Tree, Typed
-from discreet.plan.kinds import typed
+from discreet.plan.kinds import is_unit, typed
 from discreet.plan.measure import MOST_STEPS, Measure
 from discreet.plan.moments import Moments
 from discreet.plan.reading import Reading
@@ -55,7 +55,7 @@ def measures(question: Question) -> tuple[tuple[Measure, ...], tuple[Reading, ..
         if shared:
             at["rows", ()] = len(found)
         at |= {(each.function, of): len(found) for each in group}
-        found.append(_measure(group, question.table, missing=shared))
+        found.append(_measure(group, question, missing=shared))
     for function in ("rows", "units"):
         if any(each.function == function for each in asked) and (function, ()) not in at:
             at[function, ()] = len(found)
@@ -77,11 +77,10 @@ def _aligned(asked: list[Asked]) -> list[Asked]:
     return found
 
 
-def people(aggregate: q.Aggregate, table: Table) -> bool:
+def people(aggregate: q.Aggregate, question: Question) -> bool:
     """Whether an aggregate counts people: COUNT(DISTINCT unit)."""
-    name = aggregate.argument.name if isinstance(aggregate.argument, q.Name) else None
-    named = name is not None and table.unit is not None and name.lower() == table.unit.lower()
-    return named and aggregate.distinct and aggregate.function == "count"
+    counts = aggregate.distinct and aggregate.function == "count"
+    return counts and is_unit(aggregate.argument, question.table, question.alias)
 
 
 def named(argument: q.Expression | None) -> str:
@@ -94,7 +93,7 @@ def named(argument: q.Expression | None) -> str:
 
 def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
     function, argument, place = aggregate.function, aggregate.argument, aggregate.place
-    if people(aggregate, question.table):
+    if people(aggregate, question):
         return Asked("units", (), place)
     if argument is None:
         return Asked("rows", (), place)
@@ -136,13 +135,13 @@ def _numeric(what: Typed, function: str, place: Place) -> None:
 # ── what is measured ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _measure(group: list[Asked], table: Table, *, missing: bool) -> Measure:
+def _measure(group: list[Asked], question: Question, *, missing: bool) -> Measure:
     """The measure that answers all of these, and COUNT(*) with `missing`: one sum for one, a blend for more."""
-    functions, of, place = {each.function for each in group}, group[0].of, group[0].place
+    functions, of, place, table = {each.function for each in group}, group[0].of, group[0].place, question.table
     trees = tuple(each.tree for each in of)
     kind = family(group[0].function)
     if kind == "distinct":
-        return (Owners if owners(trees[0], table.unit) else Distinct)(of=trees[0])
+        return (Owners if owners(trees[0], question.unit) else Distinct)(of=trees[0])
     if kind == "mode":
         return commonest(of[0])
     if kind:

@@ -19,6 +19,7 @@ def outer(select: q.Select, inner: q.Select) -> q.Select:
     items: list[q.Item] = []
     for item in select.items:
         if isinstance(item.what, q.Star):
+            _starred(item.what, select)
             items += [replace(each, what=q.Name(name=each.name, place=item.place)) for each in inner.items]
         else:
             items.append(replace(item, what=_checked(item.what, columns, select)))
@@ -36,6 +37,16 @@ def outer(select: q.Select, inner: q.Select) -> q.Select:
         qualify=select.qualify and _checked(select.qualify, aliases, select),
         order=order,
     )
+
+
+def _starred(what: q.Star, select: q.Select) -> None:
+    """Refuse the columns of another table than the answer inside."""
+    alias = select.source.alias or ""
+    if what.table is not None and what.table.lower() != alias.lower():
+        raise NotUnderstood(
+            f"there is no table `{what.table}` in this question.", instead=f"write {alias}.*" if alias else "write *",
+            place=what.place,
+        )  # fmt: skip
 
 
 def _order(by: q.Expression, select: q.Select, columns: dict[str, str]) -> q.Expression:

@@ -21,13 +21,13 @@ from fractions import Fraction
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan import bounds as box
 from discreet.plan.expression import Apply, Domain, Field, Tree, Typed, both, fields, size
-from discreet.plan.kinds import typed
+from discreet.plan.kinds import is_unit, typed
 from discreet.plan.relation import Derived, Made, Relation, United, tables_of
 from discreet.plan.rule import finite
 from discreet.plan.schema import Catalogue, Column, Table, same
 from discreet.sql import query as q
 
-__all__ = ["Below", "brief", "condition", "derived", "free", "known", "laid", "scanned", "united"]
+__all__ = ["Below", "brief", "condition", "derived", "free", "known", "laid", "scanned", "starred", "united"]
 
 LARGE = 200  # nodes of computed columns, written out wherever they are named
 
@@ -41,6 +41,7 @@ class Below:
     alias: str
     unit: str | None  # the relation's column that the table's unit is
     where: Tree | None = None  # which of its rows
+    places: tuple[int, ...] | None = None  # of a SELECT: which of its columns are the unit; none where it is not named
 
 
 def scanned(source: q.Source, catalogue: Catalogue) -> Below:
@@ -71,11 +72,16 @@ def derived(select: q.Select, below: Below) -> Below:
     table, alias = below.table, below.alias
     columns: list[Column] = []
     called: str | None = None
+    places: list[int] = []
     taken: set[str] = set()
-    for item in _expanded(select.items, table):
-        unit = _is_unit(item.what, table, alias)
+    for n, item in enumerate(_expanded(select.items, below)):
+        unit = is_unit(item.what, table, alias)
+        places += [n] if unit else []
         if unit and called is not None:
-            continue
+            if called.lower() == item.name.lower():
+                continue
+            said = f"`{called}` and `{item.name}` are both the unit."
+            raise NotUnderstood(said, instead=f"name it once: {called}", place=item.place)
         if item.name.lower() in taken:
             raise NotUnderstood(f"two columns are called `{item.name}`.", instead="write … AS other", place=item.place)
         taken.add(item.name.lower())
@@ -99,9 +105,8 @@ def derived(select: q.Select, below: Below) -> Below:
         through=None,
         links=() if link is None or called is None else (_renamed(link, called),),
     )
-    return replace(
-        below, table=shape, alias=select.alias or "", where=both(below.where, None if where is None else where.tree)
-    )
+    kept = both(below.where, None if where is None else where.tree)
+    return replace(below, table=shape, alias=select.alias or "", where=kept, places=tuple(places))
 
 
 def _renamed(column: Column, name: str) -> Column:
@@ -124,9 +129,8 @@ def laid(below: Below) -> Below:
         source=below.relation, where=below.where, columns=tuple(made), unit=below.unit, called=table.unit
     )
     columns, links = (tuple(replace(each, made=None) for each in own) for own in (table.columns, table.links))
-    return Below(
-        relation=relation, table=replace(table, columns=columns, links=links), alias=below.alias, unit=table.unit
-    )
+    shape = replace(table, columns=columns, links=links)
+    return replace(below, relation=relation, table=shape, unit=table.unit, where=None)
 
 
 def brief(below: Below, select: q.Select, catalogue: Catalogue) -> Below:
@@ -155,24 +159,28 @@ def known(name: str, found: Typed) -> Column:
     return Column(name=name, bounds=found.bounds, step=found.step, values=values, kind=found.kind, made=found.tree)
 
 
-def _expanded(items: tuple[q.Item, ...], table: Table) -> list[q.Item]:
-    """`*` is every declared column, and the unit."""
+def _expanded(items: tuple[q.Item, ...], below: Below) -> list[q.Item]:
+    """`*` is every column."""
     found: list[q.Item] = []
     for item in items:
         if not isinstance(item.what, q.Star):
             found.append(item)
             continue
-        names = [each.name for each in table.columns]
-        if table.unit is not None and table.unit not in names:
-            names.append(table.unit)
-        found += [q.Item(what=q.Name(name=each, place=item.place), name=each, place=item.place) for each in names]
+        said = item.what.table
+        if said is not None and said.lower() != below.alias.lower():
+            raise NotUnderstood(
+                f"there is no table `{said}` in this question.", instead=f"write {below.alias}.*", place=item.place
+            )
+        found += [
+            q.Item(what=q.Name(name=each, place=item.place), name=each, place=item.place) for each in starred(below)
+        ]
     return found
 
 
-def _is_unit(what: q.Expression, table: Table, alias: str) -> bool:
-    if not isinstance(what, q.Name) or table.unit is None or what.name.lower() != table.unit.lower():
-        return False
-    return what.table is None or what.table.lower() == alias.lower()
+def starred(below: Below) -> list[str]:
+    """What `*` stands for: every declared column, and the unit, unless the SELECT inside has left it out."""
+    names, unit = [each.name for each in below.table.columns], below.table.unit
+    return names if unit is None or unit in names or below.places == () else [*names, unit]
 
 
 def free(name: str, taken: list[str]) -> str:
@@ -226,10 +234,15 @@ def united(union: q.Union, parts: list[Below]) -> Below:
                 "the unit is stored in different ways, so it is not certain who is the same.",
                 instead="unite tables that store it alike", place=select.place,
             )  # fmt: skip
-        if len(each.table.columns) != len(first.table.columns):
+        if len(each.table.columns) != len(first.table.columns) or len(each.places or ()) != len(first.places or ()):
             raise NotUnderstood(
                 "each SELECT of a UNION ALL has as many columns as the first.", instead="name the same columns in each",
                 place=select.place,
+            )  # fmt: skip
+        if each.places != first.places:
+            raise NotUnderstood(
+                "the unit stands at different places in the SELECTs of a UNION ALL.",
+                instead="name it at the same place in each", place=select.place,
             )  # fmt: skip
     columns = [_hull(each, union) for each in zip(*(part.table.columns for part in parts), strict=True)]
     unit = first.table.unit
@@ -243,7 +256,8 @@ def united(union: q.Union, parts: list[Below]) -> Below:
         public=first.table.public,
         links=tuple(replace(each, made=None) for each in first.table.links),
     )
-    return Below(relation=United(parts=tuple(relations)), table=shape, alias=union.alias or "", unit=unit)
+    relation = United(parts=tuple(relations))
+    return Below(relation=relation, table=shape, alias=union.alias or "", unit=unit, places=first.places)
 
 
 def _owner(part: Below) -> Column | None:

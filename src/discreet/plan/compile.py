@@ -17,7 +17,7 @@ from discreet.plan.days import consecutive
 from discreet.plan.expression import Apply, Tree, Typed, both, fields, size
 from discreet.plan.foremost import Foremost, foremost
 from discreet.plan.kept import LARGEST
-from discreet.plan.kinds import typed
+from discreet.plan.kinds import is_unit, typed
 from discreet.plan.measure import Caps, Measure, Setting
 from discreet.plan.plan import MOST_CELLS, Key
 from discreet.plan.reading import Reading
@@ -177,14 +177,14 @@ def _title(aggregate: q.Aggregate, name: str, view: q.Select) -> str:
 
 
 def _key(what: q.Expression, question: Question) -> Key:
-    unit = question.table.unit
-    if unit is not None and any(name.lower() == unit.lower() for name in _names(what)):
+    named = any(is_unit(each, question.table, question.alias) for each in _names(what))
+    found = None if named else typed(what, question.table, question.alias)
+    if found is None or question.unit in fields(found.tree):
         raise NotAllowed(
-            f"grouping by `{unit}` would make a group of every single one.",
-            instead=f"group by something that many share, or count: COUNT(DISTINCT {unit})",
+            f"grouping by `{question.table.unit}` would make a group of every single one.",
+            instead=f"group by something that many share, or count: COUNT(DISTINCT {question.table.unit})",
             place=what.place,
         )
-    found = typed(what, question.table, question.alias)
     if found.kind is None:
         raise NotUnderstood("NULL is no group.", instead="group by a column", place=what.place)
     if found.domain is not None:
@@ -211,10 +211,10 @@ def _declared(found: Typed) -> Key:
     return Key(tree=found.tree, kind=found.kind, values=tuple(domain))
 
 
-def _names(what: q.Expression) -> set[str]:
+def _names(what: q.Expression) -> list[q.Name]:
     if isinstance(what, q.Name):
-        return {what.name}
-    return {name for each in what.arguments for name in _names(each)} if isinstance(what, q.Call) else set()
+        return [what]
+    return [name for each in what.arguments for name in _names(each)] if isinstance(what, q.Call) else []
 
 
 def _caps(question: Question, cells: int | None) -> Caps:
@@ -226,7 +226,7 @@ def _caps(question: Question, cells: int | None) -> Caps:
     if table.unit is None or table.single:
         return Caps(unit=None, rows=None, groups=None)
     for aggregate in question.aggregates:
-        if not aggregates.people(aggregate, table) and table.rows_per_unit is None:
+        if not aggregates.people(aggregate, question) and table.rows_per_unit is None:
             raise NotAllowed(
                 f"how many rows of one {table.unit} count is not declared, so one could count without limit.",
                 instead="declare rows_per_unit = 10, or ask COUNT(DISTINCT " + table.unit + ")",

@@ -61,7 +61,10 @@ class Owners(Distinct):
 
 
 def owners(tree: Tree, unit: str | None) -> bool:
-    """Whether an expression is the unit where something is true, and nothing elsewhere."""
+    """Whether an expression is the unit where something is true, and nothing elsewhere.
+
+    Given    the name that the relation has for its unit, which the tree is over: not what the question calls it.
+    """
     if unit is None or not isinstance(tree, Apply) or tree.function != "case" or len(tree.arguments) != 2:
         return False
     return isinstance(tree.arguments[1], Field) and tree.arguments[1].name == unit

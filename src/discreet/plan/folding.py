@@ -9,7 +9,7 @@ from fractions import Fraction
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.below import Below, condition, derived, free, known
 from discreet.plan.expression import Domain, Field, Typed, both
-from discreet.plan.kinds import typed
+from discreet.plan.kinds import is_unit, typed
 from discreet.plan.measure import MOST_STEPS
 from discreet.plan.relation import Folded, Made, Total
 from discreet.plan.schema import Column, Kind, Table
@@ -21,14 +21,9 @@ __all__ = ["folded", "folds"]
 WITHIN = ("count", "sum", "avg", "min", "max")
 
 
-def folds(keys: tuple[q.Expression, ...], table: Table) -> bool:
+def folds(keys: tuple[q.Expression, ...], below: Below) -> bool:
     """Whether keys make groups of single units."""
-    return table.unit is not None and any(_unit(each, table) for each in keys)
-
-
-def _unit(key: q.Expression, table: Table) -> bool:
-    own = isinstance(key, q.Name) and key.table is None
-    return own and table.unit is not None and key.name.lower() == table.unit.lower()  # type: ignore[union-attr]
+    return any(is_unit(each, below.table, below.alias) for each in keys)
 
 
 def folded(
@@ -43,7 +38,7 @@ def folded(
     assert table.unit is not None
     made, columns, domains, named = [], [], [], ""
     for n, key in enumerate(keys):
-        if _unit(key, table):
+        if is_unit(key, table, alias):
             named = named or f"k{n}"
             continue
         found = typed(key, table, alias)

@@ -40,6 +40,8 @@ class _Joiner:
         self.on = {id(side): [q.rename(each, self._within(side)) for each in side.on] for side in self.sides}
         self.pool = [each for side in self.sides if side.inner for each in self.on[id(side)]]
         self.pool += [q.rename(each, self.scope) for each in where]
+        self.strange = [each for each in self.pool if not self.scope.names(_reads(each))]  # a filter refuses them
+        self.pool = [each for each in self.pool if each not in self.strange]
         for side in [each for each in self.sides if each.inner]:
             self._add_parents(side)
         self.placed: list[Side] = []
@@ -168,7 +170,7 @@ class _Joiner:
         parts = (self._few(*each, caps) for each in zip(self.placed, self.parts, strict=True))
         below = Below(relation=From(parts=tuple(parts)), table=self._shape(owner, first, caps), alias="", unit=owner)
         self._unit_names(owner)
-        return below, self.scope, _all([each for each in self.pool if id(each) not in self.used])
+        return below, self.scope, _all([*(each for each in self.pool if id(each) not in self.used), *self.strange])
 
     def _connected(self, side: Side) -> list[q.Expression]:
         """The conditions that join a table to those in place; none where it must wait, or nothing does."""
@@ -177,7 +179,8 @@ class _Joiner:
         if side.inner:
             found = [each for each in self.pool if _reads(each) & own and _reads(each) <= there]
         else:
-            found = self.on[id(side)] if all(_reads(each) <= there for each in self.on[id(side)]) else []
+            reads = set().union(*(_reads(each) for each in self.on[id(side)]))
+            found = self.on[id(side)] if reads <= there and self._within(side).names(reads) else []
         joins = _sides(found, own)[0] or (side.tests and side.table.public)
         return found if joins else []
 

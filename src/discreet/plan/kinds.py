@@ -15,7 +15,7 @@ from discreet.plan.times import constant as moment
 from discreet.sql import query as q
 from discreet.sql.times import Interval
 
-__all__ = ["typed"]
+__all__ = ["is_unit", "typed"]
 
 MOST_NODES = 5_000  # of an expression, written out
 
@@ -28,6 +28,17 @@ def typed(what: q.Expression, table: Table, alias: str) -> Typed:
     if size(found.tree) > MOST_NODES:
         raise NotAllowed("this expression is too large.", instead="write it with fewer parts", place=what.place)
     return found
+
+
+def is_unit(what: q.Expression | None, table: Table, alias: str) -> bool:
+    """Whether an expression is the column that says whose row it is: named in the scope of the table itself.
+
+    A column of a relation has no other name there than its own, so a name means the unit, or something else, never
+    both. What is computed from columns further inside is compared with the relation's name of the unit, not with this.
+    """
+    if not isinstance(what, q.Name) or table.unit is None or what.name.lower() != table.unit.lower():
+        return False
+    return what.table is None or what.table.lower() == alias.lower()
 
 
 def _typed(what: q.Expression, table: Table, alias: str) -> Typed:

@@ -129,10 +129,12 @@ class Table:
 
     def _own(self, name: str, kinds: Iterable[str]) -> str:
         """A column's name as the data source spells it."""
-        own = next((each for each in kinds if each.lower() == name.lower()), None)
-        if own is None:
+        alike = [each for each in kinds if each.lower() == name.lower()]
+        if not alike:
             raise NotUnderstood(f"{self.name} has no column `{name}`.", instead=f"its columns: {_some(kinds)}")
-        return own
+        if len(alike) > 1 and name not in alike:
+            raise NotUnderstood(f"{self.name} has several columns `{name}`.", instead=f"one of {_some(alike)}")
+        return name if name in alike else alike[0]
 
 
 def same(a: Column | None, b: Column | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from discreet.errors import NotUnderstood, Place
-from discreet.plan.below import Below
+from discreet.plan.below import Below, starred
 from discreet.plan.relation import How
 from discreet.plan.schema import Column, Table
 from discreet.sql import query as q
@@ -23,6 +23,7 @@ class Side:
     how: How
     on: tuple[q.Expression, ...]
     place: Place
+    mark: str = ""  # its name where USING means it; no question can write it
     shared: tuple[str, ...] = ()  # names of columns that are those of a table before it, as USING says
     names: dict[str, str] = field(default_factory=dict)  # its own name of a column, in small letters: what it is called
 
@@ -37,6 +38,12 @@ class Side:
     def own(self, column: str | None) -> str | None:
         """What one of its columns is called in the join."""
         return None if column is None else self.names.get(column.lower())
+
+    def has(self, column: str) -> bool:
+        """Whether a bare name can mean one of its columns: not a unit that its SELECT has left out."""
+        unit = self.table.unit
+        hidden = self.below.places == () and unit is not None and unit.lower() == column
+        return column in self.names and not hidden
 
     @property
     def inner(self) -> bool:
@@ -59,31 +66,53 @@ class Scope:
     def __call__(self, what: q.Name) -> q.Name:
         """The column that is meant, under its name in the join. A name that is no column stays what it is."""
         if what.table is not None:
-            there = self.sides if self.test is None else [self.test, *self.sides]
-            side = next((each for each in there if each.below.alias.lower() == what.table.lower()), None)
-            if side is None:
-                raise NotUnderstood(
-                    f"there is no table `{what.table}` in this question.",
-                    instead="there are: " + ", ".join(each.below.alias for each in self.sides),
-                    place=what.place,
-                )
+            side = self._side(what.table, what.place)
             name = side.names.get(what.name.lower())
             if name is None:
                 raise _unknown(what, side)
             return replace(what, name=name, table=None)
         name = what.name.lower()
-        if self.test is not None and name in self.test.names and self.test.below.alias != INSIDE:
-            return replace(what, name=self.test.names[name])
-        sides = [each for each in self.sides if name in each.names and name not in each.shared]
+        inside = [] if self.test is None or self.test.below.alias == INSIDE else [self.test]
+        outside = [each for each in self.sides if name not in each.shared]
+        scopes = [inside, outside]
+        sides = next((there for scope in scopes if (there := [each for each in scope if each.has(name)])), None)
+        sides = sides or [each for each in (inside or outside) if name in each.names]
         found = {each.names[name] for each in sides}
         if len(found) > 1:
             having = [each.below.alias for each in sides]
             raise NotUnderstood(
                 f"`{what.name}` is in several tables.", instead=f"write {having[0]}.{what.name}", place=what.place
             )
-        if not found and any(name == each.lower() for side in self.sides for each in side.names.values()):
+        every = [*self.sides, *([] if self.test is None else [self.test])]
+        if not found and any(name == each.lower() for side in every for each in side.names.values()):
             raise NotUnderstood(f"`{what.name}` is in no table.", instead="write table.column", place=what.place)
         return replace(what, name=found.pop()) if found else what
+
+    def star(self, item: q.Item, what: q.Star) -> list[q.Item]:
+        """All columns of one table, under their names there."""
+        side = self._side(what.table or "", what.place)
+        names = [each for each in starred(side.below) if each.lower() in side.names]
+        return [
+            q.Item(what=q.Name(name=side.names[each.lower()], place=item.place), name=each, place=item.place)
+            for each in names
+        ]
+
+    def _side(self, table: str, place: Place) -> Side:
+        """The table of this name, the innermost first."""
+        there = self.sides if self.test is None else [self.test, *self.sides]
+        found = next((each for each in there if table.lower() in (each.below.alias.lower(), each.mark)), None)
+        if found is None:
+            raise NotUnderstood(
+                f"there is no table `{table}` in this question.",
+                instead="there are: " + ", ".join(each.below.alias for each in self.sides),
+                place=place,
+            )
+        return found
+
+    def names(self, what: set[str]) -> bool:
+        """Whether all of these are columns that the question can name."""
+        every = [*self.sides, *([] if self.test is None else [self.test])]
+        return what <= {name for side in every for name in side.names.values()}
 
 
 def _unknown(what: q.Name, side: Side) -> NotUnderstood:

@@ -67,6 +67,7 @@ def _read(select: q.Select, catalogue: Catalogue) -> Question | tuple[q.Select, 
     sides = [_side(source, "inner", catalogue, found)]
     for each in others:
         sides.append(_more(each, sides, catalogue))
+    _apart(sides)
     tests = {n: _test(each, catalogue) for n, each in enumerate(q.conjuncts(select.where))}
     where = [each for n, each in enumerate(q.conjuncts(select.where)) if tests[n] is None]
     sides += [each for each in tests.values() if each is not None]
@@ -88,7 +89,7 @@ def _inside(select: q.Select, catalogue: Catalogue) -> Question | Below:
         if select.distinct:
             return cut.question()
         return derived(select, below)
-    if folds(cut.named_keys(), below.table):
+    if folds(cut.named_keys(), below):
         if select.sets:
             raise NotAllowed(
                 "ROLLUP, CUBE and GROUPING SETS are of answers, not of each unit.", instead="name the keys alone",
@@ -118,7 +119,7 @@ def _side(source: q.Origin, how: How, catalogue: Catalogue, found: Question | Be
     else:
         assert isinstance(source, q.Select)
         below = _inside(source, catalogue)
-    return Side(below=_people(below, source), how=how, on=(), place=source.place)
+    return Side(below=_people(below, source), how=how, on=(), place=source.place, mark="\x010")
 
 
 def _people(found: Question | Below, source: q.Origin) -> Below:
@@ -134,14 +135,31 @@ def _people(found: Question | Below, source: q.Origin) -> Below:
 def _more(joined: q.Joined, before: list[Side], catalogue: Catalogue) -> Side:
     """One table more, with what it is joined on."""
     side = _side(joined.source, "left" if joined.how == "left" else "inner", catalogue)
+    side = replace(side, mark=f"\x01{len(before)}")
     on = tuple(q.conjuncts(joined.on))
     for name in joined.using:
-        there = next((each for each in before if _has(each, name)), None)
-        if there is None or not _has(side, name):
+        there = [each for each in before if _has(each, name) and name.lower() not in each.shared]
+        if not there or not _has(side, name):
             raise NotUnderstood(f"`{name}` is not in both tables.", instead="write ON a.x = b.y", place=joined.place)
-        pair = tuple(q.Name(name=name, table=each.below.alias, place=joined.place) for each in (there, side))
+        if len(there) > 1:
+            raise NotUnderstood(
+                f"`{name}` is in several tables.", instead=f"write ON {there[0].below.alias}.{name} = …",
+                place=joined.place,
+            )  # fmt: skip
+        pair = tuple(q.Name(name=name, table=each.mark, place=joined.place) for each in (there[0], side))
         on += (q.Call(function="=", arguments=pair, place=joined.place),)
     return replace(side, on=on, place=joined.place, shared=tuple(each.lower() for each in joined.using))
+
+
+def _apart(sides: list[Side]) -> None:
+    """Refuse two tables of one name: a column of either could be meant."""
+    names = [each.below.alias.lower() for each in sides]
+    for n, each in enumerate(sides):
+        if names[n] and names[n] in names[:n]:
+            raise NotUnderstood(
+                f"two tables are called `{each.below.alias}`.", instead="give each a name of its own: … AS other",
+                place=each.place,
+            )  # fmt: skip
 
 
 def _has(side: Side, name: str) -> bool:
@@ -181,16 +199,22 @@ def _test(what: q.Expression, catalogue: Catalogue) -> Side | None:
 
 def _renamed(select: q.Select, scope: Scope) -> q.Select:
     """The same SELECT over the columns of a join; what is no column there may be a name of the answer."""
-    stars = [item for item in select.items if isinstance(item.what, q.Star)]
     aliases = {item.name.lower() for item in select.items}
     return replace(
         select,
-        items=tuple(item if item in stars else replace(item, what=q.rename(item.what, scope)) for item in select.items),
+        items=tuple(each for item in select.items for each in _meant(item, scope)),
         keys=tuple(q.rename(each, scope) for each in select.keys),
         having=select.having and q.rename(select.having, scope),
         qualify=select.qualify and q.rename(select.qualify, scope),
         order=tuple(replace(each, by=_by(each.by, aliases, scope)) for each in select.order),
     )
+
+
+def _meant(item: q.Item, scope: Scope) -> list[q.Item]:
+    """A column of a SELECT over a join; `x.*` is as many as the table has."""
+    if isinstance(item.what, q.Star):
+        return [item] if item.what.table is None else scope.star(item, item.what)
+    return [replace(item, what=q.rename(item.what, scope))]
 
 
 def _by(by: q.Expression, aliases: set[str], scope: Scope) -> q.Expression:
@@ -276,7 +300,7 @@ class _Cut:
 
     def _by(self, key: q.Expression) -> q.Expression:
         """A key may be a column, an expression, or the name of a column of the answer."""
-        own = isinstance(key, q.Name) and (self.table.column(key.name) is not None or folds((key,), self.table))
+        own = isinstance(key, q.Name) and (self.table.column(key.name) is not None or folds((key,), self.below))
         if isinstance(key, q.Name) and key.table is None and not own:
             return self.aliases.get(key.name.lower(), key)
         return key
@@ -286,7 +310,8 @@ class _Cut:
         if isinstance(what, q.Name):
             column = self.table.column(what.name)
             mine = what.table is None or what.table.lower() == self.alias.lower()
-            return replace(what, name=column.name if column else what.name, table=None) if mine else what
+            own = column.name if column else self.table.unit if folds((what,), self.below) else what.name
+            return replace(what, name=own or what.name, table=None) if mine else what
         if isinstance(what, q.Call):
             return replace(what, arguments=tuple(self.plain(each) for each in what.arguments))
         if isinstance(what, q.Aggregate) and what.argument is not None:

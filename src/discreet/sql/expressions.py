@@ -158,7 +158,7 @@ class Reader(ABC):
             self.only(node, "this", "table")
             if isinstance(node.this, exp.Star):
                 self.only(node.this)
-                return q.Star(place=self.place(node))
+                return q.Star(table=node.table or None, place=self.place(node))
             return q.Name(name=node.name, table=node.table or None, place=self.place(node))
         self.only(node)
         return q.Star(place=self.place(node))

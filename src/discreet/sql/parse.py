@@ -205,6 +205,11 @@ class _Selects(Reader):
                 listed[0], "a list of names is for columns that are written out, and no longer than they are.",
                 "name them inside: SELECT … AS n", NotUnderstood,
             )  # fmt: skip
+        if len({each.name.lower() for each in items}) < len(items):
+            raise self.refuse(
+                listed[0], "two of the columns that are named here have one name inside.",
+                "name them inside: SELECT … AS n", NotUnderstood,
+            )  # fmt: skip
         names = [each.name for each in listed] + [each.name for each in items[len(listed) :]]
         places = [self.place(each) for each in listed] + [each.place for each in items[len(listed) :]]
         renamed = tuple(

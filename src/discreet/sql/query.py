@@ -71,7 +71,9 @@ class Window(_Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Star(_Node):
-    """Every column."""
+    """Every column, perhaps of a named table."""
+
+    table: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
