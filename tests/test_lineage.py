@@ -17,7 +17,7 @@ import discreet as dp
 import hostile as h
 from asking import question
 from discreet.engines import relations, source
-from discreet.plan import joining
+from discreet.plan import joining, ownership
 from discreet.plan.plan import Plan
 from lineage import Country, exact, moved, stored, table, too_far
 
@@ -109,7 +109,15 @@ BROKEN: dict[str, tuple[Any, str, Any]] = {
 def test_a_broken_rule_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, what, broken = BROKEN[name]
     monkeypatch.setattr(where, what, broken)
+    monkeypatch.setattr(ownership, "check", lambda *_, **__: None)
     assert found(range(30))
+
+
+def test_rows_of_different_people_are_refused_by_the_second_derivation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the rule of joins is broken, what looks once more at whose the rows are lets nobody move further."""
+    where, what, broken = BROKEN["rows of different people"]
+    monkeypatch.setattr(where, what, broken)
+    assert not found(range(6))
 
 
 def test_a_unit_that_is_two_rows_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,13 @@ import pytest
 import discreet as dp
 import hostile as h
 from discreet.engines import source
+from discreet.plan import ownership
+from discreet.plan.automatic import wanted_bounds
+from discreet.plan.distinct import Owners
+from discreet.plan.expression import Apply, Field
 from discreet.plan.plan import Plan
 from discreet.plan.price import plans_for
+from discreet.plan.relation import Derived, Few, Folded, From, Made, United
 from lineage import exact, stored, table, too_far
 
 TABLES = [
@@ -193,6 +199,17 @@ def test_a_name_that_could_mean_something_else_is_refused(neighbours: tuple[dp.C
     assert "engine" not in str(no.value)  # by us
 
 
+@pytest.mark.parametrize(
+    "inside",
+    ["pid > 5 AS t FROM labs", "CASE WHEN level > 3 THEN pid END AS t FROM labs", "pid + 0 AS t, ward FROM labs"],
+)
+def test_grouping_by_what_is_made_of_the_unit_is_refused(
+    neighbours: tuple[dp.Curator, dp.Curator], inside: str
+) -> None:
+    with pytest.raises(dp.NotAllowed, match="every single one"):
+        neighbours[0].explain(f"SELECT t, COUNT(*) FROM (SELECT {inside}) GROUP BY t", epsilon=1)
+
+
 # ── every name for every thing ───────────────────────────────────────────────────────────────────────────────────
 
 INSIDE = "SELECT pid AS {a}, ward AS {b}, age AS {c} FROM visits"
@@ -305,3 +322,144 @@ def test_other_names_change_nothing(neighbours: tuple[dp.Curator, dp.Curator], n
         for mine, theirs in zip(found, wanted, strict=True):
             assert [each.tolist() for each in mine.sums] == [each.tolist() for each in theirs.sums], sql
     assert answered >= asked * 0.8, f"{answered} of {asked}"  # most of them, or nothing was tried
+
+
+# ── the second derivation ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def check(curator: dp.Curator, plan: Plan) -> None:
+    said = {"caps": plan.caps, "where": plan.where, "keys": plan.keys, "measures": plan.measures}
+    ownership.check(plan.table, curator.catalogue, **said)  # type: ignore[arg-type]
+
+
+def swapped(tree: Any, kind: type, change: Callable[[Any], Any]) -> Iterator[Any]:
+    """The same plan with one node of a kind changed, for every such node."""
+    if isinstance(tree, kind) and (other := change(tree)) is not None:
+        yield other
+    if is_dataclass(tree):
+        for each in fields(tree):
+            yield from (
+                replace(tree, **{each.name: inner}) for inner in swapped(getattr(tree, each.name), kind, change)
+            )  # type: ignore[type-var]
+    if isinstance(tree, tuple):
+        for n, each in enumerate(tree):
+            yield from ((*tree[:n], inner, *tree[n + 1 :]) for inner in swapped(each, kind, change))
+
+
+def other_unit(node: Any) -> Any:
+    """A node that takes another column for the unit."""
+    return None if node.unit is None else replace(node, unit="ward")
+
+
+def lost_condition(node: Any) -> Any:
+    """A join whose first condition is one of another column."""
+    on = node.parts[1].on
+    first = on.arguments[0] if on.function == "and" else on
+    turned = replace(first, arguments=(Field(name="ward", kind="text"), first.arguments[1]))
+    return replace(node, parts=(node.parts[0], replace(node.parts[1], on=turned), *node.parts[2:]))
+
+
+def counted_ward(node: Owners) -> Owners:
+    assert isinstance(node.of, Apply)
+    return replace(node, of=replace(node.of, arguments=(node.of.arguments[0], Field(name="ward", kind="text"))))
+
+
+FOLDED = "SELECT SUM(c) FROM (SELECT pid, ward, COUNT(*) AS c FROM visits GROUP BY pid, ward)"
+UNITED = "SELECT COUNT(x) FROM (SELECT pid, ward AS x FROM visits UNION ALL SELECT pid, ward FROM labs)"
+KEYED = (Made(name="k1", tree=Field(name="ward", kind="text"), kind="text"),)
+ONCE = "SELECT SUM(c) FROM (SELECT pid, COUNT(*) AS c FROM visits GROUP BY pid)"
+TOGETHER = "SELECT COUNT(v.ward), COUNT(l.ward) FROM visits v JOIN labs l ON v.pid = l.pid"
+TAMPERED: list[tuple[str, type, Callable[[Any], Any]]] = [
+    ("SELECT COUNT(*) FROM visits", Plan, lambda plan: replace(plan, caps=replace(plan.caps, unit="ward"))),
+    ("SELECT COUNT(*) FROM visits", Plan, lambda plan: replace(plan, caps=replace(plan.caps, unit=None))),
+    ("SELECT COUNT(*) FROM visits", Plan, lambda plan: replace(plan, table="towns")),
+    ("SELECT COUNT(*) FROM visits", Plan, lambda plan: replace(plan, table="lines")),
+    ("SELECT COUNT(age) FROM visits", Field, lambda node: replace(node, name="nothing")),
+    ("SELECT COUNT(DISTINCT pid) FILTER (WHERE age > 3) FROM visits", Owners, counted_ward),
+    (FOLDED, Folded, other_unit),
+    (FOLDED, Folded, lambda node: replace(node, called="a0")),
+    (FOLDED, Folded, lambda node: replace(node, called="K1")),
+    (FOLDED, Plan, lambda plan: replace(plan, caps=replace(plan.caps, unit="k1"))),
+    (FOLDED, Plan, lambda plan: replace(plan, caps=replace(plan.caps, unit=None))),
+    (ONCE, Folded, lambda node: replace(node, keys=KEYED)),
+    (TOGETHER, Few, other_unit),
+    (TOGETHER, From, lost_condition),
+    (TOGETHER.replace("JOIN", "LEFT JOIN"), From, lost_condition),
+    (TOGETHER, Plan, lambda plan: replace(plan, caps=replace(plan.caps, unit="ward of 2"))),
+    (TOGETHER.replace("JOIN", "LEFT JOIN"), Plan, lambda plan: replace(plan, caps=replace(plan.caps, unit="pid of 2"))),
+    ("SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT * FROM labs l WHERE l.pid = v.pid)", From, lost_condition),
+    ("SELECT COUNT(item) FROM lines", From, lambda node: replace(node, parts=node.parts[:1])),
+    (UNITED, Derived, other_unit),
+    (UNITED, United,
+     lambda node: replace(node, parts=(node.parts[0], replace(node.parts[1], called="x")))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(TAMPERED)))
+def test_a_plan_of_somebody_elses_rows_is_refused(neighbours: tuple[dp.Curator, dp.Curator], number: int) -> None:
+    """Each kind of relation, with another column in the place of its unit, and each way to count units."""
+    sql, kind, change = TAMPERED[number]
+    plan = plan_of(neighbours[0], sql)
+    check(neighbours[0], plan)
+    broken = list(swapped(plan, kind, change))
+    assert broken
+    for each in broken:
+        with pytest.raises(dp.NotAllowed, match="whose rows"):
+            check(neighbours[0], each)
+
+
+def test_nothing_is_paid_for_a_plan_that_cannot_be_followed(neighbours: tuple[dp.Curator, dp.Curator]) -> None:
+    curator, sql = neighbours[0], "SELECT COUNT(DISTINCT pid) FILTER (WHERE age > 3) FROM visits"
+    (plan,) = swapped(plan_of(curator, sql), Owners, counted_ward)
+    before = h.charges(curator.ledger)
+    with pytest.raises(dp.NotAllowed, match="whose rows"):
+        curator.run((plan_of(curator, sql), plan), "")
+    assert h.charges(curator.ledger) == before
+
+
+# ── bounds that are found in the data, and answers that follow ───────────────────────────────────────────────────
+
+
+def test_a_bound_is_that_of_the_column_and_not_of_the_name(tmp_path: Path) -> None:
+    tables = [
+        table("t", "pid", rows_per_unit=3, columns={"cost": {"min": 0, "max": "auto"}, "age": (0, 120)}),
+        table("s", "pid", rows_per_unit=3, columns={"cost": (0, 50), "age": {"min": 0, "max": "auto"}}),
+    ]
+    made = [f"CREATE TABLE {each} AS SELECT i AS pid, i * 2 AS cost, i % 90 AS age FROM range(9) r(i)" for each in "ts"]
+    swap = "SELECT SUM({0}) FROM (SELECT pid AS {1}, cost AS {2}, age AS {3} FROM {4})"
+    with stored(tmp_path / "auto.duckdb", made, tables) as curator:
+        for name, auto in (("t", "cost"), ("s", "age")):
+            for names in permutations(["pid", "cost", "age", "t"], 3):
+                place = 1 if auto == "cost" else 2
+                found = wanted_bounds(curator.draft(swap.format(names[place], *names, name)))
+                assert [each.name for each in found] == [auto]
+                assert not wanted_bounds(curator.draft(swap.format(names[3 - place], *names, name)))
+
+
+def test_an_answer_follows_from_the_same_columns_and_not_from_the_same_names(tmp_path: Path) -> None:
+    """With so large a cost that there is no noise to speak of: within one, but for one chance in 10^100."""
+    tables = [table("t", columns={"ward": ["a", "b"], "sex": ["a", "b"]})]
+    made = [
+        "CREATE TABLE t AS SELECT ['a', 'b'][1 + i % 2] AS ward, ['a', 'b'][1 + i % 5 // 4] AS sex FROM range(50) r(i)"
+    ]
+    with stored(tmp_path / "reuse.duckdb", made, tables) as curator:
+        curator.ask("SELECT ward, COUNT(*) AS n FROM t GROUP BY ward", epsilon=1000)
+        for sql, wanted in (
+            ("SELECT COUNT(*) FROM t WHERE ward = 'a'", 25),
+            ("SELECT COUNT(*) FROM (SELECT sex AS ward, ward AS sex FROM t) WHERE sex = 'a'", 25),
+            ("SELECT COUNT(*) FROM (SELECT ward AS t FROM t) AS t WHERE t.t = 'a'", 25),
+        ):
+            assert abs(curator.ask(sql, reuse=True).value - wanted) <= 1
+        for sql in (
+            "SELECT COUNT(*) FROM (SELECT sex AS ward, ward AS sex FROM t) WHERE ward = 'a'",
+            "SELECT ward, COUNT(*) AS n FROM (SELECT sex AS ward FROM t) GROUP BY ward",
+        ):
+            with pytest.raises(dp.NotAllowed, match="does not follow"):
+                curator.ask(sql, reuse=True)
+
+
+def test_a_unit_is_the_column_of_exactly_its_name(tmp_path: Path) -> None:
+    """Names that differ in a letter which only some fold."""
+    made = ['CREATE TABLE t AS SELECT 1 AS "É", i AS "é", i AS x FROM range(9) r(i)']
+    with stored(tmp_path / "case.duckdb", made, [table("t", "é", rows_per_unit=1, columns={"x": (0, 9)})]) as curator:
+        assert numbers(curator, plan_of(curator, "SELECT COUNT(*) FROM t")) == [9]

@@ -34,7 +34,7 @@ from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import Left
 from discreet.many import Division, divided, several, wanted_once
 from discreet.opening import ledger_of, one_table, path_of, shelf_of
-from discreet.plan import automatic
+from discreet.plan import automatic, ownership
 from discreet.plan import catalogue as catalogues
 from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
@@ -240,6 +240,10 @@ class Curator:
 
     def run(self, plans: tuple[Plan, ...], analyst: str) -> tuple[Plan, Receipt, Released]:
         """Spend, then look; what was released is kept before it is shown. The first plan that fits is run."""
+        for each in plans:
+            ownership.check(
+                each.table, self.catalogue, caps=each.caps, where=each.where, keys=each.keys, measures=each.measures
+            )
         self.engine.check(plans[0])
         version = self.engine.version()
         plan, receipt = self._spend(plans, version, analyst)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.plan import aggregates
+from discreet.plan import aggregates, ownership
 from discreet.plan.below import condition
 from discreet.plan.days import consecutive
 from discreet.plan.expression import Apply, Tree, Typed, both, fields, size
@@ -114,6 +114,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     read = set().union({caps.unit} if caps.unit else set(), *(fields(each) for each in trees))
     relation = prune(question.relation, read)
     _tested(relation, [each for each in (where, *(key.tree for key in keys)) if each is not None], question)
+    ownership.check(relation, catalogue, caps=caps, where=where, keys=keys, measures=measures)
     return Draft(
         catalogue=catalogue,
         relation=relation,

@@ -64,7 +64,7 @@ def _read(select: q.Select, catalogue: Catalogue) -> Question | tuple[q.Select, 
     found = _inside(source, catalogue) if isinstance(source, q.Select) else None
     if isinstance(found, Question) and not others:
         return found
-    sides = [_side(source, "inner", catalogue, found)]
+    sides = [replace(_side(source, "inner", catalogue, found), mark="\x010")]
     for each in others:
         sides.append(_more(each, sides, catalogue))
     _apart(sides)
@@ -119,7 +119,7 @@ def _side(source: q.Origin, how: How, catalogue: Catalogue, found: Question | Be
     else:
         assert isinstance(source, q.Select)
         below = _inside(source, catalogue)
-    return Side(below=_people(below, source), how=how, on=(), place=source.place, mark="\x010")
+    return Side(below=_people(below, source), how=how, on=(), place=source.place)
 
 
 def _people(found: Question | Below, source: q.Origin) -> Below:
