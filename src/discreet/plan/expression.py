@@ -35,9 +35,20 @@ class Field:
 @recorded("value/1")
 @dataclass(frozen=True, kw_only=True)
 class Literal:
-    """A constant of the question."""
+    """A constant of the question. In Python 1, 1.0 and true are equal; here they are three constants.
+
+    So whatever is remembered by a tree, a draft or a plan is remembered for the constants that were written.
+    """
 
     value: Value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
 
 
 @recorded("apply/1")
