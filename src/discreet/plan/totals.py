@@ -283,6 +283,18 @@ class Grouped(Linear):
         return f"{len(scales)} tables: {str(law).split(' noise')[0]}, {scale}"
 
 
+@lru_cache(maxsize=16)
+def _told(totals: Totals, law: Law) -> tuple[tuple[Set, int, float, tuple[tuple[tuple[bool, ...], int], ...]], ...]:
+    """Each table with its precision, its variance, and x_T of each set T that it tells of, by which of its keys are in
+    T."""
+    eigen, found = totals._eigen(law), []
+    for table, precision, own in zip(totals.tables, totals.precisions(law), totals.laws(law), strict=True):
+        known = [(below, x) for below, x in eigen.items() if set(below) <= set(table)]
+        within = tuple((tuple(n in below for n in table), x) for below, x in known)
+        found.append((table, precision, own.variance, within))
+    return tuple(found)
+
+
 @lru_cache(maxsize=512)
 def _spread(totals: Totals, law: Law, counts: tuple[int, ...]) -> Weighed:
     """The noise of the sum over a box of groups, in steps of 1/FINE.
@@ -292,28 +304,28 @@ def _spread(totals: Totals, law: Law, counts: tuple[int, ...]) -> Weighed:
              depends only on which of its keys have a value inside the box, and there are few different ones. The result
              is off by one step of the noise of each table besides, at most, and by half a step of 1/FINE of each group.
     """
-    eigen, sizes = totals._eigen(law), totals.sizes
+    sizes = totals.sizes
     bins, step = [0.0, 0.0, 0.0], math.prod(counts) / 2
     found: list[tuple[float, int]] = []
-    for table, precision, own in zip(totals.tables, totals.precisions(law), totals.laws(law), strict=True):
+    for table, precision, own, known in _told(totals, law):
         outside = math.prod(counts[n] for n in range(len(sizes)) if n not in table)
-        largest = 0.0
+        largest, means = 0.0, [counts[n] / sizes[n] for n in table]
         for inside in product((True, False), repeat=len(table)):
             many = math.prod(
                 counts[n] if there else sizes[n] - counts[n] for n, there in zip(table, inside, strict=True)
             )
+            if not many:
+                continue
             weight = 0.0
-            for below, x in eigen.items():
-                if set(below) <= set(table):
-                    each = 1.0
-                    for n, there in zip(table, inside, strict=True):
-                        mean = counts[n] / sizes[n]
-                        each *= there - mean if n in below else mean
-                    weight += each / x
+            factors = [(mean, there - mean) for mean, there in zip(means, inside, strict=True)]
+            for below, x in known:
+                each = 1.0
+                for factor, within in zip(factors, below, strict=True):
+                    each *= factor[within]
+                weight += each / x
             weight *= FINE * precision * outside
-            if many:
-                found.append((weight**2 * own.variance, many))
-                largest = max(largest, abs(weight))
+            found.append((weight**2 * own, many))
+            largest = max(largest, abs(weight))
         step += largest
     for variance, many in sorted(found, reverse=True):
         bins = [each + many // 3 * variance for each in bins]
