@@ -142,7 +142,10 @@ def _numbers() -> Iterator[tuple[str, str]]:
     yield "underscores", where("age = " + "1_" * 7000 + "1")
     yield "hexadecimal", where("age = 0x" + "f" * 15000)
     yield "other digits", where("age = ١٢٣٤e-٩٩٩٩٩٩٩")
-    yield "rows of a frame", "SELECT SUM(COUNT(*)) OVER (ORDER BY sex ROWS 1e99999999 PRECEDING) FROM people GROUP BY sex"
+    yield (
+        "rows of a frame",
+        "SELECT SUM(COUNT(*)) OVER (ORDER BY sex ROWS 1e99999999 PRECEDING) FROM people GROUP BY sex",
+    )
     yield "ordered by", "SELECT COUNT(*) FROM people ORDER BY 99999999999999999999999999"
     yield "grouped by", "SELECT COUNT(*) FROM people GROUP BY 1e-99999999"
     yield "interval", where("day > DATE '2024-01-01' + INTERVAL 999999999999 YEAR", "tours")
@@ -154,7 +157,10 @@ def _numbers() -> Iterator[tuple[str, str]]:
     yield "powers", where(nested("POWER(@, 9999999999)", "age", 30) + " > 1")
     yield "power of fractions", where("POWER(1.0000000001, 9999999999999) > age")
     yield "products", where("*".join(["123456789012345678901234567890"] * 400) + " > age")
-    yield "products of fractions", "SELECT SUM(" + "*".join(["height * 1.0000000000000000000001"] * 200) + ") FROM people"
+    yield (
+        "products of fractions",
+        "SELECT SUM(" + "*".join(["height * 1.0000000000000000000001"] * 200) + ") FROM people",
+    )
     yield "products of columns", "SELECT SUM(" + "*".join(["age"] * 2000) + ") FROM people"
     yield "divided", "SELECT AVG(" + nested("(@ / 3.0000000000000000000000001)", "age", 50) + ") FROM people"
     yield "dates", "SELECT COUNT(*) FROM tours GROUP BY day + INTERVAL 1 DAY * 99999999999"
@@ -168,21 +174,39 @@ def _shapes() -> Iterator[tuple[str, str]]:
     yield "cube of sums", f"SELECT {SIX}, SUM(cost) FROM visits GROUP BY CUBE ({SIX})"
     yield "cube of ages", "SELECT COUNT(*) FROM people GROUP BY CUBE (age, sex, smoker, age % 2, age % 3, age % 4)"
     yield "cube of all", "SELECT COUNT(*) FROM people GROUP BY CUBE (sex, smoker, age, größe, score)"
-    yield "cube of twelve", "SELECT COUNT(*) FROM people GROUP BY CUBE (" + ", ".join(f"age % {n}" for n in range(2, 14)) + ")"
+    yield (
+        "cube of twelve",
+        "SELECT COUNT(*) FROM people GROUP BY CUBE (" + ", ".join(f"age % {n}" for n in range(2, 14)) + ")",
+    )
     yield "cubes", "SELECT COUNT(*) FROM visits GROUP BY CUBE (sex, ward, night), CUBE (storey, age % 2, age % 3)"
     yield "cubes of cubes", "SELECT COUNT(*) FROM visits GROUP BY " + ", ".join(["CUBE (sex, ward, night)"] * 40)
-    yield "rollup", "SELECT COUNT(*) FROM people GROUP BY ROLLUP (" + ", ".join(f"age % {n}" for n in range(2, 14)) + ")"
+    yield (
+        "rollup",
+        "SELECT COUNT(*) FROM people GROUP BY ROLLUP (" + ", ".join(f"age % {n}" for n in range(2, 14)) + ")",
+    )
     yield "rollups", "SELECT COUNT(*) FROM visits GROUP BY ROLLUP (sex, ward, night), ROLLUP (storey, age % 2, age % 3)"
-    yield "sets", f"SELECT COUNT(*) FROM visits GROUP BY GROUPING SETS ({', '.join(['(sex, ward)', '(night, sex)'] * 32)})"
+    yield (
+        "sets",
+        f"SELECT COUNT(*) FROM visits GROUP BY GROUPING SETS ({', '.join(['(sex, ward)', '(night, sex)'] * 32)})",
+    )
     yield "many sets", f"SELECT COUNT(*) FROM visits GROUP BY GROUPING SETS ({', '.join(['(sex, ward)'] * 1000)})"
-    yield "sets of sets", f"SELECT COUNT(*) FROM visits GROUP BY GROUPING SETS ({'CUBE (sex, ward), ' * 60} ROLLUP (night))"
+    yield (
+        "sets of sets",
+        f"SELECT COUNT(*) FROM visits GROUP BY GROUPING SETS ({'CUBE (sex, ward), ' * 60} ROLLUP (night))",
+    )
     yield "nested sets", "SELECT COUNT(*) FROM visits GROUP BY " + nested("GROUPING SETS (@)", "sex", 300)
     yield "keys", "SELECT COUNT(*) FROM people GROUP BY " + ", ".join(f"age % {n}" for n in range(2, 14))
     yield "keys of ages", "SELECT COUNT(*) FROM people GROUP BY age, score, größe, sex, smoker"
     yield "products of domains", "SELECT age + score * größe + age * 2 AS k, COUNT(*) FROM people GROUP BY k"
     yield "long domains", "SELECT minutes % 9999 AS k, COUNT(*) FROM visits GROUP BY k"
-    yield "texts of domains", "SELECT " + nested("REPLACE(@, 'W', 'WWWWWWWWWW')", "ward", 5) + " AS k, COUNT(*) FROM visits GROUP BY k"
-    yield "padded domains", "SELECT LPAD(ward, 1000, 'x') || RPAD(ward, 1000, 'y') AS k, COUNT(*) FROM visits GROUP BY k"
+    yield (
+        "texts of domains",
+        "SELECT " + nested("REPLACE(@, 'W', 'WWWWWWWWWW')", "ward", 5) + " AS k, COUNT(*) FROM visits GROUP BY k",
+    )
+    yield (
+        "padded domains",
+        "SELECT LPAD(ward, 1000, 'x') || RPAD(ward, 1000, 'y') AS k, COUNT(*) FROM visits GROUP BY k",
+    )
     yield "20 filters", filters(20)
     yield "50 filters", filters(50)
     yield "100 filters", filters(100)
@@ -194,16 +218,28 @@ def _shapes() -> Iterator[tuple[str, str]]:
     yield "100 filters of five", filters(100, "age > {n} AND sex = 'F' AND smoker AND größe > 3 AND score < -{n}")
     yield "60 intervals", filters(60, "age BETWEEN {n} AND {n} + 30 AND score > -{n}")
     yield "100 residues", filters(100, "age % ({n} + 2) = 1")
-    yield "100 sums", "SELECT " + ", ".join(f"SUM(CASE WHEN age > {n} THEN height END)" for n in range(100)) + " FROM people"
+    yield (
+        "100 sums",
+        "SELECT " + ", ".join(f"SUM(CASE WHEN age > {n} THEN height END)" for n in range(100)) + " FROM people",
+    )
     yield "100 averages", "SELECT " + ", ".join(f"AVG(age + {n})" for n in range(100)) + " FROM people"
     yield "100 deviations", "SELECT " + ", ".join(f"STDDEV(height * {n})" for n in range(1, 101)) + " FROM people"
     yield "100 correlations", "SELECT " + ", ".join(f"CORR(height, age + {n})" for n in range(100)) + " FROM people"
     yield "100 quantiles", "SELECT " + ", ".join(f"QUANTILE(age, 0.{n:03d})" for n in range(1, 101)) + " FROM people"
     yield "100 medians", "SELECT " + ", ".join(f"MEDIAN(minutes + {n})" for n in range(100)) + " FROM visits"
-    yield "50 quantiles of a list", "SELECT QUANTILE(minutes, [" + ", ".join(f"0.{n:02d}" for n in range(1, 51)) + "]) FROM visits"
-    yield "quantiles by age", "SELECT QUANTILE(minutes, [" + ", ".join(f"0.{n:02d}" for n in range(1, 51)) + "]) FROM visits GROUP BY age"
+    yield (
+        "50 quantiles of a list",
+        "SELECT QUANTILE(minutes, [" + ", ".join(f"0.{n:02d}" for n in range(1, 51)) + "]) FROM visits",
+    )
+    yield (
+        "quantiles by age",
+        "SELECT QUANTILE(minutes, [" + ", ".join(f"0.{n:02d}" for n in range(1, 51)) + "]) FROM visits GROUP BY age",
+    )
     yield "50 bins", "SELECT HISTOGRAM(minutes, [" + ", ".join(str(n * 1000) for n in range(50)) + "]) FROM visits"
-    yield "bins by age", "SELECT HISTOGRAM(minutes, [" + ", ".join(str(n * 1000) for n in range(50)) + "]) FROM visits GROUP BY age"
+    yield (
+        "bins by age",
+        "SELECT HISTOGRAM(minutes, [" + ", ".join(str(n * 1000) for n in range(50)) + "]) FROM visits GROUP BY age",
+    )
     yield "histogram of ages", "SELECT HISTOGRAM(age) FROM people GROUP BY score"
     yield "pivot", "PIVOT people ON age USING COUNT(*)"
     yield "20000 columns", "SELECT " + "COUNT(*)," * 2000 + "1 FROM people"
@@ -220,7 +256,10 @@ def _shapes() -> Iterator[tuple[str, str]]:
     yield "plus", where(" + ".join(["age"] * 3000) + " > 3")
     yield "times", where(" * ".join(["age"] * 3000) + " > 3")
     yield "case", where("CASE " + " ".join(f"WHEN age = {n} THEN {n}" for n in range(700)) + " END > 3")
-    yield "case of a subject", where("CASE " + "+".join(["age"] * 60) + " " + " ".join(f"WHEN {n} THEN {n}" for n in range(700)) + " END > 3")
+    yield (
+        "case of a subject",
+        where("CASE " + "+".join(["age"] * 60) + " " + " ".join(f"WHEN {n} THEN {n}" for n in range(700)) + " END > 3"),
+    )
     yield "nested case", where(nested("CASE WHEN age > 3 THEN @ ELSE age END", "1", 200) + " > 3")
     yield "nested if", where(nested("IF(age > 3, @, @)", "1", 8) + " > 3")
     yield "nested coalesce", where(nested("COALESCE(@, age)", "age", 55) + " > 3")
@@ -234,15 +273,46 @@ def _shapes() -> Iterator[tuple[str, str]]:
     yield "lpads below", where(nested("LPAD(@, 1000, 'y')", "zip", 50) + " = 'x'")
     yield "replace below", where(nested("REPLACE(@, 'a', 'aaaaaaaaaa')", "zip", 50) + " = 'x'")
     yield "concat below", where("CONCAT(" + ", ".join(["zip"] * 3000) + ") = 'x'")
-    yield "doubling below", "SELECT COUNT(*) FROM " + nested("(SELECT a || a AS a FROM @)", "(SELECT zip AS a FROM people)", 7) + " WHERE a = 'x'"
-    yield "doubling of numbers", "SELECT SUM(a) FROM " + nested("(SELECT a + a AS a FROM @)", "(SELECT age AS a FROM people)", 7)
-    yield "eightfold", "SELECT SUM(a) FROM " + nested("(SELECT a*a*a*a*a*a*a*a AS a FROM @)", "(SELECT age AS a FROM people)", 7)
-    yield "eightfold above", "SELECT a FROM " + nested("(SELECT a+a+a+a+a+a+a+a AS a FROM @)", "(SELECT COUNT(*) AS a FROM people)", 7)
-    yield "windows", "SELECT " + ", ".join(f"SUM(COUNT(*)) OVER (ORDER BY sex ROWS {n} PRECEDING)" for n in range(190)) + " FROM people GROUP BY sex"
-    yield "windows of windows", "SELECT a FROM " + nested("(SELECT SUM(a) OVER (ORDER BY a) AS a FROM @)", "(SELECT COUNT(*) AS a FROM people GROUP BY age)", 7)
-    yield "windows of ages", "SELECT " + ", ".join(f"LAG(COUNT(*), {n}) OVER (ORDER BY age)" for n in range(1, 190)) + " FROM people GROUP BY age"
+    yield (
+        "doubling below",
+        "SELECT COUNT(*) FROM "
+        + nested("(SELECT a || a AS a FROM @)", "(SELECT zip AS a FROM people)", 7)
+        + " WHERE a = 'x'",
+    )
+    yield (
+        "doubling of numbers",
+        "SELECT SUM(a) FROM " + nested("(SELECT a + a AS a FROM @)", "(SELECT age AS a FROM people)", 7),
+    )
+    yield (
+        "eightfold",
+        "SELECT SUM(a) FROM " + nested("(SELECT a*a*a*a*a*a*a*a AS a FROM @)", "(SELECT age AS a FROM people)", 7),
+    )
+    yield (
+        "eightfold above",
+        "SELECT a FROM " + nested("(SELECT a+a+a+a+a+a+a+a AS a FROM @)", "(SELECT COUNT(*) AS a FROM people)", 7),
+    )
+    yield (
+        "windows",
+        "SELECT "
+        + ", ".join(f"SUM(COUNT(*)) OVER (ORDER BY sex ROWS {n} PRECEDING)" for n in range(190))
+        + " FROM people GROUP BY sex",
+    )
+    yield (
+        "windows of windows",
+        "SELECT a FROM "
+        + nested("(SELECT SUM(a) OVER (ORDER BY a) AS a FROM @)", "(SELECT COUNT(*) AS a FROM people GROUP BY age)", 7),
+    )
+    yield (
+        "windows of ages",
+        "SELECT "
+        + ", ".join(f"LAG(COUNT(*), {n}) OVER (ORDER BY age)" for n in range(1, 190))
+        + " FROM people GROUP BY age",
+    )
     yield "one name for many", "SELECT " + ", ".join(["COUNT(*) AS a"] * 190) + " FROM people"
-    yield "names of names", "SELECT COUNT(*) AS a0, " + ", ".join(f"a{n} + a{n} AS a{n + 1}" for n in range(60)) + " FROM people"
+    yield (
+        "names of names",
+        "SELECT COUNT(*) AS a0, " + ", ".join(f"a{n} + a{n} AS a{n + 1}" for n in range(60)) + " FROM people",
+    )
 
 
 def _joins() -> Iterator[tuple[str, str]]:
@@ -259,19 +329,54 @@ def _joins() -> Iterator[tuple[str, str]]:
     yield "join of conditions", "SELECT COUNT(*) FROM visits v JOIN patients p ON " + " AND ".join(
         ["v.patient_id = p.patient_id"] * 500)  # fmt: skip
     yield "doubling names", chain(30, "SELECT a.age FROM @ a, @ b", "SELECT COUNT(*) FROM @")
-    yield "doubling joins", chain(12, "SELECT a.patient_id AS patient_id FROM @ a JOIN @ b ON a.patient_id = b.patient_id".replace("@", "@"), "SELECT COUNT(*) FROM @").replace("people", "patients")
+    yield (
+        "doubling joins",
+        chain(
+            12,
+            "SELECT a.patient_id AS patient_id FROM @ a JOIN @ b ON a.patient_id = b.patient_id".replace("@", "@"),
+            "SELECT COUNT(*) FROM @",
+        ).replace("people", "patients"),
+    )
     yield "doubling unions", chain(30, "SELECT age FROM @ UNION ALL SELECT age FROM @", "SELECT COUNT(*) FROM @")
     yield "long names", chain(200, "SELECT * FROM @", "SELECT COUNT(*) FROM @")
     yield "growing names", chain(30, "SELECT *, age + 1 AS age FROM @", "SELECT COUNT(*) FROM @")
-    yield "wide names", chain(7, "SELECT *, " + ", ".join(f"age * age AS c{n}" for n in range(100)) + " FROM @", "SELECT COUNT(*) FROM @")
+    yield (
+        "wide names",
+        chain(
+            7, "SELECT *, " + ", ".join(f"age * age AS c{n}" for n in range(100)) + " FROM @", "SELECT COUNT(*) FROM @"
+        ),
+    )
     yield "stars", chain(7, "SELECT *, *, * FROM @", "SELECT COUNT(*) FROM @")
-    yield "stars of answers", chain(7, "SELECT *, *, * FROM @", "SELECT * FROM @").replace("FROM people", "FROM (SELECT COUNT(*) AS n FROM people)")
-    yield "stars of joins", "SELECT * FROM (SELECT *, COUNT(*) FROM patients " + " ".join(f"JOIN towns t{n} USING (zip)" for n in range(15)) + ")"
+    yield (
+        "stars of answers",
+        chain(7, "SELECT *, *, * FROM @", "SELECT * FROM @").replace(
+            "FROM people", "FROM (SELECT COUNT(*) AS n FROM people)"
+        ),
+    )
+    yield (
+        "stars of joins",
+        "SELECT * FROM (SELECT *, COUNT(*) FROM patients "
+        + " ".join(f"JOIN towns t{n} USING (zip)" for n in range(15))
+        + ")",
+    )
     yield "unions", "SELECT COUNT(*) FROM (" + " UNION ALL ".join(["SELECT age FROM people"] * 300) + ")"
-    yield "16 unions", "SELECT COUNT(*) FROM (" + " UNION ALL ".join([f"SELECT age + {n} AS age FROM people" for n in range(16)]) + ") GROUP BY age"
+    yield (
+        "16 unions",
+        "SELECT COUNT(*) FROM ("
+        + " UNION ALL ".join([f"SELECT age + {n} AS age FROM people" for n in range(16)])
+        + ") GROUP BY age",
+    )
     yield "union trees", "SELECT COUNT(*) FROM (" + nested("((@) UNION ALL (@))", "SELECT age FROM people", 7) + ")"
-    yield "exists", "SELECT COUNT(*) FROM visits v WHERE " + " AND ".join(["EXISTS (SELECT * FROM patients p WHERE p.patient_id = v.patient_id)"] * 100)
-    yield "30 exists", "SELECT COUNT(*) FROM visits v WHERE " + " AND ".join(["EXISTS (SELECT * FROM patients p WHERE p.patient_id = v.patient_id)"] * 30)
+    yield (
+        "exists",
+        "SELECT COUNT(*) FROM visits v WHERE "
+        + " AND ".join(["EXISTS (SELECT * FROM patients p WHERE p.patient_id = v.patient_id)"] * 100),
+    )
+    yield (
+        "30 exists",
+        "SELECT COUNT(*) FROM visits v WHERE "
+        + " AND ".join(["EXISTS (SELECT * FROM patients p WHERE p.patient_id = v.patient_id)"] * 30),
+    )
     yield "nested exists", where(nested("EXISTS (SELECT * FROM people WHERE @)", "smoker", 100))
     yield "nested selects", "SELECT COUNT(*) FROM " + nested("(SELECT * FROM @)", "people", 400)
     yield "deep selects", "SELECT COUNT(*) FROM " + nested("(SELECT * FROM @)", "people", 8)
@@ -392,10 +497,16 @@ def _asked() -> Iterator[Case]:
         "half a letter": "\ud800", "nul": "\0", "complex": 1j, "list": [[1]] * 10, "bytes": b"a" * 10_000_000,
     }.items():  # fmt: skip
         yield Case(f"parameter: {name}", one, {"params": [value]})
-    yield Case("parameters: many", "SELECT COUNT(*) FROM people WHERE age IN (" + "?," * 1999 + "?)", {"params": list(range(2000))})
+    yield Case(
+        "parameters: many",
+        "SELECT COUNT(*) FROM people WHERE age IN (" + "?," * 1999 + "?)",
+        {"params": list(range(2000))},
+    )
     yield Case("parameters: too many", one, {"params": list(range(1_000_000))})
     yield Case("parameters: long name", one, {"params": {"a" * 10_000_000: 1}})
-    yield Case("parameters: texts", "SELECT COUNT(*) || ?" + " || ?" * 19 + " FROM people", {"params": ["x" * 999] * 20})
+    yield Case(
+        "parameters: texts", "SELECT COUNT(*) || ?" + " || ?" * 19 + " FROM people", {"params": ["x" * 999] * 20}
+    )
     for name in ("epsilon", "within", "confidence", "delta"):
         for said, value in {
             "small": "1e-99999999", "large": "1e99999999", "decimal": Decimal("1e-99999999"), "long": "0." + "3" * 100_000,
@@ -430,13 +541,17 @@ def hostile(seed: int) -> str:
               "SUBSTRING(@, 1, 100000)", "LEFT(@, 99999999)", "LENGTH(@)", "@ LIKE '%a%b%'", "@ IN (@, @, @)",
               "SPLIT_PART(@, ',', 3)", "EXP(@)", "LN(@)", "DATE_TRUNC('year', @)", "@ BETWEEN @ AND @"]  # fmt: skip
     inside = chance.random() < 0.5
-    leaves = ["age", "zip", "height", "smoker", "income"] if inside else ["COUNT(*)", "SUM(age)", "AVG(height)", "MIN(age)"]
+    leaves = (
+        ["age", "zip", "height", "smoker", "income"] if inside else ["COUNT(*)", "SUM(age)", "AVG(height)", "MIN(age)"]
+    )
 
     def tree(depth: int) -> str:
         if depth == 0 or chance.random() < 0.1:
             return chance.choice(leaves if chance.random() < 0.6 else large)
         parts = chance.choice(shapes).split("@")
-        return "(" + "".join(part + (tree(depth - 1) if n < len(parts) - 1 else "") for n, part in enumerate(parts)) + ")"
+        return (
+            "(" + "".join(part + (tree(depth - 1) if n < len(parts) - 1 else "") for n, part in enumerate(parts)) + ")"
+        )
 
     made = tree(chance.randint(2, 6))[:18_000]
     if not inside:
@@ -446,7 +561,13 @@ def hostile(seed: int) -> str:
 
 def cases() -> Iterator[Case]:
     """Every case, by its name."""
-    for kind, made in {"texts": _texts, "numbers": _numbers, "shapes": _shapes, "joins": _joins, "words": _words}.items():
+    for kind, made in {
+        "texts": _texts,
+        "numbers": _numbers,
+        "shapes": _shapes,
+        "joins": _joins,
+        "words": _words,
+    }.items():
         for name, sql in made():
             yield Case(f"{kind}: {name}", sql)
     yield from _asked()
@@ -511,8 +632,12 @@ def main() -> None:
     folder, seconds, megabytes = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     word = sys.argv[4] if len(sys.argv) > 4 else ""
     curator = clinic(folder)
-    for warm in ("SELECT COUNT(*) + 1 FROM people", f"{filters(3)} GROUP BY sex", "SELECT COUNT(*) FROM people GROUP BY CUBE (sex, smoker)",
-                 "SELECT MEDIAN(age), zip FROM people GROUP BY zip"):  # what is loaded when it is first needed
+    for warm in (
+        "SELECT COUNT(*) + 1 FROM people",
+        f"{filters(3)} GROUP BY sex",
+        "SELECT COUNT(*) FROM people GROUP BY CUBE (sex, smoker)",
+        "SELECT MEDIAN(age), zip FROM people GROUP BY zip",
+    ):  # what is loaded when it is first needed
         curator.explain(warm)
     gc.freeze()
     for case in cases():

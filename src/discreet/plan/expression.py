@@ -16,7 +16,7 @@ from types import MappingProxyType
 from discreet.core.record import recorded
 from discreet.plan.schema import Kind
 
-__all__ = ["Apply", "Bounds", "Domain", "Field", "Literal", "Tree", "Typed", "Value", "both", "fields", "size"]
+__all__ = ["Apply", "Bounds", "Domain", "Field", "Literal", "Tree", "Typed", "Value", "both", "depth", "fields", "size"]
 
 Value = bool | int | Fraction | str | date | None  # a timestamp is a date, too
 Bounds = tuple[Fraction, Fraction]  # of dates and timestamps, in days: see `days`
@@ -106,6 +106,19 @@ def size(tree: Tree, sizes: Mapping[str, int] = MappingProxyType({})) -> int:
         if id(part) not in known:
             inner = part.arguments if isinstance(part, Apply) else ()
             known[id(part)] = 1 + sum(count(each) for each in inner)
+        return known[id(part)]
+
+    return count(tree)
+
+
+def depth(tree: Tree) -> int:
+    """How many levels of functions a tree has."""
+    known: dict[int, int] = {}
+
+    def count(part: Tree) -> int:
+        if id(part) not in known:
+            inner = part.arguments if isinstance(part, Apply) else ()
+            known[id(part)] = 1 + max((count(each) for each in inner), default=0)
         return known[id(part)]
 
     return count(tree)
