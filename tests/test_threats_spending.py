@@ -49,7 +49,7 @@ def test_09_the_charge_is_durable_before_a_row_is_read(
 
         def execute(self, text: str, *given: Any) -> Any:
             with dp.Ledger(where) as other:
-                seen.append((text.startswith("EXPLAIN"), charges(other)))
+                seen.append((text.startswith("PREPARE"), charges(other)))
             return self.cursor.execute(text, *given)
 
         def __getattr__(self, name: str) -> Any:

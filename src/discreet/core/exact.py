@@ -23,6 +23,7 @@ import numpy as np
 from flint import arb, ctx, fmpq
 
 from discreet.errors import NotUnderstood
+from discreet.numerals import rational, sized
 
 __all__ = [
     "Ball",
@@ -81,7 +82,10 @@ LEAST_CHANCE = Fraction(1, 1 << 2000)  # of a probability
 
 def number(value: object, name: str) -> Fraction:
     """The rational a user meant: exact for int, Fraction, Decimal and text; a float is the decimal it prints as."""
-    read = _number(value)
+    try:
+        read = _number(value)
+    except OverflowError:
+        raise NotUnderstood(f"{name} is beyond reason.", instead=f"for example {_example(name)}") from None
     if read is None:
         raise NotUnderstood(
             f"{name} must be a finite number, not {type(value).__name__} `{_quote(value)}`.",
@@ -98,20 +102,14 @@ def log(value: Fraction) -> float:
 
 
 def _number(value: object) -> Fraction | None:
+    """As a rational; None where it is none, OverflowError where it has too many digits."""
     if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, (int, np.integer)):
-        return Fraction(int(value))
+        return sized(Fraction(int(value)))
     if isinstance(value, Fraction):
-        return value
-    if isinstance(value, (float, np.floating, str, Decimal)) and len(text := str(value).strip()) <= 1000:
-        exponent = text.lower().partition("e")[2]
-        if len(exponent) <= 5:  # a longer one only eats memory
-            try:
-                return Fraction(text)
-            except (ValueError, ZeroDivisionError):
-                return None
-    return None
+        return sized(value)
+    return rational(value) if isinstance(value, (float, np.floating, str, Decimal)) else None
 
 
 def positive(value: object, name: str, *, least: Fraction = 1 / LARGEST) -> Fraction:
@@ -158,7 +156,10 @@ def probability(value: object, name: str) -> Fraction:
 
 def whole(value: object, name: str) -> int:
     """A whole number of at least one."""
-    read = _number(value)
+    try:
+        read = _number(value)
+    except OverflowError:
+        raise NotUnderstood(f"{name} is beyond reason.", instead=f"for example {_example(name, '10')}") from None
     if read is None:
         wrong = "a finite number"
     elif read <= 0:
@@ -181,6 +182,8 @@ def _example(name: str, otherwise: str = '"0.5"') -> str:
 
 def _quote(value: object) -> str:
     if isinstance(value, (int, Fraction)) and not -LARGEST <= value <= LARGEST:
+        return "…"
+    if isinstance(value, Fraction) and value.denominator > LARGEST:
         return "…"
     text = str(value) if isinstance(value, (int, float, str, Decimal, Fraction, np.generic)) else "…"
     return text if len(text) <= 40 else text[:39] + "…"

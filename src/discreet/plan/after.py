@@ -32,7 +32,8 @@ STORED = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "
 KINDS = {"BIGINT": "integer", "HUGEINT": "integer", "INTEGER": "integer", "SMALLINT": "integer", "TINYINT": "integer",
          "UBIGINT": "integer", "DOUBLE": "real", "FLOAT": "real", "VARCHAR": "text", "BOOLEAN": "boolean",
          "DATE": "date", "TIMESTAMP": "timestamp"}  # fmt: skip
-SECONDS = 60.0  # what follows from an answer may take so long
+SECONDS, MEMORY = 60.0, "2GB"  # what follows from an answer may take so much
+TRIAL_SECONDS, TRIAL_MEMORY = 5.0, "200MB"  # … and what is tried before anything is paid, on four rows
 _own = threading.local()
 
 
@@ -81,7 +82,7 @@ def check(view: q.Select, given: Sequence[Given]) -> tuple[Kind, ...]:
     """The kinds of a view's columns, or a refusal where its parts do not fit together, tried on some plain values."""
     if _plain(view):
         return carry(view, given, []).kinds
-    return _run(_select(view, []), given).kinds[: len(view.items)]
+    return _run(_select(view, []), given, trial=True).kinds[: len(view.items)]
 
 
 def keeps_rows(view: q.Select) -> bool:
@@ -92,15 +93,19 @@ def keeps_rows(view: q.Select) -> bool:
 # ── running ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _connection() -> duckdb.DuckDBPyConnection:
+def _connection(memory: str) -> duckdb.DuckDBPyConnection:
     """An empty DuckDB of this thread's own. One thread computes, so that sums do not depend on luck."""
     if getattr(_own, "process", None) != os.getpid():  # a forked process opens its own
+        for each in getattr(_own, "ducks", {}).values():
+            abandon(each)
+        _own.ducks, _own.process = {}, os.getpid()
+    if memory not in _own.ducks:
         import duckdb  # noqa: PLC0415
 
         duck = duckdb.connect(":memory:")
         for setting in (
             "threads = 1",
-            "memory_limit = '2GB'",
+            f"memory_limit = '{memory}'",
             "autoinstall_known_extensions = false",
             "autoload_known_extensions = false",
             "python_enable_replacements = false",
@@ -108,9 +113,8 @@ def _connection() -> duckdb.DuckDBPyConnection:
             "lock_configuration = true",
         ):
             duck.execute(f"SET {setting}")
-        abandon(getattr(_own, "duck", None))
-        _own.duck, _own.process = duck, os.getpid()
-    return _own.duck  # type: ignore[no-any-return]
+        _own.ducks[memory] = duck
+    return _own.ducks[memory]  # type: ignore[no-any-return]
 
 
 def abandon(connection: object) -> None:
@@ -118,14 +122,14 @@ def abandon(connection: object) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
-def _run(select: str, given: Sequence[Given]) -> Rows:
+def _run(select: str, given: Sequence[Given], *, trial: bool = False) -> Rows:
     import duckdb  # noqa: PLC0415
 
     columns = ", ".join(
         f"unnest(${n}::{STORED[each.kind]}[]) AS {quoted(each.name)}" for n, each in enumerate(given, start=1)
     )
-    connection = _connection()
-    clock = threading.Timer(SECONDS, connection.interrupt)
+    connection = _connection(TRIAL_MEMORY if trial else MEMORY)
+    clock = threading.Timer(TRIAL_SECONDS if trial else SECONDS, connection.interrupt)
     clock.daemon = True
     clock.start()
     try:

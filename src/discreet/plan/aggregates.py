@@ -23,6 +23,7 @@ from discreet.sql import query as q
 
 __all__ = ["measures", "named", "people"]
 
+SMALLEST = Fraction(1, 10**300)  # step of a value; one over it is the largest
 COARSE = {  # of moments of these degrees: the digits, and the most steps, so that products of powers fit 62 bits
     (2,): (6, 1 << 31),
     (1, 1): (9, 1 << 31),
@@ -181,6 +182,12 @@ def _range(what: Typed, table: Table, place: Place, fine: int, most: int) -> tup
     if bounds is None:
         raise unbounded(what, table, place)
     step = step_of(what, bounds, fine)
+    if not SMALLEST <= step <= 1 / SMALLEST:
+        raise NotAllowed(
+            "its values are smaller or larger than an engine can compute with.",
+            instead="multiply it by a constant first",
+            place=place,
+        )
     while most < MOST_STEPS and (bounds[1] - bounds[0]) / step > most - 2:
         step *= 10
     low, high = math.floor(bounds[0] / step), math.ceil(bounds[1] / step)

@@ -21,6 +21,7 @@ from discreet.plan.merge import Merge, grouped
 from discreet.plan.plan import Plan, Released
 from discreet.plan.schema import Kind
 from discreet.plan.show import page, text
+from discreet.plan.sizes import fits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,7 +43,9 @@ def rehearse(draft: Draft) -> tuple[Kind, ...]:
     """The kinds of an answer's columns; what cannot be computed from it is refused, before anything is paid."""
     numbers = [reading.view(draft.measures).kind for reading in draft.readings]
     keys = [SAMPLES[key.kind] for key in draft.keys]
-    return check(draft.view, _given(draft, keys, {f"a{n}": SAMPLES[kind] for n, kind in enumerate(numbers)}))
+    given = _given(draft, keys, {f"a{n}": SAMPLES[kind] for n, kind in enumerate(numbers)})
+    fits(draft.view, {each.name: each.kind for each in given})
+    return check(draft.view, given)
 
 
 def _given(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any]]) -> list[Given]:

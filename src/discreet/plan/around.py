@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discreet.errors import NotUnderstood
+from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.spreading import alone
 from discreet.sql import query as q
 
 __all__ = ["INNER", "apart", "numbered", "outer", "steady"]
 
 INNER = "inner"  # what an answer inside is called that has no name
+MOST_COLUMNS = 1_000  # of an answer, with `*` written out
 
 
 def outer(select: q.Select, inner: q.Select) -> q.Select:
@@ -23,6 +24,10 @@ def outer(select: q.Select, inner: q.Select) -> q.Select:
             items += [replace(each, what=q.Name(name=each.name, place=item.place)) for each in inner.items]
         else:
             items.append(replace(item, what=_checked(item.what, columns, select)))
+        if len(items) > MOST_COLUMNS:
+            raise NotAllowed(
+                f"an answer has at most {MOST_COLUMNS:,} columns.", instead="name fewer of them", place=item.place
+            )
     aliases = {**{item.name.lower(): item.name for item in items}, **columns}
     order = tuple(
         replace(each, by=_order(each.by, replace(select, items=tuple(items)), columns)) for each in select.order

@@ -37,6 +37,11 @@ def _toml(path: Path) -> tuple[str, dict[str, Any]]:
         raise NotUnderstood(f"{path} is not a catalogue.", instead="write one with: discreet init DATA") from None
     except tomllib.TOMLDecodeError as problem:
         raise _not_toml(text, str(problem)) from None
+    except (ValueError, RecursionError):
+        raise NotUnderstood(
+            f"{path} has a number of thousands of digits, or is nested too deeply.",
+            instead="the README shows a catalogue",
+        ) from None
 
 
 def _not_toml(text: str, problem: str) -> Refusal:

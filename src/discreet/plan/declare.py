@@ -128,6 +128,13 @@ def _bounds(label: str, said: tuple[Any, ...]) -> tuple[Fraction, Fraction]:
         raise NotUnderstood(reason, instead=f"the smaller first, as in {label} = {{ min = 0, max = 100 }}") from None
 
 
+def _long(value: str | int) -> bool:
+    """Whether a value is too long to be one of a few; thousands of digits are never written out."""
+    if isinstance(value, str):
+        return len(value) > LONGEST
+    return value.bit_length() > 4 * LONGEST or len(str(value)) > LONGEST
+
+
 def _values(label: str, said: list[Any]) -> tuple[str | int | bool, ...]:
     kinds = {type(each) for each in said}
     if len(kinds) != 1 or not kinds <= {str, int, bool}:
@@ -135,7 +142,7 @@ def _values(label: str, said: list[Any]) -> tuple[str | int | bool, ...]:
             f"the values of `{label}` are all texts, all whole numbers or all true/false.",
             instead=f'{label} = {{ values = ["a", "b"] }}',
         )
-    if len(said) > MOST_VALUES or any(len(str(each)) > LONGEST for each in said):
+    if len(said) > MOST_VALUES or any(_long(each) for each in said):
         raise NotUnderstood(
             f"`{label}` has more than {MOST_VALUES} values, or one longer than {LONGEST} characters.",
             instead="declare fewer, or none: { } makes it a private key",

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from discreet.core.record import recorded
 from discreet.plan.schema import Kind
 
-__all__ = ["Apply", "Bounds", "Domain", "Field", "Literal", "Tree", "Typed", "Value", "both", "fields", "size"]
+__all__ = ["Apply", "Bounds", "Domain", "Field", "Literal", "Tree", "Typed", "Value", "both", "depth", "fields", "size"]
 
 Value = bool | int | Fraction | str | date | None  # a timestamp is a date, too
 Bounds = tuple[Fraction, Fraction]  # of dates and timestamps, in days: see `days`
@@ -35,9 +35,20 @@ class Field:
 @recorded("value/1")
 @dataclass(frozen=True, kw_only=True)
 class Literal:
-    """A constant of the question."""
+    """A constant of the question. In Python 1, 1.0 and true are equal; here they are three constants.
+
+    So whatever is remembered by a tree, a draft or a plan is remembered for the constants that were written.
+    """
 
     value: Value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
 
 
 @recorded("apply/1")
@@ -95,6 +106,19 @@ def size(tree: Tree, sizes: Mapping[str, int] = MappingProxyType({})) -> int:
         if id(part) not in known:
             inner = part.arguments if isinstance(part, Apply) else ()
             known[id(part)] = 1 + sum(count(each) for each in inner)
+        return known[id(part)]
+
+    return count(tree)
+
+
+def depth(tree: Tree) -> int:
+    """How many levels of functions a tree has."""
+    known: dict[int, int] = {}
+
+    def count(part: Tree) -> int:
+        if id(part) not in known:
+            inner = part.arguments if isinstance(part, Apply) else ()
+            known[id(part)] = 1 + max((count(each) for each in inner), default=0)
         return known[id(part)]
 
     return count(tree)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -43,14 +44,14 @@ class Shown:
         """Whether every number that a plan answers is within a margin, as far as that is known without looking."""
         readings = draft.measured(plan.measures).readings
 
-        def margins(numbers: set[int] | frozenset[int]) -> dict[int, Fraction | None]:
+        def margins(numbers: set[int] | frozenset[int]) -> Iterator[tuple[int, Fraction | None]]:
             share = confidence if numbers == self.bare else 1 - (1 - confidence) / len(numbers)
-            return {n: readings[n].margin(plan, share, draft.added) for n in numbers}
+            return ((n, readings[n].margin(plan, share, draft.added)) for n in numbers)
 
-        if not all(each is not None and each <= margin for each in margins(self.bare).values()):
+        if not all(each is not None and each <= margin for _, each in margins(self.bare)):
             return False
         for what in self.linear:
-            known = margins(_numbers(what))
+            known = dict(margins(_numbers(what)))
             boxes = {f"a{n}": (np.array(-float(m)), np.array(float(m))) for n, m in known.items() if m is not None}
             ends = enclose(what, boxes | {f"k{n}": NONE for n in range(len(draft.keys))})
             if ends is None or float(ends[1] - ends[0]) / 2 > margin * (1 + Fraction(1, 10**9)):

@@ -27,6 +27,7 @@ __all__ = ["RELEASED", "Question", "split"]
 RELEASED = "released"
 MOST_STEPS = 5_000  # parts of a question above its aggregation, with names written out
 MOST_NUMBERS, MOST_KEYS = 100, 12  # of one question
+MOST_CONDITIONS = 100  # of tables that are joined
 MANY = f"a question has at most {MOST_NUMBERS} different aggregates and {MOST_KEYS} keys."
 
 
@@ -74,6 +75,12 @@ def _read(select: q.Select, catalogue: Catalogue) -> Question | tuple[q.Select, 
     only = sides[0].below
     if len(sides) == 1 and only.table.through is None:
         return select, brief(only, select, catalogue)
+    conditions = [*where, *(on for each in sides for on in each.on)]
+    if len(conditions) > MOST_CONDITIONS:
+        raise NotAllowed(
+            f"tables are joined on at most {MOST_CONDITIONS} conditions.", instead="write fewer of them",
+            place=conditions[MOST_CONDITIONS].place,
+        )  # fmt: skip
     below, scope, rest = join([replace(each, below=laid(each.below)) for each in sides], where, catalogue)
     return _renamed(replace(select, where=rest), scope), below
 

@@ -97,8 +97,22 @@ def radius(law: Law | Several | Weighed, weights: tuple[Fraction, ...], confiden
 
     Because  one draw: the law's own quantile, exactly. Several: see `_counted`, where it is quick, or else `radii`.
     """
-    used = tuple(sorted(abs(each) for each in weights if each))
+    used = _sizes(weights)
     return _radius(law, used, confidence) if used else Fraction(0)
+
+
+@lru_cache(maxsize=4096)
+def _sizes(weights: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    """How large the weights are that are not zero, in order."""
+    return tuple(sorted(abs(each) for each in weights if each))
+
+
+@lru_cache(maxsize=4096)
+def _multiples(weights: tuple[Fraction, ...]) -> tuple[Fraction, tuple[int, ...]]:
+    """The largest number of which all weights are whole multiples, and these."""
+    whole = math.lcm(*(each.denominator for each in weights))
+    common = math.gcd(*(each.numerator for each in weights))
+    return Fraction(common, whole), tuple(each.numerator * (whole // each.denominator) // common for each in weights)
 
 
 @lru_cache(maxsize=4096)
@@ -118,12 +132,12 @@ def _counted(law: Law | Several, weights: tuple[Fraction, ...], confidence: Frac
              beyond N/2, for which N is chosen, and by rounding: together far less than SURE.
     """
     missed = float(1 - confidence)
-    step = Fraction(math.gcd(*(each.numerator for each in weights)), math.lcm(*(each.denominator for each in weights)))
-    times = Counter(int(each / step) for each in weights)
+    step, multiples = _multiples(weights)
+    times = Counter(multiples)
     if missed < MOST_SURE or len(times) > DIFFERENT or max(times) > MOST_POINTS:
         return None
     each, draws = (law.law, law.times) if isinstance(law, Several) else (law, 1)
-    far = radii(law, np.array([[float(w / step) for w in weights]]), 1 - Fraction(SURE) / 100)[0]
+    far = radii(law, np.array([[float(each) for each in multiples]]), 1 - Fraction(SURE) / 100)[0]
     if far > MOST_POINTS // 2 - 1:
         return None
     points = 1 << int(2 * far + 2).bit_length()

@@ -285,38 +285,66 @@ class Grouped(Linear):
 
 @lru_cache(maxsize=512)
 def _spread(totals: Totals, law: Law, counts: tuple[int, ...]) -> Weighed:
-    """The noise of the sum over a box of groups, in steps of 1/FINE.
+    """The noise of the sum over a box of groups, in steps of 1/FINE: see `_weights`.
 
-    Because  the sum over a box e is ⟨u, y⟩ with u = Σ⁻¹A(AᵀΣ⁻¹A)⁺e. The box is a product over the keys, so each P_Te
-             is: deviations from the mean for the keys in T, means for the others. So the weight of a number of a table
-             depends only on which of its keys have a value inside the box, and there are few different ones. The result
-             is off by one step of the noise of each table besides, at most, and by half a step of 1/FINE of each group.
+    The result is off by one step of the noise of each table besides, at most, and by half a step of 1/FINE of each
+    group.
     """
-    eigen, sizes = totals._eigen(law), totals.sizes
     bins, step = [0.0, 0.0, 0.0], math.prod(counts) / 2
     found: list[tuple[float, int]] = []
-    for table, precision, own in zip(totals.tables, totals.precisions(law), totals.laws(law), strict=True):
-        outside = math.prod(counts[n] for n in range(len(sizes)) if n not in table)
-        largest = 0.0
-        for inside in product((True, False), repeat=len(table)):
-            many = math.prod(
-                counts[n] if there else sizes[n] - counts[n] for n, there in zip(table, inside, strict=True)
-            )
-            weight = 0.0
-            for below, x in eigen.items():
-                if set(below) <= set(table):
-                    each = 1.0
-                    for n, there in zip(table, inside, strict=True):
-                        mean = counts[n] / sizes[n]
-                        each *= there - mean if n in below else mean
-                    weight += each / x
-            weight *= FINE * precision * outside
-            if many:
-                found.append((weight**2 * own.variance, many))
-                largest = max(largest, abs(weight))
-        step += largest
+    tables = _weights(totals, isinstance(law, DiscreteGaussian), counts)
+    for own, weights in zip(_variances(totals, law), tables, strict=True):
+        found += [(weight**2 * own, many) for weight, many in weights]
+        step += max((abs(weight) for weight, _ in weights), default=0.0)
     for variance, many in sorted(found, reverse=True):
         bins = [each + many // 3 * variance for each in bins]
         for _ in range(many % 3):
             bins[bins.index(min(bins))] += variance
     return Weighed(tuple(bins), isinstance(law, DiscreteLaplace), step)
+
+
+@lru_cache(maxsize=64)
+def _variances(totals: Totals, law: Law) -> tuple[float, ...]:
+    return tuple(each.variance for each in totals.laws(law))
+
+
+@lru_cache(maxsize=1024)
+def _weights(totals: Totals, gaussian: bool, counts: tuple[int, ...]) -> tuple[list[tuple[float, int]], ...]:
+    """The weights of the numbers of each table in the sum over a box of groups, and how many numbers have each.
+
+    Because  the sum over a box e is ⟨u, y⟩ with u = Σ⁻¹A(AᵀΣ⁻¹A)⁺e. The box is a product over the keys, so each P_Te
+             is: deviations from the mean for the keys in T, means for the others. So the weight of a number of a table
+             depends only on which of its keys have a value inside the box, and there are few different ones. How much
+             noise there is in all makes no difference to them, only how it is divided.
+    """
+    sizes, found = totals.sizes, []
+    for table, precision, known in _told(totals, gaussian):
+        outside = math.prod(counts[n] for n in range(len(sizes)) if n not in table)
+        means, weights = [counts[n] / sizes[n] for n in table], list[tuple[float, int]]()
+        for inside in product((True, False), repeat=len(table)):
+            many = math.prod(
+                counts[n] if there else sizes[n] - counts[n] for n, there in zip(table, inside, strict=True)
+            )
+            if not many:
+                continue
+            weight = 0.0
+            factors = [(mean, there - mean) for mean, there in zip(means, inside, strict=True)]
+            for below, x in known:
+                each = 1.0
+                for factor, within in zip(factors, below, strict=True):
+                    each *= factor[within]
+                weight += each / x
+            weights.append((weight * (FINE * precision * outside), many))
+        found.append(weights)
+    return tuple(found)
+
+
+@lru_cache(maxsize=16)
+def _told(totals: Totals, gaussian: bool) -> tuple[tuple[Set, int, tuple[tuple[tuple[bool, ...], int], ...]], ...]:
+    """Each table, its precision, and x_T of each set T that it tells of, by which of the table's keys are in T."""
+    law: Law = DiscreteGaussian(Fraction(1)) if gaussian else DiscreteLaplace(Fraction(1))  # of any scale
+    eigen, found = totals._eigen(law), []
+    for table, precision in zip(totals.tables, totals.precisions(law), strict=True):
+        known = [(below, x) for below, x in eigen.items() if set(below) <= set(table)]
+        found.append((table, precision, tuple((tuple(n in below for n in table), x) for below, x in known)))
+    return tuple(found)

@@ -11,6 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
+from discreet.numerals import rational
 from discreet.sql import query as q
 from discreet.sql.functions import SPECIAL, filtered
 from discreet.sql.parameters import Parameters
@@ -22,6 +23,8 @@ __all__ = ["Reader"]
 MOST_NODES = 5_000  # of an expression, written out
 DEEPEST = 60  # levels of nesting
 DIGITS = 60  # of a number
+MOST_EXPONENT = 400  # tens that it is multiplied by, or divided
+LARGEST = 10**40
 
 
 class Reader(ABC):
@@ -173,10 +176,10 @@ class Reader(ABC):
         if node.is_string:
             return q.Constant(value=str(text), place=where)
         try:
-            number = Fraction(text) if len(text) <= DIGITS else None
-        except (ValueError, ZeroDivisionError):
+            number = rational(text, longest=DIGITS, most_exponent=MOST_EXPONENT)
+        except OverflowError:
             number = None
-        if number is None or not -(10**40) < number < 10**40:
+        if number is None or not -LARGEST < number < LARGEST:
             raise self.refuse(node, "this number is beyond reason.", "write it with fewer digits", NotUnderstood)
         return q.Constant(value=int(number) if text.isdecimal() else number, place=where)
 

@@ -17,6 +17,7 @@ from typing import Any
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from discreet.errors import NotUnderstood, Place
+from discreet.numerals import rational
 from discreet.sql import query as q
 
 __all__ = ["UNHEARD", "Parameters", "marked"]
@@ -129,15 +130,23 @@ def _value(name: str, given: Any) -> q.Value:
         return date.fromordinal(given.toordinal())
     if isinstance(given, Integral):
         return _sized(name, int(given))
-    if isinstance(given, (float, Decimal, Fraction)):
+    if isinstance(given, Fraction):
+        return _sized(name, given)
+    if isinstance(given, (float, Decimal)):
         try:
-            return _sized(name, Fraction(repr(float(given)) if isinstance(given, float) else given))
-        except (ValueError, OverflowError):  # NaN and infinity
-            pass
+            found = rational(float(given) if isinstance(given, float) else given)
+        except OverflowError:
+            raise _beyond(name) from None
+        if found is not None:  # neither NaN nor infinity
+            return _sized(name, found)
     raise NotUnderstood(f"the parameter `{name}` is of a kind that cannot be asked with.", instead=f"give {KNOWN}")
 
 
 def _sized(name: str, value: int | Fraction) -> int | Fraction:
     if not -LARGEST < value < LARGEST or Fraction(value).denominator >= LARGEST:
-        raise NotUnderstood(f"the parameter `{name}` is beyond reason.", instead="give it with fewer digits")
+        raise _beyond(name)
     return value
+
+
+def _beyond(name: str) -> NotUnderstood:
+    return NotUnderstood(f"the parameter `{name}` is beyond reason.", instead="give it with fewer digits")

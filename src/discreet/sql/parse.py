@@ -14,8 +14,9 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
+from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
-from discreet.errors import NotAllowed, NotUnderstood
+from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.sql import query as q
 from discreet.sql.expressions import Reader
 from discreet.sql.listed import BINNED, binned, one_by_one, renumber
@@ -31,6 +32,11 @@ EXAMPLE = "for example: SELECT COUNT(*) FROM visits"
 MOST_TABLES = 16
 MOST_READ, MOST_LAYERS = 32, 32  # of a whole question, with names after WITH written out
 MOST_SETS = 64
+MOST_LISTS = 400  # brackets of lists in a text
+DEEPEST = 200  # parentheses in parentheses
+LONGEST_INTERVAL = 100  # letters of the text after INTERVAL
+OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
+CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
 JOINS = {("", ""), ("", "INNER"), ("", "CROSS"), ("LEFT", ""), ("LEFT", "OUTER")}
 Sources = Mapping[str, q.Select | q.Union]
@@ -59,13 +65,30 @@ def _statements(text: str) -> tuple[list[Any], dict[int, str]]:
     try:
         dialect = Dialect.get_or_raise("duckdb")
         tokens, names = marked(dialect.tokenize(text), text)
+        _readable(tokens, text)
         return [each for each in dialect.parser().parse(tokens, text) if each is not None], names
     except ParseError as problem:
         raise NotUnderstood("this is not SQL that can be read.", instead=EXAMPLE, place=spot(text, problem)) from None
-    except RecursionError:
+    except (RecursionError, Refusal):
         raise
     except Exception:  # whatever a parser does on nonsense
         raise NotUnderstood("this is not SQL that can be read.", instead=EXAMPLE) from None
+
+
+def _readable(tokens: list[Token], text: str) -> None:
+    """Refuse words on which a parser takes much longer than there are letters: the square of some, or more."""
+    depth = lists = 0
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        kind, place = token.token_type, Place(text, token.start, token.end + 1)
+        depth += (kind in OPENING) - (kind in CLOSING)
+        lists += kind == TokenType.L_BRACKET
+        if depth > DEEPEST:
+            raise NotAllowed("this is nested too deeply.", instead="write it in fewer parentheses", place=place)
+        if lists > MOST_LISTS:
+            raise NotAllowed(f"a question has at most {MOST_LISTS} lists.", instead="write fewer of them", place=place)
+        after = before is not None and before.token_type == TokenType.INTERVAL
+        if after and token.end - token.start > LONGEST_INTERVAL:
+            raise NotUnderstood("this interval cannot be read.", instead="write INTERVAL 90 DAY", place=place)
 
 
 class _Selects(Reader):

@@ -35,9 +35,17 @@ class Name(_Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Constant(_Node):
-    """A value written in the question."""
+    """A value written in the question. In Python 1, 1.0 and true are equal; here they are three constants."""
 
     value: Value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Constant):
+            return NotImplemented
+        return type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,27 +70,40 @@ class _Search:
 
     def climb(self, weights: list[int]) -> tuple[float, list[int]]:
         """Where no step of one weight makes the error smaller."""
-        weights, error = list(weights), self._error(weights)
+        weights, x = list(weights), self._precisions(weights)
+        error = self._error(sum(weights), x)
         while True:
             before = error
             for n in range(len(weights)):
                 for size in STEPS:
-                    there = [*weights[:n], min(max(weights[n] + size, 0), LARGEST), *weights[n + 1 :]]
-                    found = self._error(there)
+                    weight = min(max(weights[n] + size, 0), LARGEST)
+                    if weight == weights[n]:
+                        continue
+                    there = self._moved(x, n, weights[n], weight)
+                    found = self._error(sum(weights) - weights[n] + weight, there)
                     if found < error:
-                        error, weights = found, there
+                        error, weights[n], x = found, weight, there
             if not error < before * (1 - 1e-6):
                 return error, weights
 
-    def _error(self, weights: list[int]) -> float:
+    def _precisions(self, weights: list[int]) -> list[int]:
         x = [0] * len(self.wanted)
-        for weight, inside, others in zip(weights, self.inside, self.others, strict=True):
-            if weight:
-                for n in inside:
-                    x[n] += weight**self.power * others
+        for n, weight in enumerate(weights):
+            x = self._moved(x, n, 0, weight)
+        return x
+
+    def _moved(self, x: list[int], n: int, before: int, after: int) -> list[int]:
+        """The precisions when one weight is another."""
+        more, there = (after**self.power - before**self.power) * self.others[n], x.copy()
+        for each in self.inside[n]:
+            there[each] += more
+        return there
+
+    def _error(self, weights: int, x: list[int]) -> float:
+        """Of precisions, for weights of this sum; added up in a fixed order."""
         if 0 in x:
             return math.inf
         total = 0.0
         for each, precision in zip(self.wanted, x, strict=True):
             total += each / precision
-        return float(sum(weights) ** self.power * total)
+        return float(weights**self.power * total)

@@ -1,0 +1,44 @@
+"""Numbers as they are written, read exactly: their digits and exponents are bounded before anything is computed.
+
+`1e-99999999` has eleven letters, and a hundred million digits when it is written as a fraction. So every number that
+a question, a parameter, a catalogue or a caller brings is read here, or is bounded by what is named here.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+__all__ = ["LONGEST", "MOST_BITS", "MOST_EXPONENT", "rational", "sized"]
+
+LONGEST = 1_000  # letters of a number
+MOST_EXPONENT = 9_999  # powers of ten that it is multiplied by, or divided
+MOST_BITS = 1 << 16  # of its numerator, and of its denominator
+EXPONENT = re.compile(r"[eE][+-]?0*(\d*)")
+
+
+def rational(
+    value: str | float | Decimal, *, longest: int = LONGEST, most_exponent: int = MOST_EXPONENT
+) -> Fraction | None:
+    """The rational that is written, or None where it is no finite number; a float is the decimal that it prints as.
+
+    Raises OverflowError where it has more letters or a larger exponent than these.
+    """
+    text = str(value).strip()
+    if len(text) > longest:
+        raise OverflowError("a number of too many digits")
+    said = EXPONENT.search(text)
+    if said is not None and said[1] and (len(said[1]) > len(str(most_exponent)) or int(said[1]) > most_exponent):
+        raise OverflowError("a number with too large an exponent")
+    try:
+        return sized(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def sized(value: Fraction) -> Fraction:
+    """The same number; OverflowError where its numerator or its denominator has too many digits."""
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
+        raise OverflowError("a number of too many digits")
+    return value
