@@ -35,13 +35,14 @@ QUESTIONS = [
     "SELECT COUNT(DISTINCT who) FROM scans AS a"
     " WHERE EXISTS (SELECT 1 FROM scans AS b WHERE a.who = b.who AND a.dose + b.dose = -1)",
     "SELECT COUNT(DISTINCT a.who) FROM scans AS a JOIN scans AS b ON a.who = b.who AND a.dose < b.dose",
-    "SELECT COUNT(*) FROM visits AS a WHERE EXISTS (SELECT 1 FROM codes WHERE code < cost - 5000)",
+    "SELECT COUNT(*) FROM visits AS a WHERE EXISTS (SELECT 1 FROM codes WHERE code * cost + code = -1)",
     "SELECT COUNT(*) FROM lines AS l JOIN orders AS o ON l.number = o.number WHERE quantity < price",
     "SELECT COUNT(*) FROM lines",
-    "SELECT COUNT(*) FROM lines AS a JOIN lines AS b ON a.number = b.number JOIN orders AS o ON a.number = o.number",
+    "SELECT COUNT(*) FROM lines AS a JOIN lines AS b ON a.number = b.number JOIN orders USING (number)"
+    " WHERE a.quantity <> b.quantity + price",
     "SELECT COUNT(*) FROM stays AS a JOIN stays AS b ON a.who = b.who AND a.ward = b.ward AND a.bed = b.bed",
-    "SELECT COUNT(DISTINCT t.who) FROM (SELECT a.who, cost + level AS c FROM visits AS a JOIN labs AS b USING (who)) AS t"
-    " JOIN (SELECT who, dose + 1 AS d FROM scans) AS s ON t.who = s.who WHERE c < d",
+    "SELECT COUNT(DISTINCT who) FROM (SELECT a.who, cost + level AS c FROM visits AS a JOIN labs AS b USING (who)) AS t"
+    " JOIN (SELECT who, dose + 1 AS d FROM scans) AS s USING (who) WHERE c < d",
     "SELECT AVG(n) FROM (SELECT a.who, COUNT(*) AS n FROM labs AS a JOIN labs AS b ON a.who = b.who GROUP BY a.who)",
     "SELECT COUNT(*) FROM (SELECT who, cost FROM visits UNION ALL SELECT who, level FROM labs) AS a"
     " JOIN labs AS b ON a.who = b.who WHERE cost <> level",
@@ -51,7 +52,7 @@ QUESTIONS = [
 def statements(rows: int) -> list[str]:
     """A thousand people with some rows in each table, and one with so many more in all of them."""
     return [
-        "CREATE TABLE everybody AS SELECT i % 1000 AS who, i % 900 AS x, i FROM range(4000) AS r(i)",
+        "CREATE TABLE everybody AS SELECT i % 1000 AS who, i % 900 AS x, i FROM range(2000) AS r(i)",
         f"INSERT INTO everybody SELECT 7, i % 1000, 7 FROM range({rows}) AS r(i)",
         "CREATE TABLE visits AS SELECT who, x AS cost, 'a' AS note FROM everybody",
         "CREATE TABLE labs AS SELECT who, x AS level FROM everybody",
