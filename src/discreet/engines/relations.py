@@ -149,14 +149,22 @@ def _united(relation: United, place: Place, tables: Tables) -> tuple[str, Stored
 
 
 def _few(relation: Few, place: Place, tables: Tables) -> tuple[str, Stored]:
-    """Which rows of a unit are kept depends on these rows and the salt alone; equal rows are the same to all that is
-    read of them."""
+    """At most so many rows of each unit. Which of them depends on these rows and the salt alone; equal rows are the
+    same to all that is read of them.
+
+    Of a table, those who have more are found first, so that only their rows have to be put in order.
+    """
     inner, stored = laid(relation.source, place, tables)
     names = dict.fromkeys((relation.unit, *relation.columns))
-    columns = ", ".join(quoted(each) for each in names)
-    order = f"PARTITION BY {quoted(relation.unit)} ORDER BY hash(hash($salt, {columns})), {columns}"
-    text = f"SELECT {columns} FROM {inner}\nQUALIFY row_number() OVER ({order}) <= {relation.most}"
-    return text, {each: stored[each] for each in names}
+    columns, unit = ", ".join(quoted(each) for each in names), quoted(relation.unit)
+    order = f"PARTITION BY {unit} ORDER BY hash(hash($salt, {columns})), {columns}"
+    some = f"QUALIFY row_number() OVER ({order}) <= {relation.most}"
+    kept = {each: stored[each] for each in names}
+    if not isinstance(relation.source, str):
+        return f"SELECT {columns} FROM {inner}\n{some}", kept
+    many = f"(SELECT {unit} FROM {inner} GROUP BY {unit} HAVING count(*) > {relation.most}) AS b ON a.{unit} = b.{unit}"
+    others, theirs = (f"SELECT {columns} FROM {inner} AS a {how} JOIN {many}" for how in ("ANTI", "SEMI"))
+    return f"{others}\nUNION ALL\nSELECT {columns} FROM ({theirs})\n{some}", kept
 
 
 WORDS = {"inner": "JOIN", "left": "LEFT JOIN", "semi": "SEMI JOIN", "anti": "ANTI JOIN"}

@@ -20,6 +20,9 @@ __all__ = ["Stored", "compared", "keyed", "normal", "spell", "stepped"]
 # Of each column: integer, wide (beyond 64 bits), whole (in a DOUBLE), real, decimal, text, boolean, date, …
 Stored = Mapping[str, str]
 LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
+SEARCHED = (
+    1_000_000  # letters of a text that is compared with a pattern: there are patterns that take both lengths' product
+)
 NUMBERS = ("integer", "wide", "whole", "real", "decimal", "boolean")
 
 
@@ -42,12 +45,21 @@ def spell(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
     arguments = [_number(each, stored, bare=carried) if numeric else spell(each, stored) for each in tree.arguments]
     if tree.function in ("concat", "||", "replace"):
         arguments = [f"left({each}, {LONGEST})" for each in arguments]
+    if tree.function in ("like", "ilike"):
+        arguments[0] = _searched(tree.arguments[0], arguments[0])
     if tree.function == "cast":
         return _cast(arguments[0], tree.kind, tree.arguments[0], stored)
     if tree.function in ("case", "coalesce", "nullif") and tree.kind in ("integer", "real"):
         arguments = _valued(tree, stored)
     text = SPELLED[tree.function](*arguments)
     return _safe(text) if tree.function in UNSAFE and not bare else text
+
+
+def _searched(tree: Tree, text: str) -> str:
+    """A text that is compared with a pattern, or so much of its beginning that no row takes long."""
+    if isinstance(tree, Field):  # the length in bytes is known without reading it
+        return f"CASE WHEN strlen({text}) <= {SEARCHED} THEN {text} ELSE left({text}, {SEARCHED}) END"
+    return f"left({text}, {SEARCHED})"
 
 
 def _field(tree: Field, stored: Stored, bare: bool) -> str:

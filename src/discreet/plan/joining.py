@@ -22,7 +22,9 @@ from discreet.sql import query as q
 
 __all__ = ["join"]
 
-ROOM = 10**6  # joined rows of one unit
+ROOM = 10**6  # joined rows of one unit, where tables have several rows of it on both sides
+REPEATED = 10  # rows of a table that share what is declared to tell its rows apart
+REFERRING = 100  # rows that refer to the same key, where they meet each other
 
 Joined = tuple[Below, Scope, q.Expression | None]
 
@@ -164,11 +166,13 @@ class _Joiner:
             side = following
             rest.remove(side)
             conditions = self._connected(side)
-            mine, theirs = _sides(conditions, set(side.names.values()))
-            caps.add(side, mine, theirs)
+            own = set(side.names.values())
+            mine, theirs = _sides(conditions, own)
+            caps.add(side, mine, theirs, compared=not all(_matched(each, own) for each in conditions))
             self._place(side, conditions, _single(side, mine, row=owner is None or first.table.single))
-        parts = (self._few(*each, caps) for each in zip(self.placed, self.parts, strict=True))
-        below = Below(relation=From(parts=tuple(parts)), table=self._shape(owner, first, caps), alias="", unit=owner)
+        met = caps.meeting()
+        parts = tuple(_few(side, part, met.get(id(side))) for side, part in zip(self.placed, self.parts, strict=True))
+        below = Below(relation=From(parts=parts), table=self._shape(owner, first, caps), alias="", unit=owner)
         self._unit_names(owner)
         return below, self.scope, _all([*(each for each in self.pool if id(each) not in self.used), *self.strange])
 
@@ -191,20 +195,6 @@ class _Joiner:
         on = None if how == "first" else self._tree(conditions)
         self.used |= {id(each) for each in conditions} if side.inner else set()
         self.parts.append(Part(source=side.below.relation, how=how, names=names, on=on, single=single))
-
-    def _few(self, side: Side, part: Part, caps: _Caps) -> Part:
-        """The same part; of a unit with far more rows than it may have, some, where they are joined with many others.
-
-        Promise  what joins of one unit is at most about ROOM rows, however many it has, where tables name their units.
-        Because  each of n such tables has at most ROOM^(1/n) rows of it, or as many as are declared.
-        """
-        table = side.table
-        if side not in caps.many or table.unit is None or table.through is not None or table.rows_per_unit is None:
-            return part
-        columns = tuple(inner for inner, _ in part.names)
-        unit = next(each for each in columns if each.lower() == table.unit.lower())
-        most = max(table.rows_per_unit, int(ROOM ** (1 / len(caps.many))))
-        return replace(part, source=Few(source=part.source, unit=unit, columns=columns, most=most))
 
     def _tree(self, conditions: list[q.Expression]) -> Tree:
         every = {column.name: column for side in self.placed for column in side.columns()}
@@ -239,40 +229,101 @@ class _Joiner:
 
 
 class _Caps:
-    """How many rows and groups of one unit a join can have, when its tables have no more than they declare."""
+    """How many rows and groups of one unit a join can have, when its tables have no more than they declare; and how
+    many rows of it each table may bring, whatever it has, so that the join ends.
+    """
 
     def __init__(self, first: Side) -> None:
         self.grain: Side | None = first  # the table whose rows the joined rows are
         self.rows, self.groups = first.table.rows_per_unit, first.table.groups_per_unit
-        self.many: list[Side] = []  # tables of whose rows several join several of another
+        plain = first.table.public or first.table.single
+        self.many = [] if plain else [first]  # tables of whose rows several may meet several of another
+        self.repeated: dict[int, str] = {}  # tables of which one row joins, and the column that is declared to tell it
+        self.scanned = False  # whether a public table is read once more for each row
 
-    def add(self, side: Side, mine: list[str], theirs: list[str]) -> None:
-        """One table more, joined by its columns `mine` with `theirs`."""
-        if side.table.public or side.tests or _tells(side, mine):
+    def add(self, side: Side, mine: list[str], theirs: list[str], *, compared: bool) -> None:
+        """One table more, joined by its columns `mine` with `theirs`; `compared`: by more than equality."""
+        if not side.tests:
+            self._count(side, mine, theirs)
+        if side.table.public:
+            self.scanned |= side.tests and compared
+        elif not side.table.single and (compared or not side.tests):
+            self._meet(side, mine, theirs)
+
+    def _count(self, side: Side, mine: list[str], theirs: list[str]) -> None:
+        if side.table.public or _told_by(side, mine):
             self.groups = self.groups or side.table.groups_per_unit
             return
-        if self.grain is not None and _tells(self.grain, theirs):
+        if self.grain is not None and _told_by(self.grain, theirs):
             self.grain, self.rows = side, side.table.rows_per_unit
             self.groups = side.table.groups_per_unit or self.groups
             return
-        self.many += [side] if self.grain is None else [self.grain, side]
         self.grain = None
         self.rows = self.rows * side.table.rows_per_unit if self.rows and side.table.rows_per_unit else None
         self.groups = self.groups or side.table.groups_per_unit
 
+    def _meet(self, side: Side, mine: list[str], theirs: list[str]) -> None:
+        if (column := _one(_told_by(side, mine))) is not None:
+            self.repeated[id(side)] = column
+            return
+        if not side.tests and len(self.many) == 1 and (column := _one(_told_by(self.many[0], theirs))) is not None:
+            self.repeated[id(self.many.pop())] = column
+        self.many.append(side)
 
-def _tells(side: Side, names: list[str]) -> bool:
-    """Whether columns tell the rows of a table apart."""
+    def meeting(self) -> dict[int, tuple[str, int]]:
+        """Of tables whose rows meet other rows: the column that bounds them, and how many rows may share a value of it.
+
+        Given    any number of rows of one unit in any table, whatever is declared.
+        Promise  at most about ROOM joined rows of one unit, or as many as are declared, times REPEATED for each table
+                 of which one row joins, times the rows of one table where only one has several.
+        Because  a table whose rows a declared column tells apart has at most REPEATED rows for each of its values; each
+                 of n others has at most ROOM^(1/n) rows of a unit, or as many as are declared. Where another table says
+                 whose rows they are, at most REFERRING rows refer to each of its keys.
+        """
+        found = {place: (column, REPEATED) for place, column in self.repeated.items()}
+        if len(self.many) < (1 if self.scanned else 2):
+            return found
+        room = round(ROOM ** (1 / max(2, len(self.many))))
+        for side in self.many:
+            table = side.table
+            if table.unit is not None:
+                most = REFERRING if table.through is not None else max(table.rows_per_unit or 0, room)
+                found[id(side)] = table.unit, most
+        return found
+
+
+def _few(side: Side, part: Part, bounded: tuple[str, int] | None) -> Part:
+    """The same part of a join, with at most so many of the rows that share a value of a column."""
+    if bounded is None:
+        return part
+    column, most = bounded
+    columns = tuple(inner for inner, _ in part.names)
+    own = next(each for each in columns if each.lower() == column.lower())
+    return replace(part, source=Few(source=part.source, unit=own, columns=columns, most=most))
+
+
+def _told_by(side: Side, names: list[str]) -> tuple[str, ...]:
+    """The columns that tell the rows of a table apart, as it is declared, where all of them are among these."""
     table = side.table
     keys = [table.key] if table.key else []
     if table.unit is not None and table.through is None and (table.single or table.rows_per_unit == 1):
-        keys.append((table.unit,))
-    return any({side.own(each) for each in key} <= set(names) for key in keys)
+        keys.insert(0, (table.unit,))
+    return next((key for key in keys if {side.own(each) for each in key} <= set(names)), ())
+
+
+def _one(key: tuple[str, ...]) -> str | None:
+    """The only column of a key, if it has one."""
+    return key[0] if len(key) == 1 else None
+
+
+def _matched(condition: q.Expression, own: set[str]) -> bool:
+    """Whether an engine finds the rows that a condition joins by looking them up, or by filtering the table alone."""
+    return bool(_sides([condition], own)[0]) or _reads(condition) <= own
 
 
 def _single(side: Side, mine: list[str], *, row: bool) -> tuple[str, ...]:
     """The columns of which a public table must have every value once; none where it does, or where that is nothing."""
-    if not side.table.public or side.tests or (not row and _tells(side, mine)):
+    if not side.table.public or side.tests or (not row and _told_by(side, mine)):
         return ()
     back = {name: own for own, name in side.names.items()}
     stored = {each.name.lower(): each.name for each in (*side.table.columns, *side.table.links)}

@@ -19,6 +19,7 @@ from discreet.sql import query as q
 
 __all__ = ["TEXTS"]
 
+PATTERN = 1000  # letters of a pattern
 MOST_JOINED = 40  # nodes of a text that is put together
 PADDED = 1000  # letters that a text is made to have at most
 
@@ -54,6 +55,11 @@ def _like(what: q.Call, arguments: list[Typed]) -> Typed:
     need(what, arguments, ("text",), "text")
     if not isinstance(what.arguments[1], q.Constant):
         raise NotUnderstood("LIKE takes a constant pattern.", instead="write LIKE 'a%'", place=what.arguments[1].place)
+    if len(str(what.arguments[1].value)) > PATTERN:
+        raise NotAllowed(
+            f"a pattern of LIKE has at most {PATTERN:,} letters.", instead="look for a part of it",
+            place=what.arguments[1].place,
+        )  # fmt: skip
     return applied(what, arguments, "boolean")
 
 
