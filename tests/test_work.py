@@ -38,7 +38,7 @@ QUESTIONS = [
     "SELECT COUNT(*) FROM visits AS a WHERE EXISTS (SELECT 1 FROM codes WHERE code * cost + code = -1)",
     "SELECT COUNT(*) FROM lines AS l JOIN orders AS o ON l.number = o.number WHERE quantity < price",
     "SELECT COUNT(*) FROM lines",
-    "SELECT COUNT(*) FROM lines AS a JOIN lines AS b ON a.number = b.number JOIN orders USING (number)"
+    "SELECT COUNT(*) FROM lines AS a JOIN lines AS b USING (number) JOIN orders USING (number)"
     " WHERE a.quantity <> b.quantity + price",
     "SELECT COUNT(*) FROM stays AS a JOIN stays AS b ON a.who = b.who AND a.ward = b.ward AND a.bed = b.bed",
     "SELECT COUNT(DISTINCT who) FROM (SELECT a.who, cost + level AS c FROM visits AS a JOIN labs AS b USING (who)) AS t"

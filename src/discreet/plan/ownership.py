@@ -198,10 +198,14 @@ def _same(one: Owned, a: str | None, other: Owned, b: str | None) -> bool:
 
 
 def _few(relation: Few, catalogue: Catalogue, equal: Pairs) -> Owned:
-    """Because  some of the rows are kept, by a choice among rows that share the unit, or the key that says whose."""
+    """Because  some of the rows are kept, by a choice among rows that share the unit, the key that says whose they are,
+    or a key that no two units share, as it is declared.
+    """
     found = owned(relation.source, catalogue, equal)
     found.needs({relation.unit, *relation.columns})
-    if relation.unit not in found.owners and relation.unit not in dict(found.through):
+    table = catalogue.table(relation.source) if isinstance(relation.source, str) else None
+    keys = table.key if table is not None and len(table.key) == 1 else ()
+    if relation.unit not in {*found.owners, *dict(found.through), *keys}:
         raise _lost()
     names = frozenset({relation.unit, *relation.columns})
     origins = {name: each for name, each in found.origins.items() if name in names}
