@@ -20,15 +20,18 @@ import pytest
 
 import discreet as dp
 import hostile as h
+from asking import question
 from discreet.engines import source
 from discreet.plan import ownership
 from discreet.plan.automatic import wanted_bounds
+from discreet.plan.compile import compile
 from discreet.plan.distinct import Owners
 from discreet.plan.expression import Apply, Field
 from discreet.plan.plan import Plan
 from discreet.plan.price import plans_for
 from discreet.plan.relation import Derived, Few, Folded, From, Made, United
-from lineage import exact, stored, table, too_far
+from discreet.sql.parse import parse
+from lineage import Country, exact, stored, table, too_far
 
 TABLES = [
     table("visits", "pid", rows_per_unit=8, columns={"ward": {}, "age": (0, 120), "sex": ["F", "M"]}),
@@ -406,6 +409,23 @@ def test_a_plan_of_somebody_elses_rows_is_refused(neighbours: tuple[dp.Curator, 
     for each in broken:
         with pytest.raises(dp.NotAllowed, match="whose rows"):
             check(neighbours[0], each)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_no_question_is_refused_for_want_of_following_it(number: int) -> None:
+    """Those of the generator about several tables; questions of the fixtures are compiled beside their plans."""
+    dice = random.Random(number)
+    country, answered, said = Country.random(dice), 0, list[str]()
+    with country.open(country.pair(dice)[0]) as curator:
+        for _ in range(150):
+            sql = question(dice)
+            try:
+                compile(parse(sql), curator.catalogue)
+                answered += 1
+            except dp.Refusal as no:
+                said.append(str(no))
+    assert answered > 100
+    assert not [each for each in said if "cannot be followed" in each]
 
 
 def test_nothing_is_paid_for_a_plan_that_cannot_be_followed(neighbours: tuple[dp.Curator, dp.Curator]) -> None:
