@@ -157,7 +157,7 @@ def _made(found: Owned, made: tuple[Made, ...], unit: str | None, called: str | 
         for each in made
         if isinstance(each.tree, Field) and each.tree.name in found.origins
     }
-    if called is not None and unit in found.origins:
+    if called is not None and unit is not None and unit in found.origins:
         origins[called] = found.origins[unit]
     owners = frozenset() if called is None else frozenset({called})
     return replace(found, columns=frozenset(names), owners=owners, origins=origins)
@@ -253,15 +253,20 @@ def _joined(relation: From, catalogue: Catalogue, equal: Pairs) -> Owned:
 
 
 def _named(part: Part, found: Owned) -> Owned:
-    """A relation under the names that a join has for its columns; only those that are used."""
+    """A relation under the names that a join has for its columns; only those that are used.
+
+    Where no unit has two rows, and nobody reads the column that names it, every row is a unit.
+    """
     called = dict(part.names)
     found.needs([*called, *part.single])
     if len(set(called.values())) < len(part.names):
         raise _lost()
+    owners = frozenset(called[each] for each in found.owners if each in called)
     return replace(
         found,
         columns=frozenset(called.values()),
-        owners=frozenset(called[each] for each in found.owners if each in called),
+        owners=owners,
+        rows=found.rows or (found.once and not owners),
         through=tuple((called[each], to) for each, to in found.through if each in called),
         origins={called[name]: each for name, each in found.origins.items() if name in called},
     )

@@ -89,9 +89,10 @@ class Scope:
         return replace(what, name=found.pop()) if found else what
 
     def star(self, item: q.Item, what: q.Star) -> list[q.Item]:
-        """All columns of one table, under their names there."""
+        """All columns of one table, under their names there; a unit that only joins, where it is that of the join."""
         side = self._side(what.table or "", what.place)
-        names = [each for each in starred(side.below) if each.lower() in side.names]
+        owns = side.inner and side.table.through is None
+        names = [each for each in starred(side.below) if owns or side.table.column(each) is not None]
         return [
             q.Item(what=q.Name(name=side.names[each.lower()], place=item.place), name=each, place=item.place)
             for each in names
