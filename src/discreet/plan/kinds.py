@@ -12,6 +12,7 @@ from discreet.plan.rule import finite, small
 from discreet.plan.rules import RULES
 from discreet.plan.schema import PROMISE, Column, Table
 from discreet.plan.times import constant as moment
+from discreet.plan.work import NODE, spend
 from discreet.sql import query as q
 from discreet.sql.times import Interval
 
@@ -34,6 +35,7 @@ def typed(what: q.Expression, table: Table, alias: str) -> Typed:
 
 
 def _typed(what: q.Expression, table: Table, alias: str) -> Typed:
+    spend(NODE, what.place)
     if isinstance(what, q.Constant):
         return _constant(what)
     if isinstance(what, q.Name):
