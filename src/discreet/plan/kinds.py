@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.days import number
-from discreet.plan.expression import Bounds, Domain, Field, Literal, Typed, depth, size
+from discreet.plan.expression import Bounds, Domain, Field, Literal, Typed, depth, planned, size
 from discreet.plan.rule import finite, small
 from discreet.plan.rules import RULES
 from discreet.plan.schema import PROMISE, Column, Table
@@ -19,6 +19,7 @@ from discreet.sql.times import Interval
 __all__ = ["typed"]
 
 MOST_NODES = 5_000  # of an expression, written out
+MOST_PLANNED = 30_000  # … and as an engine plans it
 DEEPEST = 150  # levels of nesting, with names written out
 
 
@@ -29,7 +30,7 @@ def typed(what: q.Expression, table: Table, alias: str) -> Typed:
         raise _lonely(what)
     if depth(found.tree) > DEEPEST:
         raise NotAllowed("this is nested too deeply.", instead="write it in fewer layers", place=what.place)
-    if size(found.tree) > MOST_NODES:
+    if size(found.tree) > MOST_NODES or planned(found.tree) > MOST_PLANNED:
         raise NotAllowed("this expression is too large.", instead="write it with fewer parts", place=what.place)
     return found
 
