@@ -69,6 +69,10 @@ def chain(count: int, step: str, last: str) -> str:
 
 
 DOUBLED = "'0123456789'"
+GUARDED = {"log": "LOG2(@)", "root": "SQRT(@ + 1)", "quotient": "(age / @)", "rest": "(age % @)", "whole": "(age // @)",
+           "rounded": "ROUND(@ / 3, 2)", "none": "NULLIF(@, 3)", "text": "CAST(CAST(@ AS TEXT) AS INT)",
+           "sign": "SIGN(@ - 1.5)", "case": "CASE WHEN @ > 1 THEN 3.5 ELSE age END", "truncated": "TRUNC(@ / 3)",
+           "exponent": "EXP(@)", "greatest": "GREATEST(@ + 1.5, age)", "bucket": "WIDTH_BUCKET(@, 0, 100, 10)"}  # fmt: skip
 SETS = "age % 2, sex, age % 3, age % 5, smoker, age % 7"
 SIX = "sex, ward, night, storey, age % 2, age % 3"
 
@@ -163,6 +167,9 @@ def _numbers() -> Iterator[tuple[str, str]]:
     )
     yield "products of columns", "SELECT SUM(" + "*".join(["age"] * 2000) + ") FROM people"
     yield "divided", "SELECT AVG(" + nested("(@ / 3.0000000000000000000000001)", "age", 50) + ") FROM people"
+    for name, step in GUARDED.items():
+        yield f"guards: {name}", where(nested(step, "age", 30) + " > 1")
+        yield f"guards above: {name}", above(nested(step.replace("age", "SUM(age)"), "SUM(age)", 30))
     yield "dates", "SELECT COUNT(*) FROM tours GROUP BY day + INTERVAL 1 DAY * 99999999999"
     yield "exponent of days", where("day + 1e-99999999 > DATE '2024-01-01'", "tours")
 

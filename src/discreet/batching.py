@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from discreet.core import record
 from discreet.core.loss import Loss
 from discreet.errors import BudgetExceeded, Refusal
+from discreet.plan import work
 from discreet.plan.atoms import Regions, regions
 from discreet.plan.batch import Batch
 from discreet.plan.compile import Draft
@@ -199,6 +200,7 @@ def alternatives(draft: Draft) -> Draft:
 
 def _joined(draft: Draft, found: Regions) -> Draft:
     """A question that only counts, with the combinations of regions that may be measured instead."""
+    work.spend(work.REGION * len(found.codes) ** 2, draft.view.place)
     best: list[Batch | None] = [None, None]
     for plan in plans_for(draft, Fraction(1)):
         gaussian = plan.loss.pure is None
@@ -259,6 +261,7 @@ def tabled(draft: Draft) -> Draft:
     from discreet.workload.totals import best_totals  # noqa: PLC0415
 
     asked = tuple(tuple(sorted(each)) for each in draft.sets)
+    work.spend(work.SET * len(asked) ** 2, draft.view.place)
     found: list[Totals | None] = []
     for gaussian in (False, True):
         best = best_totals(sizes, asked, gaussian=gaussian)

@@ -34,7 +34,7 @@ from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import Left
 from discreet.many import Division, divided, several, wanted_once
 from discreet.opening import ledger_of, one_table, path_of, shelf_of
-from discreet.plan import automatic, ownership
+from discreet.plan import automatic, ownership, work
 from discreet.plan import catalogue as catalogues
 from discreet.plan.answer import Answer, Heard, rehearse
 from discreet.plan.compile import Draft, compile
@@ -62,7 +62,7 @@ class Curator:
         self.catalogue = read_public(catalogue.stored(source.stored), source)
         self.engine = DuckDB(source, catalogue.name, shelf_of(self.ledger, self.catalogue))
         self._assumed = automatic.assumed(self.catalogue)
-        self._drafts: dict[Any, Draft] = {}
+        self._drafts: dict[Any, tuple[Draft, int]] = {}  # and how much work each was
 
     @classmethod
     def load(
@@ -120,7 +120,7 @@ class Curator:
             )
         draft = reachable(draft, wanted)
         if automatic.wanted_bounds(draft):
-            return self._with_bounds(draft, lambda known: self._compiled(sql, params, known), wanted, analyst)
+            return self._with_bounds(draft, lambda known: self._compiled(sql, params, known)[0], wanted, analyst)
         if wanted.within is None or not depends(draft, wanted):
             return self._answer(draft, self._plans(draft, wanted), wanted, analyst)
         first = first_cost(self.budget.epsilon, wanted)
@@ -163,7 +163,12 @@ class Curator:
         return Explanations(told, found.ways, str(left), Explanations.total(told) in left, beside)
 
     def _divided(self, asked: list[tuple[str, Params]], wanted: Want, left: Left | None) -> Division:
-        drafts = [self.draft(*each) for each in asked]
+        drafts, steps = list[Draft](), dict[Any, int]()
+        for each in asked:
+            draft, steps[each[0], Parameters.of(each[1]).key] = self._worked(*each)
+            drafts.append(draft)
+            if sum(steps.values()) > work.MOST_WORK_TOGETHER:
+                raise NotAllowed("these questions are too large to plan together.", instead="ask fewer at once")
         return divided(asked, drafts, wanted, self.earlier(self.engine.version()), left)
 
     def explain(
@@ -213,20 +218,27 @@ class Curator:
 
     def draft(self, sql: str, params: Params = None) -> Draft:
         """What a text asks, with these parameters; the last few are remembered."""
+        return self._worked(sql, params)[0]
+
+    def _worked(self, sql: str, params: Params) -> tuple[Draft, int]:
+        """What a text asks, and how many steps of work it took to find out, now or when it was asked before."""
         key = (sql, Parameters.of(params).key) if isinstance(sql, str) else None
-        draft = self._drafts.get(key)
-        if draft is None:
-            draft = self._compiled(sql, params, self._assumed)
+        found = self._drafts.get(key)
+        if found is None:
+            found = self._compiled(sql, params, self._assumed)
             if len(self._drafts) >= REMEMBERED:
                 self._drafts.clear()
-            self._drafts[key] = draft
-        return draft
+            self._drafts[key] = found
+        return found
 
     @staticmethod
-    def _compiled(sql: str, params: Params, catalogue: Catalogue) -> Draft:
-        draft = alternatives(compile(parse(sql, Parameters.of(params)), catalogue))
-        rehearse(draft)
-        return draft
+    def _compiled(sql: str, params: Params, catalogue: Catalogue) -> tuple[Draft, int]:
+        with work.counted() as steps:
+            select = parse(sql, Parameters.of(params))
+            work.spend(work.LETTER * len(sql))
+            draft = alternatives(compile(select, catalogue))
+            rehearse(draft)
+        return draft, steps.done
 
     def _plans(self, draft: Draft, wanted: Want) -> tuple[Plan, ...]:
         plans = bought(draft, wanted)

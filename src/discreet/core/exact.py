@@ -109,7 +109,9 @@ def _number(value: object) -> Fraction | None:
         return sized(Fraction(int(value)))
     if isinstance(value, Fraction):
         return sized(value)
-    return rational(value) if isinstance(value, (float, np.floating, str, Decimal)) else None
+    if isinstance(value, np.floating):
+        return rational(str(value))
+    return rational(value) if isinstance(value, (float, str, Decimal)) else None
 
 
 def positive(value: object, name: str, *, least: Fraction = 1 / LARGEST) -> Fraction:

@@ -70,9 +70,7 @@ class DuckDB:
                 self.source.mend()
                 cursor = self.source.cursor()
             try:
-                cursor.execute(
-                    "PREPARE question AS " + text.replace("$salt", "0")
-                )  # EXPLAIN would draw it
+                cursor.execute("PREPARE question AS " + text.replace("$salt", "0"))  # EXPLAIN would draw it
             except duckdb.Error:
                 raise NotAllowed(
                     "the engine cannot run this question.",

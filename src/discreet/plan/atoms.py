@@ -27,6 +27,7 @@ from discreet.plan.compile import compile
 from discreet.plan.days import LAST, number
 from discreet.plan.expression import Apply, Field, Literal, Tree
 from discreet.plan.schema import Catalogue, Table
+from discreet.plan.work import spend
 from discreet.sql.parse import parse
 
 __all__ = ["MOST_REGIONS", "Regions", "conditions", "regions"]
@@ -124,6 +125,7 @@ def regions(trees: Sequence[Tree | None], most: int = MOST_REGIONS) -> Regions |
     pairs = sum(each.times for each in variables.values())
     if rows > MOST_ROWS or rows * max(len(trees), pairs) > MOST_TRIED or compared > MOST_COMPARED:
         return None
+    spend(compared + rows * max(len(trees), pairs) // 100)
     places = np.indices([len(each) for each in values.values()]).reshape(len(values), rows)
     grid = _Grid(rows, values, dict(zip(values, places, strict=True)))
     true = [np.ones(rows, bool) if each is None else grid.truth(each)[0] for each in trees]

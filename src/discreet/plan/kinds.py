@@ -7,17 +7,19 @@ from fractions import Fraction
 
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.days import number
-from discreet.plan.expression import Bounds, Domain, Field, Literal, Typed, depth, size
+from discreet.plan.expression import Bounds, Domain, Field, Literal, Typed, depth, planned, size
 from discreet.plan.rule import finite, small
 from discreet.plan.rules import RULES
 from discreet.plan.schema import PROMISE, Column, Table
 from discreet.plan.times import constant as moment
+from discreet.plan.work import NODE, spend
 from discreet.sql import query as q
 from discreet.sql.times import Interval
 
 __all__ = ["is_unit", "typed"]
 
 MOST_NODES = 5_000  # of an expression, written out
+MOST_PLANNED = 30_000  # … and as an engine plans it
 DEEPEST = 150  # levels of nesting, with names written out
 
 
@@ -28,7 +30,7 @@ def typed(what: q.Expression, table: Table, alias: str) -> Typed:
         raise _lonely(what)
     if depth(found.tree) > DEEPEST:
         raise NotAllowed("this is nested too deeply.", instead="write it in fewer layers", place=what.place)
-    if size(found.tree) > MOST_NODES:
+    if size(found.tree) > MOST_NODES or planned(found.tree) > MOST_PLANNED:
         raise NotAllowed("this expression is too large.", instead="write it with fewer parts", place=what.place)
     return found
 
@@ -45,6 +47,7 @@ def is_unit(what: q.Expression | None, table: Table, alias: str) -> bool:
 
 
 def _typed(what: q.Expression, table: Table, alias: str) -> Typed:
+    spend(NODE, what.place)
     if isinstance(what, q.Constant):
         return _constant(what)
     if isinstance(what, q.Name):

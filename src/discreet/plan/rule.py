@@ -12,6 +12,7 @@ from typing import Any
 from discreet.errors import NotUnderstood
 from discreet.plan.expression import Apply, Bounds, Domain, Literal, Tree, Typed
 from discreet.plan.schema import MOST_VALUES, Kind
+from discreet.plan.work import spend
 from discreet.sql import query as q
 
 __all__ = ["COMPUTED", "MOST_TRIED", "WORDS", "Rule", "applied", "distinct", "enough", "finite", "fixed", "image",
@@ -63,8 +64,10 @@ def applied(what: q.Call, arguments: list[Typed], kind: Kind, bounds: Bounds | N
 def image(function: Callable[..., Any], arguments: list[Typed], most: int = MOST_TRIED) -> Domain | None:
     """All values of a function, where its arguments have few; without NULL."""
     domains = [each.domain for each in arguments if each.domain is not None]
-    if len(domains) < len(arguments) or prod(map(len, domains)) > most:
+    tried = prod(map(len, domains))
+    if len(domains) < len(arguments) or tried > most:
         return None
+    spend(tried)
     return distinct(function(*each) for each in product(*domains))
 
 

@@ -18,6 +18,8 @@ __all__ = ["LONGEST_TEXT", "MOST_LETTERS", "MOST_PARTS", "fits"]
 LONGEST_TEXT = 20_000  # letters of a text above the aggregation
 MOST_LETTERS = 400_000  # of all texts that are made for one row, on their way to it, too
 MOST_PARTS = 10_000  # nodes of all SELECTs around an aggregation
+MOST_PLANNED = 30_000  # … of one expression, as an engine plans it: what is compared with zero or NaN is there twice
+TWICE = {"sqrt": 2, "nullif": 2, "ln": 4, "log10": 4, "log2": 4, "/": 2, "%": 2, "//": 2}
 PADDED = 1_000  # letters that a text is filled up to
 RELEASED_TEXT = 1_000  # letters of a key
 PLAIN = 64  # letters of a number, a date or a truth, as text
@@ -46,6 +48,7 @@ class _Sizes:
 
     def __init__(self, view: q.Select, released: Lengths) -> None:
         self.letters = self.parts = 0
+        self.inside = False  # an expression that was counted as a whole
         self.select(view, released)
 
     def select(self, view: q.Select, released: Lengths) -> dict[str, int]:
@@ -67,7 +70,11 @@ class _Sizes:
             return known.get(what.name.lower(), PLAIN)
         if isinstance(what, q.Constant):
             return len(what.value) if isinstance(what.value, str) else PLAIN
+        if not self.inside and _planned(what) > MOST_PLANNED:
+            raise NotAllowed("this expression is too large.", instead="write it with fewer parts", place=what.place)
+        before, self.inside = self.inside, True
         size = self._made(what, known)
+        self.inside = before
         if size > LONGEST_TEXT:
             raise NotAllowed(
                 f"this text could have more than {LONGEST_TEXT:,} letters.",
@@ -96,6 +103,18 @@ class _Sizes:
             inner = [self.letters_of(each, known) for each in given]
             return max(inner, default=PLAIN) if what.function in OVER else PLAIN
         return PLAIN
+
+
+def _planned(what: q.Expression) -> int:
+    """How many nodes an engine makes of an expression, at most."""
+    inner: tuple[q.Expression, ...] = ()
+    if isinstance(what, (q.Call, q.Window)):
+        inner = what.arguments
+    if isinstance(what, q.Window):
+        inner += (*what.partition, *(each.by for each in what.order))
+    if isinstance(what, q.Aggregate):
+        inner = (*([] if what.argument is None else [what.argument]), *what.more)
+    return TWICE.get(getattr(what, "function", ""), 1) * (1 + sum(map(_planned, inner)))
 
 
 def _call(what: q.Call, sizes: list[int]) -> int:

@@ -1,0 +1,54 @@
+"""A budget of work for one question: steps that are counted, never a clock.
+
+Reading, typing and planning take longer for some texts than for others of the same length. Whoever does something that
+can grow counts it here first, by a formula of the question alone: whatever was asked before and is remembered, and
+however fast the machine is, the same text is planned in the same way, or refused with the same sentence. One step is
+about a microsecond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from discreet.errors import NotAllowed, Place
+
+__all__ = ["MOST_WORK", "MOST_WORK_TOGETHER", "Work", "counted", "spend"]
+
+MOST_WORK = 2_000_000  # steps of one question
+MOST_WORK_TOGETHER = 10_000_000  # … and of several that are asked at once
+LETTER, NODE, REGION, SET = 10, 20, 64, 60  # steps for a letter, a node, a pair of regions, a pair of groupings
+
+
+@dataclass
+class Work:
+    """How many steps were taken."""
+
+    most: int
+    done: int = 0
+
+
+_here: ContextVar[Work | None] = ContextVar("work", default=None)
+
+
+@contextmanager
+def counted(most: int = MOST_WORK) -> Iterator[Work]:
+    """Count the steps of what is done inside, up to so many."""
+    work = Work(most)
+    before = _here.set(work)
+    try:
+        yield work
+    finally:
+        _here.reset(before)
+
+
+def spend(steps: int, place: Place | None = None) -> None:
+    """Count steps before they are taken; a refusal where they are too many. Outside of `counted` nothing is."""
+    work = _here.get()
+    if work is None:
+        return
+    work.done += steps
+    if work.done > work.most:
+        raise NotAllowed("this question is too large to plan.", instead="ask it in parts", place=place)
