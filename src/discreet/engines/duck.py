@@ -13,11 +13,11 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.engines.numbers import exact, plain, short, totals, values
 from discreet.engines.own import OWN, Hashed
 from discreet.engines.relations import laid
-from discreet.engines.render import Stored, keyed, spell
+from discreet.engines.render import Stored, keyed, one_of, owner, spell
 from discreet.engines.source import Source
 from discreet.errors import Broken, NotAllowed
 from discreet.plan.plan import Exact, Plan
-from discreet.plan.spelling import constant, quoted
+from discreet.plan.spelling import quoted
 
 if TYPE_CHECKING:
     from discreet.engines.index import Shelf
@@ -192,8 +192,9 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
     columns += read
     conditions = [] if plan.where is None else [spell(plan.where, stored)]
     if plan.caps.unit is not None:
-        columns.insert(0, f"{quoted(plan.caps.unit)} AS u")
-        conditions.append(f"{quoted(plan.caps.unit)} IS NOT NULL")
+        unit = owner(plan.caps.unit, stored)
+        columns.insert(0, f"{unit} AS u")
+        conditions.append(f"{unit} IS NOT NULL")
     conditions += [
         _within(keyed(key.tree, key.kind, stored), key.values, key.span)
         for key in plan.keys
@@ -206,7 +207,7 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
 def _within(key: str, values: Any, span: Any) -> str:
     if span is not None:
         return f"{key} BETWEEN {span[0]} AND {span[1]}"
-    return f"{key} IN ({', '.join(constant(each) for each in values)})"
+    return one_of(key, values)
 
 
 def _by_row(plan: Plan, rows: str, keys: list[str]) -> str:

@@ -15,14 +15,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.core.law import Integers, narrowest
-from discreet.engines.render import Stored, keyed, normal, spell, stepped
+from discreet.engines.render import Stored, keyed, normal, one_of, spell, stepped
 from discreet.plan.batch import Batch
 from discreet.plan.distinct import Distinct
 from discreet.plan.expression import Apply
 from discreet.plan.measure import Measure
 from discreet.plan.plan import Plan
 from discreet.plan.ranks import Ceilings, Extremes, Histogram, Mode, Ranks
-from discreet.plan.spelling import constant
 
 __all__ = ["OWN", "Hashed", "Own", "chosen"]
 
@@ -258,7 +257,7 @@ def _declared(measure: Mode | Batch, stored: Stored) -> str:
     first, last = measure.values[0], measure.values[-1]
     if isinstance(first, int) and isinstance(last, int) and measure.values == tuple(range(first, last + 1)):
         return f"CASE WHEN {text} BETWEEN {first} AND {last} THEN {text} END"
-    return f"CASE WHEN {text} IN ({', '.join(constant(each) for each in measure.values)}) THEN {text} END"
+    return f"CASE WHEN {one_of(text, measure.values)} THEN {text} END"
 
 
 OWN: dict[str, Own] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from discreet.engines.render import Stored, compared, keyed, spell, stepped
+from discreet.engines.render import Stored, compared, keyed, owner, spell, stepped
 from discreet.plan.expression import Apply, Field, Tree, fields
 from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, Total, United
 from discreet.plan.spelling import quoted
@@ -90,7 +90,7 @@ def _kept(made: Made) -> str:
 def _folded(relation: Folded, place: Place, tables: Tables) -> tuple[str, Stored]:
     inner, stored = laid(relation.source, place, tables)
     keys = [f"{keyed(each.tree, each.kind, stored)} AS {quoted(each.name)}" for each in relation.keys]
-    unit = quoted(relation.unit)
+    unit = owner(relation.unit, stored)
     columns = [f"{unit} AS {quoted(relation.called)}", *keys]
     columns += [f"{_total(each, stored)} AS {quoted(each.name)}" for each in relation.totals]
     conditions = [f"{unit} IS NOT NULL"] + ([] if relation.where is None else [spell(relation.where, stored)])
@@ -154,7 +154,7 @@ def _few(relation: Few, place: Place, tables: Tables) -> tuple[str, Stored]:
     inner, stored = laid(relation.source, place, tables)
     names = dict.fromkeys((relation.unit, *relation.columns))
     columns = ", ".join(quoted(each) for each in names)
-    order = f"PARTITION BY {quoted(relation.unit)} ORDER BY hash(hash($salt, {columns})), {columns}"
+    order = f"PARTITION BY {owner(relation.unit, stored)} ORDER BY hash(hash($salt, {columns})), {columns}"
     text = f"SELECT {columns} FROM {inner}\nQUALIFY row_number() OVER ({order}) <= {relation.most}"
     return text, {each: stored[each] for each in names}
 
