@@ -15,6 +15,7 @@ from discreet.engines.own import OWN, Hashed
 from discreet.engines.relations import laid
 from discreet.engines.render import Stored, keyed, one_of, owner, spell
 from discreet.engines.source import Source
+from discreet.engines.widths import fitting
 from discreet.errors import Broken, NotAllowed
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.spelling import quoted
@@ -60,6 +61,7 @@ class DuckDB:
 
     def check(self, plan: Plan) -> None:
         """Let the engine read the SQL of a plan, without any row; what it cannot run is refused before it is paid."""
+        fitting(plan)
         texts = statements(plan, *self._from(plan)).values()
         for text in texts:
             if text in self._checked:
@@ -244,7 +246,7 @@ def _by_unit(plan: Plan, rows: str, keys: list[str]) -> str:
     inner = f"SELECT {', '.join(people)}\n FROM (\n  {rows}\n )\n GROUP BY u{', h' if keys else ''}"
     if first:
         inner = _ranked(inner, groups, cap, "CAST(sum(r) OVER o AS BIGINT) - r" if needs_rows else "")
-    columns = [*keys, "count(*) AS units", *short(plan.measures, room)]
+    columns = [*keys, "count(*) AS units", *short(plan.measures, room, cap)]
     return f"SELECT {', '.join(columns)}\nFROM (\n {inner}\n)" + _grouped(keys)
 
 

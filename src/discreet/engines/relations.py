@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from discreet.engines.render import Stored, compared, keyed, owner, spell, stepped
+from discreet.engines.widths import ROWS
 from discreet.plan.expression import Apply, Field, Tree, fields
 from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, Total, United
 from discreet.plan.spelling import quoted
@@ -103,19 +104,23 @@ def _folded(relation: Folded, place: Place, tables: Tables) -> tuple[str, Stored
 
 
 def _total(total: Total, stored: Stored) -> str:
-    """An aggregate within one unit. Counts and sums are cut off where so many rows would end."""
+    """An aggregate within one unit. Counts and sums are cut off where so many rows would end.
+
+    There are never more than ROWS, so a product of caps that is larger than that cuts nothing off.
+    """
+    most = None if total.most is None else min(total.most, ROWS)
     if total.of is None or total.function in ("present", "distinct"):
         inner = "*" if total.of is None else keyed(total.of, _kind(total), stored)
         count = f"count({'DISTINCT ' if total.function == 'distinct' else ''}{inner})"
-        return count if total.most is None else f"least({count}, {total.most})"
+        return count if most is None else f"least({count}, {most})"
     if total.function in ("min", "max"):
         return f"{total.function}({keyed(total.of, total.kind, stored)})"
     steps = stepped(total.of, total.low, total.high, total.step, stored)
     value = f"sum({steps})"
     if total.function == "avg":
         return f"CAST({value} AS DOUBLE) / nullif(count({steps}), 0) {_scaled(total)}"
-    if total.most is not None:
-        low, high = min(total.low, total.low * total.most), max(total.high, total.high * total.most)
+    if most is not None:
+        low, high = min(total.low, total.low * most), max(total.high, total.high * most)
         value = f"least(greatest({value}, {low}), {high}) + 0 * {value}"  # NULL where there is no value
     if total.kind == "integer":
         number = f"({value})" if total.step == 1 else f"CAST({value} AS DOUBLE) {_scaled(total)}"

@@ -239,6 +239,11 @@ class Added(Measure):
         return ()
 
     @property
+    def most(self) -> int:
+        """For `sums`: how far one row can move any running total of the parts, at most."""
+        return 1
+
+    @property
     def grain(self) -> int:
         """For `sums`: an engine divides each part of a group by this, and rounds down, when all rows are added up."""
         return 1
