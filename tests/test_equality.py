@@ -123,6 +123,23 @@ def test_a_column_under_another_name_is_still_the_unit(crowds: tuple[dp.Curator,
     assert moves_within(straight.replace("SELECT c FROM", "SELECT u2 FROM"), *crowds)
 
 
+SHAPES = [  # ways for a computed column to come from further down
+    "(SELECT u2, c, k FROM (SELECT patient_id AS u2, {of} AS c, cost AS k FROM visits))",
+    "(SELECT u2, c + 0 AS c, k FROM (SELECT patient_id AS u2, {of} AS c, cost AS k FROM visits))",
+    "(SELECT patient_id AS u2, {of} AS c, cost AS k FROM visits UNION ALL SELECT patient_id, {of}, cost FROM visits)",
+    "(SELECT patient_id AS u2, {of} AS c, cost AS k FROM visits UNION ALL SELECT who, level * 0, level FROM labs)",
+    "(SELECT patient_id AS u2, MAX({of}) AS c, MAX(cost) AS k FROM visits GROUP BY patient_id)",
+    "(SELECT patient_id AS u2, {of} AS c, COUNT(*) AS k FROM visits GROUP BY patient_id, {of})",
+    "(SELECT v.patient_id AS u2, {of} AS c, cost AS k FROM visits v JOIN labs l ON l.who = v.patient_id)",
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_computed_number_passes_for_nobody_however_deep(crowds: tuple[dp.Curator, dp.Curator], shape: str) -> None:
+    for of, sql in itertools.product(COMPUTED[:4], (MIXING[0], MIXING[3], MIXING[5], MIXING[9])):
+        assert not moves_within(sql.format(d=shape.format(of=of)), *crowds), of
+
+
 def test_constants_set_nobody_equal(crowds: tuple[dp.Curator, dp.Curator]) -> None:
     for constant in (NEAR, f"{NEAR}.0", f"CAST('{NEAR}' AS INT)"):
         for sql in (

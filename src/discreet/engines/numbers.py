@@ -79,7 +79,7 @@ def short(measures: Sequence[Measure], room: str, cap: int) -> list[str]:
     """
     found = []
     for n, measure in _summed(measures):
-        wide = integer(ROWS * measure.most * cap)
+        wide = integer(ROWS * measure.most_added * cap)
         for i, form in enumerate(running(measure)):
             text = _weighted(form, lambda powers, n=n: _name(n, powers))  # type: ignore[misc]
             whole = f"({text})" if wide == "BIGINT" else f"({text})::{wide}"

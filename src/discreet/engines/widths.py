@@ -93,7 +93,7 @@ def _sums(measure: Added, plan: Plan) -> Iterator[Width]:
     for form in running(measure):
         terms = sum(abs(weight) * _row(ends, powers) for powers, weight in form.items())
         yield Width("a weighted sum", ROWS * terms, "HUGEINT")
-    yield Width("a sum that is cut short", ROWS * measure.most * plan.caps.most_rows, "HUGEINT")
+    yield Width("a sum that is cut short", ROWS * measure.most_added * plan.caps.most_rows, "HUGEINT")
 
 
 def _row(ends: list[int], powers: tuple[int, ...]) -> int:

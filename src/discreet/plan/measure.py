@@ -239,7 +239,7 @@ class Added(Measure):
         return ()
 
     @property
-    def most(self) -> int:
+    def most_added(self) -> int:
         """For `sums`: how far one row can move any running total of the parts, at most."""
         return 1
 

@@ -70,7 +70,7 @@ class Moments(Noised):
         return math.prod(width**degree for width, degree in zip(self.widths, self.degree, strict=True))
 
     @property
-    def most(self) -> int:
+    def most_added(self) -> int:
         return self.whole
 
     @property

@@ -61,7 +61,7 @@ class Sums(Noised):
         return self.high - self.low if "low" in self.parts else 1
 
     @property
-    def most(self) -> int:
+    def most_added(self) -> int:
         return max(abs(self.low), abs(self.high)) if self.parts == ("sum",) else self.whole
 
     @property
@@ -188,5 +188,5 @@ class Combining(Added):
         return self.of.forms
 
     @property
-    def most(self) -> int:
-        return self.of.most
+    def most_added(self) -> int:
+        return self.of.most_added
