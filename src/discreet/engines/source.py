@@ -343,7 +343,7 @@ def _pandas(frame: Any) -> pyarrow.Table:
         if str(column.dtype) in ("object", "category", "bool"):
             column = column.astype(object)
             arrays.append(pa.array([None if _missing(each) else _said(each) for each in column], pa.string()))
-        elif getattr(column.dtype, "kind", "") in "iuf" and type(column.dtype).__module__.startswith("numpy"):
+        elif _plain(column.dtype):
             arrays.append(pa.array(column.to_numpy("float64"), pa.float64()))
         else:
             arrays.append(pa.Array.from_pandas(column))
@@ -351,13 +351,17 @@ def _pandas(frame: Any) -> pyarrow.Table:
     return pa.table(arrays, names=names)
 
 
+def _plain(dtype: Any) -> bool:
+    """Whether a column holds numbers as numpy does, which knows no missing ones."""
+    return getattr(dtype, "kind", "") in "iuf" and type(dtype).__module__.startswith("numpy")
+
+
 def _told_apart(frame: Any, unit: str | None) -> None:
     """Refuse numbers for a unit that doubles mix up: somebody's rows would be another's."""
     for name in frame.columns:
         numbers = frame[name]
-        if str(name).lower() != (unit or "").lower() or not str(numbers.dtype).startswith(("int", "uint", "float")):
-            continue
-        if ((numbers > EXACT) | (numbers < -EXACT)).any():
+        own = str(name).lower() == (unit or "").lower() and _plain(numbers.dtype)
+        if own and ((numbers > EXACT) | (numbers < -EXACT)).any():
             raise NotUnderstood(
                 f"`{name}` has whole numbers beyond 2^53, of which pandas makes one when one is missing.",
                 instead=f'make it frame["{name}"].astype("Int64"), or texts',
