@@ -22,7 +22,7 @@ UNITS = {  # how a unit is stored: of person n, and of whoever is hostile
     "blob": ("encode('p' || n)", "'\\x00\\xFF\\x5C'::BLOB"),
     "real": ("n::DOUBLE", "'-infinity'::DOUBLE"),
     "date": ("DATE '2020-01-01' + n::INTEGER", "'infinity'::DATE"),
-    "list": ("['a', 'p' || n]", "[NULL, 'a, b', '']"),
+    "timestamp": ("TIMESTAMP '2020-01-01' + to_days(n::INTEGER)", "'-infinity'::TIMESTAMP"),
 }
 TABLES = [
     table("visits", "who", rows_per_unit=4, groups_per_unit=2, columns={
@@ -122,7 +122,7 @@ DATA = {"nobody new": [], "one of everything": WORST, "rows of nobody": NOBODY}
 def heard(path: Path, unit: str, more: list[str]) -> list[tuple[str, list[object]]]:
     """All that an analyst sees."""
     one, zz = UNITS[unit]
-    kind = {"whole": "BIGINT", "huge": "HUGEINT", "text": "VARCHAR", "real": "DOUBLE", "list": "VARCHAR[]"}
+    kind = {"whole": "BIGINT", "huge": "HUGEINT", "text": "VARCHAR", "real": "DOUBLE"}
     made = [f"CREATE TABLE {name} (who {kind.get(unit, unit.upper())}, {columns})" for name, columns in TYPES.items()]
     made += [each.replace("{one}", one).replace("{zz}", zz) for each in PLAIN + more]
     with stored(path, made, TABLES) as curator:

@@ -60,7 +60,7 @@ def one_table(
         declare.name(unit, "a unit")
     if isinstance(source, str) and "://" in source:
         raise NotUnderstood("data are read from files and frames.", instead="name a .parquet, .csv or .duckdb file")
-    reached = _reached(source, path, name, [*(each.name for each in declared), *([unit] if unit else [])])
+    reached = _reached(source, path, name, [each.name for each in declared], unit)
     if len(reached.tables) != 1:
         raise NotUnderstood(
             f"there are {len(reached.tables)} tables in it: {', '.join(reached.tables[:12])}.",
@@ -86,9 +86,9 @@ def one_table(
     return catalogue, reached
 
 
-def _reached(source: Any, path: Path | None, name: str | None, columns: list[str]) -> Source:
+def _reached(source: Any, path: Path | None, name: str | None, columns: list[str], unit: str | None) -> Source:
     if path is None:
-        return open_frame(source, name or "data", columns)
+        return open_frame(source, name or "data", [*columns, *([unit] if unit else [])], unit)
     file = path.suffix.lower() in (".parquet", ".csv")
     return open_path(path, [name] if name is not None and (file or path.is_file()) else None)
 

@@ -27,7 +27,7 @@ from pathlib import Path
 import duckdb
 
 from discreet.engines.duck import _within
-from discreet.engines.render import Stored, keyed
+from discreet.engines.render import Stored, keyed, owner
 from discreet.engines.source import Source
 from discreet.plan.indexed import Choice, Indexed
 from discreet.plan.spelling import quoted, text
@@ -72,7 +72,7 @@ def _steps(connection: duckdb.DuckDBPyConnection, source: Source, table: Indexed
         counted = [*(f"{keyed(key.tree, key.kind, stored)} AS k0" for key in each.keys), "0::BIGINT AS units"]
         yield f"CREATE OR REPLACE TEMP TABLE units{n} AS SELECT {', '.join(counted)} FROM {place} LIMIT 0"
     for part in range(parts):
-        some = f"hash({quoted(table.unit)}) % {parts} = {part}" if parts > 1 else "TRUE"
+        some = f"hash({owner(table.unit, stored)}) % {parts} = {part}" if parts > 1 else "TRUE"
         yield _people(table, place, stored, salt, some)
         for n, each in enumerate(table.choices):
             yield from _chosen(each, n, salt)
@@ -86,7 +86,7 @@ def _steps(connection: duckdb.DuckDBPyConnection, source: Source, table: Indexed
 
 def _people(table: Indexed, place: str, stored: Stored, salt: int, some: str) -> str:
     """The rows of some units: the unit u, a hash h of the row, its declared keys k0, k1, …, its columns x0, x1, …"""
-    unit, columns = quoted(table.unit), [quoted(each) for each in table.columns]
+    unit, columns = owner(table.unit, stored), [quoted(each) for each in table.columns]
     found = [f"{unit} AS u", f"hash(hash({', '.join([str(salt), unit, *columns])})) AS h"]
     for n, each in enumerate(table.choices):
         for key in each.keys:

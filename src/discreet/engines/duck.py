@@ -13,11 +13,12 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.engines.numbers import exact, plain, short, totals, values
 from discreet.engines.own import OWN, Hashed
 from discreet.engines.relations import laid
-from discreet.engines.render import Stored, keyed, spell
+from discreet.engines.render import Stored, keyed, one_of, owner, spell
 from discreet.engines.source import Source
+from discreet.engines.widths import fitting
 from discreet.errors import Broken, NotAllowed
 from discreet.plan.plan import Exact, Plan
-from discreet.plan.spelling import constant, quoted
+from discreet.plan.spelling import quoted
 
 if TYPE_CHECKING:
     from discreet.engines.index import Shelf
@@ -60,6 +61,7 @@ class DuckDB:
 
     def check(self, plan: Plan) -> None:
         """Let the engine read the SQL of a plan, without any row; what it cannot run is refused before it is paid."""
+        fitting(plan)
         texts = statements(plan, *self._from(plan)).values()
         for text in texts:
             if text in self._checked:
@@ -192,8 +194,9 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
     columns += read
     conditions = [] if plan.where is None else [spell(plan.where, stored)]
     if plan.caps.unit is not None:
-        columns.insert(0, f"{quoted(plan.caps.unit)} AS u")
-        conditions.append(f"{quoted(plan.caps.unit)} IS NOT NULL")
+        unit = owner(plan.caps.unit, stored)
+        columns.insert(0, f"{unit} AS u")
+        conditions.append(f"{unit} IS NOT NULL")
     conditions += [
         _within(keyed(key.tree, key.kind, stored), key.values, key.span)
         for key in plan.keys
@@ -206,7 +209,7 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
 def _within(key: str, values: Any, span: Any) -> str:
     if span is not None:
         return f"{key} BETWEEN {span[0]} AND {span[1]}"
-    return f"{key} IN ({', '.join(constant(each) for each in values)})"
+    return one_of(key, values)
 
 
 def _by_row(plan: Plan, rows: str, keys: list[str]) -> str:
@@ -243,7 +246,7 @@ def _by_unit(plan: Plan, rows: str, keys: list[str]) -> str:
     inner = f"SELECT {', '.join(people)}\n FROM (\n  {rows}\n )\n GROUP BY u{', h' if keys else ''}"
     if first:
         inner = _ranked(inner, groups, cap, "CAST(sum(r) OVER o AS BIGINT) - r" if needs_rows else "")
-    columns = [*keys, "count(*) AS units", *short(plan.measures, room)]
+    columns = [*keys, "count(*) AS units", *short(plan.measures, room, cap)]
     return f"SELECT {', '.join(columns)}\nFROM (\n {inner}\n)" + _grouped(keys)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from discreet.core.law import narrowest
 from discreet.engines.own import OWN
 from discreet.engines.render import Stored, spell, stepped
+from discreet.engines.widths import ROWS, integer, running
 from discreet.plan.measure import Added, Form, Measure, Steps
 from discreet.plan.plan import Exact, Plan
 
@@ -29,16 +30,6 @@ def _summed(measures: Sequence[Measure]) -> Iterator[tuple[int, Added]]:
         if measure.needs == "sums":
             assert isinstance(measure, Added)
             yield n, measure
-
-
-def _running(measure: Added) -> list[Form]:
-    """The running totals of the parts of a measure."""
-    found: list[dict[tuple[int, ...], int]] = []
-    for form in measure.forms:
-        before = found[-1] if found else {}
-        both = {powers: before.get(powers, 0) + form.get(powers, 0) for powers in (*before, *form)}
-        found.append({powers: weight for powers, weight in both.items() if weight})
-    return list(found)
 
 
 # ── SQL ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -63,7 +54,7 @@ def plain(measures: Sequence[Measure]) -> list[str]:
     """The running totals of each measure over the rows of a group, as columns."""
     found = []
     for n, measure in _summed(measures):
-        for i, form in enumerate(_running(measure)):
+        for i, form in enumerate(running(measure)):
             found.append(f"{_weighted(form, lambda powers, n=n: _total(n, powers))} AS p{n}_{i}")  # type: ignore[misc]
     return found
 
@@ -77,8 +68,10 @@ def totals(measures: Sequence[Measure]) -> list[str]:
     return found
 
 
-def short(measures: Sequence[Measure], room: str) -> list[str]:
+def short(measures: Sequence[Measure], room: str, cap: int) -> list[str]:
     """The running totals of each measure over units, as columns: of each only so many rows as it has room for.
+
+    The room is at most the cap, which says how wide a product with it is (see `widths`).
 
     Promise  no part of a unit becomes negative, and together they are at most what so many rows add.
     Because  of r rows with running totals S₁ <= S₂ <= … the share k/r counts, rounded down: ⌊S₁k/r⌋ <= ⌊S₂k/r⌋ <= …,
@@ -86,9 +79,11 @@ def short(measures: Sequence[Measure], room: str) -> list[str]:
     """
     found = []
     for n, measure in _summed(measures):
-        for i, form in enumerate(_running(measure)):
+        wide = integer(ROWS * measure.most_added * cap)
+        for i, form in enumerate(running(measure)):
             text = _weighted(form, lambda powers, n=n: _name(n, powers))  # type: ignore[misc]
-            cut = f"CASE WHEN r <= {room} THEN {text} ELSE (({text}) * {room}) // r END"
+            whole = f"({text})" if wide == "BIGINT" else f"({text})::{wide}"
+            cut = f"CASE WHEN r <= {room} THEN {text} ELSE ({whole} * {room}) // r END"
             found.append(f"sum({cut}) AS p{n}_{i}")
     return found
 

@@ -15,19 +15,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.core.law import Integers, narrowest
-from discreet.engines.render import Stored, keyed, normal, spell, stepped
+from discreet.engines.render import Stored, keyed, normal, one_of, spell, stepped
+from discreet.engines.widths import CODED, WORD
 from discreet.plan.batch import Batch
 from discreet.plan.distinct import Distinct
 from discreet.plan.expression import Apply
 from discreet.plan.measure import Measure
 from discreet.plan.plan import Plan
 from discreet.plan.ranks import Ceilings, Extremes, Histogram, Mode, Ranks
-from discreet.plan.spelling import constant
 
 __all__ = ["OWN", "Hashed", "Own", "chosen"]
 
 MOST_BITS = 32  # of a value that is kept in its hash
-WORD = 50  # bits of one number that are told apart quickly
 COUNTED = 1 << 22  # groups and values that are counted in the engine; more are listed
 
 Found = list[tuple[Any, ...]]
@@ -234,23 +233,40 @@ def _modes(measure: Mode, found: pa.Table, index: Index) -> Integers:
 
 
 def _coded(measure: Batch, stored: Stored) -> str:
-    """The region of a row as a whole number, whose last bits say which conditions it fulfils; NULL where it is none."""
+    """The region of a row as a whole number, whose last bits say which conditions it fulfils; NULL where it is none.
+
+    Promise  no row of any database has a number that does not fit, however many conditions there are.
+    Because  each word is a sum of different powers of two below 2^WORD, in BIGINT; two of them are below 2^CODED, in
+             HUGEINT. More are not added up, but written one after the other.
+    """
     if not measure.conditions:
         return _declared(measure, stored)
     bits = [
-        str(1 << n % WORD) if each is None else f"CASE WHEN {spell(each, stored)} THEN {1 << n % WORD} ELSE 0 END"
+        f"{1 << n % WORD}::BIGINT"
+        if each is None
+        else f"CASE WHEN {spell(each, stored)} THEN {1 << n % WORD}::BIGINT ELSE 0 END"
         for n, each in enumerate(measure.conditions)
     ]
-    words = [f"CAST({' + '.join(bits[n : n + WORD])} AS BIGINT)" for n in range(0, len(bits), WORD)]
-    shifted = [each if n == 0 else f"CAST({each} AS HUGEINT) * {1 << n * WORD}" for n, each in enumerate(words)]
-    return f"NULLIF({' + '.join(shifted)}, 0)"
+    words = [f"({' + '.join(bits[n : n + WORD])})" for n in range(0, len(bits), WORD)]
+    if len(bits) <= CODED:
+        shifted = [each if n == 0 else f"CAST({each} AS HUGEINT) * {1 << n * WORD}" for n, each in enumerate(words)]
+        return f"NULLIF({' + '.join(shifted)}, 0)"
+    written = " || ' ' || ".join(f"CAST({each} AS VARCHAR)" for each in words)
+    return f"NULLIF({written}, '{' '.join('0' for _ in words)}')"
+
+
+def _code(conditions: int, value: str) -> int | str:
+    """What `_coded` finds in a row of the region with this name."""
+    number = sum(1 << n for n, letter in enumerate(value) if letter == "1")
+    if conditions <= CODED:
+        return number
+    return " ".join(str(number >> n & (1 << WORD) - 1) for n in range(0, conditions, WORD))
 
 
 def _combined(measure: Batch, found: pa.Table, index: Index) -> Integers:
-    def code(value: str) -> Any:
-        return sum(1 << n for n, letter in enumerate(value) if letter == "1") if measure.conditions else value
-
-    return measure.combined(_tallied([code(each) for each in measure.values], found, index))
+    many = len(measure.conditions)
+    codes = [_code(many, each) if many else each for each in measure.values]
+    return measure.combined(_tallied(codes, found, index))
 
 
 def _declared(measure: Mode | Batch, stored: Stored) -> str:
@@ -258,7 +274,7 @@ def _declared(measure: Mode | Batch, stored: Stored) -> str:
     first, last = measure.values[0], measure.values[-1]
     if isinstance(first, int) and isinstance(last, int) and measure.values == tuple(range(first, last + 1)):
         return f"CASE WHEN {text} BETWEEN {first} AND {last} THEN {text} END"
-    return f"CASE WHEN {text} IN ({', '.join(constant(each) for each in measure.values)}) THEN {text} END"
+    return f"CASE WHEN {one_of(text, measure.values)} THEN {text} END"
 
 
 OWN: dict[str, Own] = {

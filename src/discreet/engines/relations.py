@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from discreet.engines.render import Stored, compared, keyed, spell, stepped
+from discreet.engines.render import Stored, compared, keyed, owner, spell, stepped
+from discreet.engines.widths import ROWS
 from discreet.plan.expression import Apply, Field, Tree, fields
 from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, Total, United
 from discreet.plan.spelling import quoted
@@ -13,6 +14,7 @@ __all__ = ["laid"]
 
 Place = Callable[[str], str]
 Tables = Mapping[str, Stored]
+MANY = quoted("\x01many")  # whoever has more rows than meet others; no table can have it
 KEPT = {"integer": "integer", "real": "real", "text": "text", "boolean": "boolean"}  # what is computed, as it is stored
 
 
@@ -90,7 +92,7 @@ def _kept(made: Made) -> str:
 def _folded(relation: Folded, place: Place, tables: Tables) -> tuple[str, Stored]:
     inner, stored = laid(relation.source, place, tables)
     keys = [f"{keyed(each.tree, each.kind, stored)} AS {quoted(each.name)}" for each in relation.keys]
-    unit = quoted(relation.unit)
+    unit = owner(relation.unit, stored)
     columns = [f"{unit} AS {quoted(relation.called)}", *keys]
     columns += [f"{_total(each, stored)} AS {quoted(each.name)}" for each in relation.totals]
     conditions = [f"{unit} IS NOT NULL"] + ([] if relation.where is None else [spell(relation.where, stored)])
@@ -103,19 +105,23 @@ def _folded(relation: Folded, place: Place, tables: Tables) -> tuple[str, Stored
 
 
 def _total(total: Total, stored: Stored) -> str:
-    """An aggregate within one unit. Counts and sums are cut off where so many rows would end."""
+    """An aggregate within one unit. Counts and sums are cut off where so many rows would end.
+
+    There are never more than ROWS, so a product of caps that is larger than that cuts nothing off.
+    """
+    most = None if total.most is None else min(total.most, ROWS)
     if total.of is None or total.function in ("present", "distinct"):
         inner = "*" if total.of is None else keyed(total.of, _kind(total), stored)
         count = f"count({'DISTINCT ' if total.function == 'distinct' else ''}{inner})"
-        return count if total.most is None else f"least({count}, {total.most})"
+        return count if most is None else f"least({count}, {most})"
     if total.function in ("min", "max"):
         return f"{total.function}({keyed(total.of, total.kind, stored)})"
     steps = stepped(total.of, total.low, total.high, total.step, stored)
     value = f"sum({steps})"
     if total.function == "avg":
         return f"CAST({value} AS DOUBLE) / nullif(count({steps}), 0) {_scaled(total)}"
-    if total.most is not None:
-        low, high = min(total.low, total.low * total.most), max(total.high, total.high * total.most)
+    if most is not None:
+        low, high = min(total.low, total.low * most), max(total.high, total.high * most)
         value = f"least(greatest({value}, {low}), {high}) + 0 * {value}"  # NULL where there is no value
     if total.kind == "integer":
         number = f"({value})" if total.step == 1 else f"CAST({value} AS DOUBLE) {_scaled(total)}"
@@ -156,14 +162,14 @@ def _few(relation: Few, place: Place, tables: Tables) -> tuple[str, Stored]:
     """
     inner, stored = laid(relation.source, place, tables)
     names = dict.fromkeys((relation.unit, *relation.columns))
-    columns, unit = ", ".join(quoted(each) for each in names), quoted(relation.unit)
+    columns, unit = ", ".join(quoted(each) for each in names), owner(relation.unit, stored)
     order = f"PARTITION BY {unit} ORDER BY hash(hash($salt, {columns})), {columns}"
     some = f"QUALIFY row_number() OVER ({order}) <= {relation.most}"
     kept = {each: stored[each] for each in names}
     if not isinstance(relation.source, str):
         return f"SELECT {columns} FROM {inner}\n{some}", kept
-    many = f"(SELECT {unit} FROM {inner} GROUP BY {unit} HAVING count(*) > {relation.most}) AS b ON a.{unit} = b.{unit}"
-    others, theirs = (f"SELECT {columns} FROM {inner} AS a {how} JOIN {many}" for how in ("ANTI", "SEMI"))
+    many = f"(SELECT {unit} AS {MANY} FROM {inner} GROUP BY 1 HAVING count(*) > {relation.most}) ON {unit} = {MANY}"
+    others, theirs = (f"SELECT {columns} FROM {inner} {how} JOIN {many}" for how in ("ANTI", "SEMI"))
     return f"{others}\nUNION ALL\nSELECT {columns} FROM ({theirs})\n{some}", kept
 
 

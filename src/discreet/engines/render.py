@@ -3,26 +3,34 @@
 Numbers are computed as DOUBLE: arithmetic on doubles never raises, it gives NaN or infinities, and these have a fate of
 their own (NaN reads as NULL; an infinity is clamped like any other number). Whatever is not defined somewhere is NULL
 there. Columns are stored in any way; how is known from the schema, and a cast that can fail is a TRY_CAST.
+
+So a whole number that is computed is a DOUBLE, also where it is a column of a SELECT inside (`whole`), and it never
+decides who is who: people are joined on stored columns alone (`discreet.plan.schema.same`), which are compared as they
+are stored. Where a double is compared with anything, both sides are doubles, explicitly, so that whoever must know
+which values the comparison cannot tell apart (a public table of which one row joins) finds it in the text of either
+side. Equal doubles have equal hashes in DuckDB, whatever the sign of a zero and the payload of a NaN; a unit that is
+NaN is nobody, as NULL is (`owner`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from fractions import Fraction
+from typing import Any
 
 from discreet.engines.clock import CLOCK, MOMENTS, cast, read, shown, within
 from discreet.plan.expression import Apply, Field, Literal, Tree
-from discreet.plan.spelling import BIG, case, constant, quoted
+from discreet.plan.spelling import case, constant, quoted
 
-__all__ = ["Stored", "compared", "keyed", "normal", "spell", "stepped"]
+__all__ = ["Stored", "compared", "keyed", "normal", "one_of", "owner", "spell", "stepped"]
 
 # Of each column: integer, wide (beyond 64 bits), whole (in a DOUBLE), real, decimal, text, boolean, date, …
 Stored = Mapping[str, str]
 LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
-SEARCHED = (
-    1_000_000  # letters of a text that is compared with a pattern: there are patterns that take both lengths' product
-)
+# Letters of a text that is compared with a pattern: there are patterns that take the product of both lengths.
+SEARCHED = 1_000_000
+HUGE = 1 << 126  # whole numbers below it are written as such where they are compared with whole numbers
 NUMBERS = ("integer", "wide", "whole", "real", "decimal", "boolean")
 
 
@@ -110,21 +118,56 @@ def _double(tree: Apply | Field, stored: Stored) -> bool:
     return isinstance(tree, Apply) or stored[tree.name] == "whole"
 
 
-def _whole(tree: Tree) -> bool:
-    """Whether a tree is a column of whole numbers, or a whole number that any engine can compare it with."""
-    if isinstance(tree, Literal):
-        return type(tree.value) is int and abs(tree.value) < BIG
-    return isinstance(tree, Field) and tree.kind == "integer"
+def _whole(tree: Tree, stored: Stored) -> bool:
+    """Whether a tree is a column that holds whole numbers as such, or a whole number that can be compared with them."""
+    written = _written(tree)
+    if written is not None:
+        return abs(written) < HUGE
+    return isinstance(tree, Field) and tree.kind == "integer" and not _double(tree, stored)
+
+
+def _written(tree: Tree) -> int | None:
+    """The value of a whole number that is written in a question, with its sign."""
+    if isinstance(tree, Apply) and tree.function == "negative":
+        value = _written(tree.arguments[0])
+        return None if value is None else -value
+    return tree.value if isinstance(tree, Literal) and type(tree.value) is int else None
 
 
 def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
-    """Arguments that are compared: whole numbers as they are, other numbers as DOUBLE, the rest as text or boolean."""
+    """Arguments that are compared: whole numbers as they are, other numbers as DOUBLE, the rest as text or boolean.
+
+    Promise  values of one argument that the comparison cannot tell apart are equal in the text of that argument.
+    Because  DuckDB compares whole numbers of two widths in one that has room for both (HUGEINT for UBIGINT and BIGINT);
+             doubles only meet doubles; columns of dates that are stored alike are compared as they are stored.
+    """
     if any(_kind(each) == "number" for each in arguments):
-        whole = all(_whole(each) or (isinstance(each, Literal) and each.value is None) for each in arguments)
-        return [spell(each, stored) if whole else _number(each, stored) for each in arguments]
+        if all(_whole(each, stored) or (isinstance(each, Literal) and each.value is None) for each in arguments):
+            return [_exactly(each, stored) for each in arguments]
+        return [_number(each, stored) for each in arguments]
+    if _kind(arguments[0]) == "moment" and _alike(arguments, stored):
+        return [quoted(each.name) for each in arguments if isinstance(each, Field)]
     if _kind(arguments[0]) == "moment" and within(arguments) and _stored_moment(arguments[0], stored):
         return [quoted(each.name) if isinstance(each, Field) else spell(each, stored) for each in arguments]
     return [spell(each, stored) for each in arguments]
+
+
+def _exactly(tree: Tree, stored: Stored) -> str:
+    """A stored whole number, or one that is written, of any size."""
+    written = _written(tree)
+    return spell(tree, stored) if written is None else str(written)
+
+
+def one_of(text: str, values: Iterable[Any]) -> str:
+    """Whether a key is one of these: whole numbers of any size as they are."""
+    spelled = (str(each) if type(each) is int and abs(each) < HUGE else constant(each) for each in values)
+    return f"{text} IN ({', '.join(spelled)})"
+
+
+def _alike(arguments: tuple[Tree, ...], stored: Stored) -> bool:
+    """Whether all are columns of dates, or all of timestamps, that are stored as such."""
+    ways = {stored[each.name] if isinstance(each, Field) else None for each in arguments}
+    return len(ways) == 1 and ways <= set(MOMENTS)
 
 
 def _stored_moment(tree: Tree, stored: Stored) -> bool:
@@ -271,12 +314,13 @@ def keyed(tree: Tree, kind: str, stored: Stored) -> str:
     return text
 
 
+def owner(name: str, stored: Stored) -> str:
+    """The unit of a row in its one normal form: a zero has no sign, and whoever is NaN is nobody."""
+    return _safe(f"({quoted(name)} + 0::DOUBLE)") if stored[name] == "real" else quoted(name)
+
+
 def normal(tree: Tree, stored: Stored) -> str:
     """A value in its one normal form, to be told from others: zero has no sign, and NaN is NULL."""
-    if (
-        not isinstance(tree, Literal)
-        and tree.kind in ("integer", "real")
-        and (not _whole(tree) or _double(tree, stored))
-    ):
+    if not isinstance(tree, Literal) and tree.kind in ("integer", "real") and not _whole(tree, stored):
         return _safe(f"({_number(tree, stored)} + 0::DOUBLE)")
     return spell(tree, stored)

@@ -14,6 +14,7 @@ import duckdb
 
 from discreet.errors import NotUnderstood
 from discreet.plan.after import abandon
+from discreet.plan.schema import MIXED
 from discreet.plan.spelling import quoted, text
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Source", "open_frame", "open_path"]
 
 FILES = (".parquet", ".csv")
+EXACT = (1 << 53) - 1  # whole numbers up to it are told apart as doubles
 RECORD = 1 << 20  # bytes of a record of a CSV file
 Progress = Callable[[int, int], None]
 DATABASES = (".duckdb", ".db", ".ddb")
@@ -37,6 +39,7 @@ KINDS = {
     **dict.fromkeys(("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "ticks"),
     "TIMESTAMP WITH TIME ZONE": "zoned",
     "TIMESTAMPTZ_NS": "zoned ticks",
+    **dict.fromkeys(("UUID", "BLOB", "TIME"), "other"),  # as texts they are as different as they are
 }
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -166,7 +169,11 @@ def _described(connection: duckdb.DuckDBPyConnection, place: str) -> dict[str, s
 
 
 def _kind(stored: str) -> str:
-    return "decimal" if stored.startswith("DECIMAL") else KINDS.get(stored, "other")
+    """How a type is stored. Lists, intervals, variants and the like are `mixed`: equal values of these may differ."""
+    if stored.endswith("]"):
+        return MIXED
+    whole = {"DECIMAL(": "decimal", "ENUM(": "other"}
+    return next((kind for name, kind in whole.items() if stored.startswith(name)), KINDS.get(stored, MIXED))
 
 
 # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -230,7 +237,8 @@ def _database(path: Path, names: list[str] | None) -> Source:
 def _table(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     """A table of a database, without collations: texts are equal when their letters are."""
     place = f"data.main.{quoted(name)}"
-    made = connection.execute("SELECT sql FROM duckdb_tables() WHERE table_name = ?", [name]).fetchall()
+    own = "database_name = 'data' AND schema_name = 'main' AND table_name = ?"  # other schemas may have that name, too
+    made = connection.execute(f"SELECT sql FROM duckdb_tables() WHERE {own}", [name]).fetchall()
     if made and "collate" not in str(made[0][0]).lower():
         return place
     columns = [
@@ -295,7 +303,7 @@ def _fields(record: bytes) -> list[str | None] | None:
     return [field or None for field in records[0]] if len(records) == 1 else None
 
 
-def open_frame(frame: Any, name: str, columns: Iterable[str]) -> Source:
+def open_frame(frame: Any, name: str, columns: Iterable[str], unit: str | None = None) -> Source:
     """A pandas, polars or Arrow frame. Columns of mixed things are read as text, whatever is in them."""
     import pyarrow as pa  # noqa: PLC0415
 
@@ -310,6 +318,7 @@ def open_frame(frame: Any, name: str, columns: Iterable[str]) -> Source:
         table = (frame.collect() if hasattr(frame, "collect") else frame).to_arrow()
     else:
         table = _pandas(frame)
+        _told_apart(frame, unit)
     names = {each.lower() for each in table.column_names}
     for each in columns:
         if each.lower() not in names:
@@ -334,12 +343,29 @@ def _pandas(frame: Any) -> pyarrow.Table:
         if str(column.dtype) in ("object", "category", "bool"):
             column = column.astype(object)
             arrays.append(pa.array([None if _missing(each) else _said(each) for each in column], pa.string()))
-        elif getattr(column.dtype, "kind", "") in "iuf" and type(column.dtype).__module__.startswith("numpy"):
+        elif _plain(column.dtype):
             arrays.append(pa.array(column.to_numpy("float64"), pa.float64()))
         else:
             arrays.append(pa.Array.from_pandas(column))
         names.append(str(name))
     return pa.table(arrays, names=names)
+
+
+def _plain(dtype: Any) -> bool:
+    """Whether a column holds numbers as numpy does, which knows no missing ones."""
+    return getattr(dtype, "kind", "") in "iuf" and type(dtype).__module__.startswith("numpy")
+
+
+def _told_apart(frame: Any, unit: str | None) -> None:
+    """Refuse numbers for a unit that doubles mix up: somebody's rows would be another's."""
+    for name in frame.columns:
+        numbers = frame[name]
+        own = str(name).lower() == (unit or "").lower() and _plain(numbers.dtype)
+        if own and ((numbers > EXACT) | (numbers < -EXACT)).any():
+            raise NotUnderstood(
+                f"`{name}` has whole numbers beyond 2^53, of which pandas makes one when one is missing.",
+                instead=f'make it frame["{name}"].astype("Int64"), or texts',
+            )
 
 
 def _said(value: Any) -> str:

@@ -156,7 +156,10 @@ def brief(below: Below, select: q.Select, catalogue: Catalogue) -> Below:
 def known(name: str, found: Typed) -> Column:
     """A column that is computed, and all that is known of it."""
     values = None if found.domain == finite(found.kind, found.bounds) else found.domain
-    return Column(name=name, bounds=found.bounds, step=found.step, values=values, kind=found.kind, made=found.tree)
+    stored = found.exact and isinstance(found.tree, Field)
+    return Column(
+        name=name, bounds=found.bounds, step=found.step, values=values, kind=found.kind, made=found.tree, exact=stored
+    )
 
 
 def _expanded(items: tuple[q.Item, ...], below: Below) -> list[q.Item]:

@@ -88,6 +88,7 @@ class Typed:
     domain: Domain | None = None
     half: tuple[Fraction | None, Fraction | None] = (None, None)  # where only one side is bounded
     step: Fraction | None = None  # as declared, of a column
+    exact: bool = False  # whether it is a column that is equal to another only where it is the same; see `schema.same`
 
     @property
     def numeric(self) -> bool:

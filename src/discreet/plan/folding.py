@@ -110,7 +110,9 @@ def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple
     if function in ("min", "max"):
         if what.kind is None:
             raise NotUnderstood("NULL is no value.", instead="name a column", place=aggregate.place)
-        return Total(name=name, function=function, of=what.tree, kind=what.kind), replace(known(name, what), made=None)
+        return Total(name=name, function=function, of=what.tree, kind=what.kind), replace(
+            known(name, what), made=None, exact=False
+        )
     return _added(name, aggregate, what, table, most)
 
 

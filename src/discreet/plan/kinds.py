@@ -127,7 +127,8 @@ def _field(what: q.Name, table: Table, alias: str) -> Typed:
             says = f"a text stands in single quotes: '{what.name}'"
         raise NotUnderstood(f"`{what.name}` is not a declared column of {table.name}.", instead=says, place=what.place)
     tree = column.made or Field(name=column.name, kind=column.kind)
-    return Typed(tree=tree, kind=column.kind, bounds=_bounds(column), domain=_domain(column), step=column.step)
+    bounds, domain = _bounds(column), _domain(column)
+    return Typed(tree=tree, kind=column.kind, bounds=bounds, domain=domain, step=column.step, exact=column.exact)
 
 
 def _bounds(column: Column) -> Bounds | None:

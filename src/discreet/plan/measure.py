@@ -20,6 +20,7 @@ Several aggregates share a measure when one release answers them all.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -237,6 +238,16 @@ class Added(Measure):
         running totals of the parts are rounded down: none of them becomes negative, nor their sum larger than it was.
         """
         return ()
+
+    @property
+    def most_added(self) -> int:
+        """For `sums`: how far one row can move any running total of the parts, at most."""
+        sizes = [
+            1 if each.step is None else max(abs(each.low - each.base), abs(each.high - each.base))
+            for each in self.values
+        ]
+        terms = [(powers, abs(weight)) for form in self.forms for powers, weight in form.items()]
+        return sum(weight * math.prod(map(pow, sizes, powers)) for powers, weight in terms)
 
     @property
     def grain(self) -> int:

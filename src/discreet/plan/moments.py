@@ -70,6 +70,10 @@ class Moments(Noised):
         return math.prod(width**degree for width, degree in zip(self.widths, self.degree, strict=True))
 
     @property
+    def most_added(self) -> int:
+        return self.whole
+
+    @property
     def grain(self) -> int:
         return max(1, self.whole >> FINEST)
 

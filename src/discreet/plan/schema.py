@@ -33,7 +33,7 @@ LONGEST = 200  # characters of a name or a value
 MOMENTS: dict[str, Kind] = {"date": "date", "timestamp": "timestamp", "ticks": "timestamp", "zoned": "timestamp",
                            "zoned ticks": "timestamp"}  # fmt: skip
 DATES = "{name} = {{ min = 2024-01-01, max = 2024-12-31 }}, or {{ }}"
-EXACT: dict[str | None, tuple[str, ...]] = {  # of a kind, how it is stored where it is compared as it is stored
+EXACT: dict[str | None, tuple[str, ...]] = {  # of a kind, how it is stored where equal in a question is the same
     "integer": ("integer", "wide"),
     "real": (),  # what pandas stores them as depends on whether one is missing
     "text": ("text", "other"),
@@ -41,6 +41,7 @@ EXACT: dict[str | None, tuple[str, ...]] = {  # of a kind, how it is stored wher
     "date": ("date",),
     "timestamp": ("timestamp",),
 }
+MIXED = "mixed"  # stored as a type whose equal values may differ, or have other hashes: lists, intervals, variants, …
 PROMISE = 'declare it: {name} = {{ min = 0, max = 100 }}, {{ values = ["a", "b"] }}, or {{ }}'
 
 
@@ -55,7 +56,7 @@ class Column:
     kind: Kind | None = None
     made: Tree | None = None  # of which expression, where it is no column of the data
     auto: Fraction | None = None  # the lower bound of one whose upper bound is found in the data
-    exact: bool = True  # whether values that are stored differently are different in a question
+    exact: bool = False  # whether it is stored, and values that are stored differently are different in a question
     required: bool = False  # every row has a value
 
 
@@ -108,6 +109,7 @@ class Table:
         if unit is not None:
             with at("unit"):
                 unit = self._own(unit, kinds)
+                _safe(unit, kinds[unit])
         for each in self.columns:
             with at("columns", each.name):
                 own = self._own(each.name, kinds)
@@ -137,8 +139,26 @@ class Table:
         return name if name in alike else alike[0]
 
 
+def _safe(unit: str, stored: str) -> None:
+    """Refuse a unit whose values have no one normal form: it could be one person here and two there."""
+    if stored == MIXED:
+        raise NotUnderstood(
+            f"`{unit}` is stored as a type whose values can be equal and differ, so it is not certain who is who.",
+            instead="store the unit as whole numbers, texts, dates, UUIDs or bytes",
+        )
+
+
 def same(a: Column | None, b: Column | None) -> bool:
-    """Whether two columns are equal in a question only where they are."""
+    """Whether two columns are equal in a question only where they are the same.
+
+    Given    `exact` says that a column is stored in one of the ways in EXACT; computed columns and constants are not.
+    Promise  where a question sets both equal, what is stored is the same: so who is who may follow from it, also over
+             several such equalities.
+    Because  an engine compares whole numbers of all widths as such, texts by their bytes, dates, timestamps and
+             conditions as they are stored (`compared` in `discreet.engines.render`); whatever else has the kind text in
+             EXACT is cast to a text that no other value of its type has. What is computed is a double, of which one can
+             be equal to many whole numbers.
+    """
     return a is not None and b is not None and a.kind == b.kind and a.exact and b.exact
 
 
@@ -179,13 +199,13 @@ def _kind(column: Column, stored: str) -> Kind:
         return column.kind
     if column.values is not None:
         first = column.values[0]
-        if not isinstance(first, str) and stored == "other":
+        if not isinstance(first, str) and stored in ("other", MIXED):
             raise NotUnderstood(
                 f"`{column.name}` holds neither numbers nor true/false.", instead="list its values as texts"
             )
         return "text" if isinstance(first, str) else "boolean" if isinstance(first, bool) else "integer"
     if column.bounds is not None:
-        if stored == "other":
+        if stored in ("other", MIXED):
             raise NotUnderstood(
                 f"`{column.name}` does not hold numbers, so it has no bounds.", instead="leave them out"
             )
@@ -193,7 +213,7 @@ def _kind(column: Column, stored: str) -> Kind:
         step = column.step or (Fraction(1) if stored in ("integer", "wide", "boolean") else Fraction(1, 2))
         return "integer" if low.denominator == high.denominator == step.denominator == 1 else "real"
     if column.auto is not None:
-        if stored == "other":
+        if stored in ("other", MIXED):
             raise NotUnderstood(f"`{column.name}` does not hold numbers, so it has no bounds.", instead="leave it out")
         whole_step = column.auto.denominator == (column.step or Fraction(1)).denominator == 1
         return "integer" if whole_step and (column.step or stored in ("integer", "wide", "boolean")) else "real"

@@ -61,6 +61,10 @@ class Sums(Noised):
         return self.high - self.low if "low" in self.parts else 1
 
     @property
+    def most_added(self) -> int:
+        return max(abs(self.low), abs(self.high)) if self.parts == ("sum",) else self.whole
+
+    @property
     def summed(self) -> bool:
         """Whether values are added up, and not only rows."""
         return "low" in self.parts or "sum" in self.parts
@@ -182,3 +186,7 @@ class Combining(Added):
     @property
     def forms(self) -> tuple[Form, ...]:
         return self.of.forms
+
+    @property
+    def most_added(self) -> int:
+        return self.of.most_added
