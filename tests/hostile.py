@@ -37,7 +37,7 @@ from discreet.ledger.facts import Charge
 from discreet.mechanisms.combined import Combined
 from discreet.plan import declare
 from discreet.plan.plan import Exact, Plan
-from discreet.plan.schema import Catalogue, Table
+from discreet.plan.schema import Catalogue, Csv, Table
 from kit import Script
 
 Row = dict[str, Any]
@@ -189,8 +189,9 @@ def csv_text(rows: Rows) -> str:
 
 
 def _csv(rows: Rows, folder: Path) -> Source:
+    """Written by a program that quotes line breaks and doubles quotes."""
     (folder / "data.csv").write_text(csv_text(rows), newline="")
-    return open_path(folder / "data.csv", ["data"])
+    return open_path(folder / "data.csv", ["data"], csv={"data": Csv(newlines=True)})
 
 
 PLACES: dict[str, Callable[[Rows, Path], Source]] = {

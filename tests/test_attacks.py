@@ -110,8 +110,9 @@ def test_a_line_break_in_quotes_makes_no_new_people(tmp_path: Path) -> None:
         with (tmp_path / f"{name}.csv").open("w", newline="") as file:
             csv.writer(file).writerows([["u", "age", "note"], *rows])
         asked = dp.open(
-            tmp_path / f"{name}.csv", unit="u", rows_per_unit=1, columns={"age": (0, 120), "note": str}, budget=BUDGET
-        )
+            tmp_path / f"{name}.csv", unit="u", rows_per_unit=1, columns={"age": (0, 120), "note": str}, budget=BUDGET,
+            csv={"newlines": True},
+        )  # fmt: skip
         found.append(int(asked.ask(f"SELECT COUNT(*) FROM {name}", epsilon=SURE)))
     assert found == [50, 51]
 

@@ -156,10 +156,7 @@ def test_declared_values_of_another_kind(values: list[Any], stored: list[Any]) -
 BROKEN = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 1, 3], np.int32)), pa.py_buffer(b"a\xff\xfe"))
 
 
-FAILS = pytest.mark.xfail(strict=True, reason="DuckDB fails on such a text")
-
-
-@pytest.mark.parametrize("place", ["arrow", "pandas", pytest.param("parquet", marks=FAILS)])
+@pytest.mark.parametrize("place", ["arrow", "pandas", "parquet"])
 def test_letters_that_do_not_exist(place: str, tmp_path: Path) -> None:
     """A text that is not Unicode is some text, and nobody's question fails because of it."""
     import pandas as pd

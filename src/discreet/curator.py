@@ -80,7 +80,13 @@ class Curator:
         read = catalogues.Reader(Path(path))
         catalogue = read.catalogue()
         with read.at("dataset", "source"):
-            source = open_path(path_of(catalogue), [each.name for each in catalogue.tables], reading)
+            source = open_path(
+                path_of(catalogue),
+                [each.name for each in catalogue.tables],
+                reading,
+                csv={each.name: each.csv for each in catalogue.tables},
+                columns=catalogue.read,
+            )
         catalogue = read.fitted(catalogue, source.stored)
         return cls(catalogue, source, ledger_of(catalogue, marks=marks, progress=progress))
 
@@ -397,6 +403,7 @@ def open(
     groups_per_unit: int | None = None,
     neighbours: Neighbours = "add-remove",
     name: str | None = None,
+    csv: Mapping[str, Any] | None = None,
     ledger: str | os.PathLike[str] | None = None,
     marks: str | os.PathLike[str] | None = None,
     coins: Coins = SYSTEM,
@@ -405,10 +412,12 @@ def open(
 
     `unit` is the column that says whose row it is; without it every row is a person. `columns` declares what may be
     asked about: (0, 120) are bounds, ["F", "M"] all values, str anything. At most `rows_per_unit` rows in
-    `groups_per_unit` groups count for one unit. The ledger is a file beside the source, or the one named; a frame
-    without a name has its ledger in memory only, and every answer says so. `coins` are for whoever replays a run.
+    `groups_per_unit` groups count for one unit. `csv` says how a .csv file is written: its `delimiter` and `quote`, and
+    whether quoted fields hold line breaks (`newlines`); as a rule every line is a record. The ledger is a file beside
+    the source, or the one named; a frame without a name has its ledger in memory only, and every answer says so.
+    `coins` are for whoever replays a run.
     """
     catalogue, reached = one_table(source, budget=budget, unit=unit, columns=columns, rows_per_unit=rows_per_unit,
                                    groups_per_unit=groups_per_unit, neighbours=neighbours, name=name,
-                                   ledger=ledger)  # fmt: skip
+                                   csv=csv, ledger=ledger)  # fmt: skip
     return Curator(catalogue, reached, ledger_of(catalogue, marks=marks), coins=coins)

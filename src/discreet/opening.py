@@ -15,7 +15,7 @@ from discreet.errors import NotUnderstood
 from discreet.ledger.ledger import Ledger
 from discreet.plan import declare
 from discreet.plan.indexed import indexed
-from discreet.plan.schema import Catalogue, Table
+from discreet.plan.schema import Catalogue, Csv, Table
 
 __all__ = ["ledger_of", "one_table", "path_of", "shelf_of"]
 
@@ -45,6 +45,7 @@ def one_table(
     groups_per_unit: int | None,
     neighbours: Neighbours,
     name: str | None,
+    csv: Mapping[str, Any] | None,
     ledger: str | os.PathLike[str] | None,
 ) -> tuple[Catalogue, Source]:
     """The catalogue of one table, from what is said of it, and its data."""
@@ -60,7 +61,8 @@ def one_table(
         declare.name(unit, "a unit")
     if isinstance(source, str) and "://" in source:
         raise NotUnderstood("data are read from files and frames.", instead="name a .parquet, .csv or .duckdb file")
-    reached = _reached(source, path, name, [each.name for each in declared], unit)
+    form, read = declare.csv(csv), [*(each.name for each in declared), *([unit] if unit else [])]
+    reached = _reached(source, path, name, form, read, unit=unit)
     if len(reached.tables) != 1:
         raise NotUnderstood(
             f"there are {len(reached.tables)} tables in it: {', '.join(reached.tables[:12])}.",
@@ -72,6 +74,7 @@ def one_table(
         unit=unit,
         rows_per_unit=declare.cap(rows_per_unit, "rows_per_unit"),
         groups_per_unit=declare.cap(groups_per_unit, "groups_per_unit"),
+        csv=form,
     )
     beside = f"{path}.ledger" if path is not None else None if name is None else f"{name}.ledger"
     place = beside if ledger is None else os.fspath(ledger)
@@ -86,11 +89,17 @@ def one_table(
     return catalogue, reached
 
 
-def _reached(source: Any, path: Path | None, name: str | None, columns: list[str], unit: str | None) -> Source:
+def _reached(
+    source: Any, path: Path | None, name: str | None, form: Csv | None, columns: list[str], *, unit: str | None
+) -> Source:
+    if path is None and form is not None:
+        raise NotUnderstood("a frame is no CSV file, so there is nothing to say of how.", instead="leave out csv")
     if path is None:
-        return open_frame(source, name or "data", [*columns, *([unit] if unit else [])], unit)
+        return open_frame(source, name or "data", columns, unit)
     file = path.suffix.lower() in (".parquet", ".csv")
-    return open_path(path, [name] if name is not None and (file or path.is_file()) else None)
+    one = name if name is not None and (file or path.is_file()) else None
+    table = one or path.stem
+    return open_path(path, None if one is None else [one], csv={table: form}, columns={table: columns})
 
 
 def shelf_of(ledger: Ledger, catalogue: Catalogue) -> Shelf | None:

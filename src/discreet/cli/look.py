@@ -5,16 +5,14 @@ Of values nothing is kept: bounds and lists of values are public, so they come f
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 
 from discreet.errors import NotUnderstood
-from discreet.plan.schema import MOMENTS
+from discreet.plan.schema import MOMENTS, UNREAD, Csv
 from discreet.sql.times import iso
 
 __all__ = ["LINES", "Found", "look"]
@@ -43,7 +41,7 @@ def look(path: Path) -> list[Found]:
     elif path.is_file() and path.suffix.lower() == ".csv":
         found = [_csv(path)]
     else:
-        source = open_path(path, None)
+        source = open_path(path, None, columns={path.stem: ()})
         found = [Found(name, _kinds(source.stored[name]), True) for name in source.tables]
     found = list({each.name: each for each in found}.values())  # of two files with one name, the last
     if not found:
@@ -52,33 +50,23 @@ def look(path: Path) -> list[Found]:
 
 
 def _kinds(stored: Mapping[str, str]) -> dict[str, str]:
-    """However a timestamp is stored, it is one."""
-    return {name: MOMENTS.get(kind, kind) for name, kind in stored.items()}
+    """However a timestamp is stored, it is one. What cannot be read is not there."""
+    return {name: MOMENTS.get(kind, kind) for name, kind in stored.items() if kind != UNREAD}
 
 
 def _csv(path: Path) -> Found:
     """The names in the first line, and for each a guess from the lines that follow."""
+    from discreet.engines.delimited import LONGEST, header, split  # noqa: PLC0415
+
     try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            first, *lines = [line.rstrip("\r\n") for line in islice(file, LINES + 1)] or [""]
+        with path.open("rb") as file:
+            first, *lines = [file.readline(LONGEST).rstrip(b"\r\n") for _ in range(LINES + 1)]
     except OSError:
         raise NotUnderstood(f"{path} cannot be read.", instead="name a file that you may read") from None
-    names = _fields(first)
-    if not names or len({each.lower() for each in names}) < len(names) or not all(each.strip() for each in names):
-        raise NotUnderstood(
-            f"the first line of {path.name} must name every column once.", instead="write: age,sex,cost"
-        )
-    rows = [row for line in lines if len(row := _fields(line)) == len(names)]
-    kinds = {name: _guess([row[n].strip() for row in rows]) for n, name in enumerate(names)}
+    names = header(first, path.name, Csv())
+    rows = [row for line in lines if len(row := split(line, Csv()) or []) == len(names)]
+    kinds = {name: _guess([(row[n] or "").strip() for row in rows]) for n, name in enumerate(names)}
     return Found(path.stem, kinds, False)
-
-
-def _fields(line: str) -> list[str]:
-    """The fields of one line; none where it is not a record."""
-    try:
-        return next(csv.reader([line], strict=True), [])
-    except csv.Error:
-        return []
 
 
 def _guess(values: list[str]) -> str:

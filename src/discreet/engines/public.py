@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 
 from discreet.engines.source import Source
-from discreet.plan.schema import LONGEST, Catalogue, Column, Table
+from discreet.plan.schema import LONGEST, UNREAD, Catalogue, Column, Table
 from discreet.plan.spelling import quoted
 
 __all__ = ["read_public"]
@@ -24,7 +24,8 @@ def read_public(catalogue: Catalogue, source: Source) -> Catalogue:
 
 
 def _read(table: Table, source: Source) -> Table:
-    bare = Table(name=table.name, columns=tuple(Column(name=each) for each in source.stored[table.name]), public=True)
+    names = [name for name, kind in source.stored[table.name].items() if kind != UNREAD]
+    bare = Table(name=table.name, columns=tuple(Column(name=each) for each in names), public=True)
     there = bare.stored(source.stored[table.name])
     columns = [_known(table.column(each.name) or each, table.name, source) for each in there.columns]
     return replace(table, columns=tuple(columns), links=())

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 
+from discreet.engines import parquet
+from discreet.engines.delimited import read_csv
 from discreet.errors import NotUnderstood
 from discreet.plan.after import abandon
-from discreet.plan.schema import MIXED
+from discreet.plan.schema import MIXED, Csv
 from discreet.plan.spelling import quoted, text
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Source", "open_frame", "open_path"]
 
 FILES = (".parquet", ".csv")
-EXACT = (1 << 53) - 1  # whole numbers up to it are told apart as doubles
-RECORD = 1 << 20  # bytes of a record of a CSV file
+UNREADABLE = ("this data cannot be read.", "give a Parquet, CSV or DuckDB file that DuckDB can open")
+CHANGED = ("the data have changed, and cannot be read as before.", "the owner of the data opens them again")
 Progress = Callable[[int, int], None]
 DATABASES = (".duckdb", ".db", ".ddb")
 KINDS = {
@@ -64,19 +64,24 @@ class Source:
         paths: Iterable[Path] = (),
         attach: Path | None = None,
         frames: Mapping[str, pyarrow.Table] | None = None,
+        beside: Mapping[str, Mapping[str, str]] | None = None,  # columns that are not read, and how they are stored
+        disabled: str = "",  # optimizers
     ) -> None:
         self._places, self._paths, self._attach = dict(places), [path.resolve() for path in paths], attach
-        self._frames = dict(frames or {})
+        self._frames, self._settings = dict(frames or {}), dict(SETTINGS)
+        self._settings["disabled_optimizers"] = ",".join(filter(None, (str(SETTINGS["disabled_optimizers"]), disabled)))
         self._content = [f"{name} {_fingerprint(frame)}" for name, frame in self._frames.items()]
         self.again: Callable[[], Source] | None = None  # opens the same place once more
+        self._vain: str | None = None  # the version that could not be read
         self.connection, self._process = self.connect(), os.getpid()
         try:
-            self.stored = {table: _described(self.connection, place) for table, place in self._places.items()}
+            self.stored = {
+                table: _described(self.connection, place) | dict((beside or {}).get(table, {}))
+                for table, place in self._places.items()
+            }
         except duckdb.Error:
             self.connection.close()
-            raise NotUnderstood(
-                "this data cannot be read.", instead="give a Parquet, CSV or DuckDB file that DuckDB can open"
-            ) from None
+            raise NotUnderstood(UNREADABLE[0], instead=UNREADABLE[1]) from None
         self.seen = self.version()
 
     @property
@@ -115,20 +120,29 @@ class Source:
             self.connection = self.connect()
 
     def current(self) -> Source:
-        """Itself, or the same place opened once more when the data have changed since."""
-        if self.again is None or self.version() == self.seen:
+        """Itself, or the same place opened once more when the data have changed since.
+
+        An analyst may be the one who asks first, so whatever is wrong with the new data is said in one sentence, and
+        they are not read again before they change again.
+        """
+        if self.again is None or (version := self.version()) == self.seen:
             return self
-        fresh = self.again()
-        if fresh.stored != self.stored:
-            raise NotUnderstood("the columns of the data have changed.", instead="open the data again")
-        return fresh  # whoever still asks the old one may finish
+        if version != self._vain:
+            try:
+                fresh = self.again()
+            except Exception:  # whatever it says, it says it of the data
+                fresh = None
+            if fresh is not None and fresh.stored == self.stored:
+                return fresh  # whoever still asks the old one may finish
+            self._vain = version
+        raise NotUnderstood(CHANGED[0], instead=CHANGED[1])
 
     def connect(self, *first: str) -> duckdb.DuckDBPyConnection:
         """A DuckDB that reads this data and nothing else: no other file, no network, no extension, no new setting.
 
         Statements that come `first` are run before all that is forbidden.
         """
-        connection = duckdb.connect(":memory:", config=SETTINGS)
+        connection = duckdb.connect(":memory:", config=self._settings)
         try:
             for each in first:
                 connection.execute(each)
@@ -151,7 +165,7 @@ class Source:
             except duckdb.Error:
                 connection.close()
                 raise NotUnderstood(
-                    f"the frame {name} holds what DuckDB cannot.", instead="leave out timestamps beyond the year 290000"
+                    f"the frame {name} holds what DuckDB cannot.", instead="leave out columns of unusual types"
                 ) from None
             connection.unregister("\x01frame")
         allowed = ", ".join(text(str(path)) for path in self._paths)
@@ -179,20 +193,45 @@ def _kind(stored: str) -> str:
 # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def open_path(path: Path, tables: Iterable[str] | None, progress: Progress | None = None) -> Source:
-    """A file, a database, or a folder with one file for each table."""
+def open_path(
+    path: Path,
+    tables: Iterable[str] | None,
+    progress: Progress | None = None,
+    *,
+    csv: Mapping[str, Csv | None] | None = None,
+    columns: Mapping[str, Iterable[str] | None] | None = None,
+) -> Source:
+    """A file, a database, or a folder with one file for each table.
+
+    `csv` says of tables how their files are written, `columns` which of their columns are read, by default all.
+    """
     names = None if tables is None else list(tables)
-    source = _open(path, names, progress)
-    source.again = lambda: open_path(path, names)
+    said = Said({name: form for name, form in (csv or {}).items() if form is not None}, columns or {})
+    source = _open(path, names, said, progress)
+    source.again = lambda: _again(path, names, said)
     return source
 
 
-def _open(path: Path, names: list[str] | None, progress: Progress | None) -> Source:
+class Said(NamedTuple):
+    """What was said of files before they are opened."""
+
+    csv: Mapping[str, Csv]
+    columns: Mapping[str, Iterable[str] | None]
+
+
+def _again(path: Path, names: list[str] | None, said: Said) -> Source:
+    source = _open(path, names, said, None)
+    source.again = lambda: _again(path, names, said)
+    return source
+
+
+def _open(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
     if not path.exists():
         raise NotUnderstood(f"there is no {path}.", instead="name a .parquet, .csv or .duckdb file")
     if path.is_dir():
-        return _folder(path, names, progress)
+        return _folder(path, names, said, progress)
     if path.suffix.lower() in DATABASES:
+        _no_csv(said, path.name)
         return _database(path, names)
     if path.suffix.lower() not in FILES:
         raise NotUnderstood(
@@ -200,31 +239,82 @@ def _open(path: Path, names: list[str] | None, progress: Progress | None) -> Sou
         )
     if names is not None and len(names) != 1:
         raise NotUnderstood(f"{path.name} is one table.", instead="declare one table, or name a folder of files")
-    return _files({names[0] if names else path.stem: path}, progress)
+    return _files({names[0] if names else path.stem: path}, said, progress)
 
 
-def _folder(path: Path, names: list[str] | None, progress: Progress | None) -> Source:
+def _no_csv(said: Said, name: str) -> None:
+    if said.csv:
+        raise NotUnderstood(f"{name} is no CSV file, so there is nothing to say of how.", instead="leave out csv")
+
+
+def _folder(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
     files = {each.stem: each for each in sorted(path.iterdir()) if each.suffix.lower() in FILES}
     for name in names or ():
         if name not in files:
             raise NotUnderstood(f"{path.name} has no file for the table {name}.", instead=f"add {name}.parquet")
-    return _files({name: files[name] for name in (names or files)}, progress)
+    return _files({name: files[name] for name in (names or files)}, said, progress)
 
 
-def _files(files: Mapping[str, Path], progress: Progress | None) -> Source:
-    frames = {name: _csv(path, progress) for name, path in files.items() if path.suffix.lower() == ".csv"}
-    places = {name: quoted(name) if name in frames else _reader(path) for name, path in files.items()}
-    return Source(places=places, paths=files.values(), frames=frames)
+def _files(files: Mapping[str, Path], said: Said, progress: Progress | None) -> Source:
+    frames, places, beside = dict[str, Any](), dict[str, str](), dict[str, dict[str, str]]()
+    for name, path in files.items():
+        form = said.csv.get(name)
+        if path.suffix.lower() == ".csv":
+            frames[name] = _csv(path, form or Csv(), progress)
+            places[name] = quoted(name)
+            continue
+        if form is not None:
+            _no_csv(said, path.name)
+        columns, loaded = _parquet(path, said.columns.get(name))
+        places[name] = parquet.place(path, columns) if loaded is None else quoted(name)
+        missing = parquet.kinds(columns, KINDS)
+        beside[name] = {
+            each: kind for each, kind in missing.items() if loaded is None or each not in loaded.column_names
+        }
+        if loaded is not None:
+            frames[name] = loaded
+    for name in said.csv:
+        if name not in files:
+            raise NotUnderstood(f"there is no CSV file {name}.", instead="leave out csv, or name one file")
+    disabled = parquet.UNPRUNED if len(frames) < len(files) else ""
+    return Source(places=places, paths=files.values(), frames=frames, beside=beside, disabled=disabled)
+
+
+def _parquet(path: Path, wanted: Iterable[str] | None) -> tuple[list[parquet.Type], pyarrow.Table | None]:
+    """The columns of a Parquet file, and the wanted ones in memory, if DuckDB does not read each of them."""
+    found = Source(places={}, paths=[path]).connection
+    try:
+        columns = parquet.types(found, path)
+        return columns, parquet.load(path, columns, wanted)
+    except (duckdb.Error, OSError, ValueError):  # Arrow's errors are ValueErrors and OSErrors
+        raise NotUnderstood(UNREADABLE[0], instead=UNREADABLE[1]) from None
+    finally:
+        found.close()
+
+
+def _csv(path: Path, form: Csv, progress: Progress | None) -> pyarrow.Table:
+    try:
+        return read_csv(path, form, progress)
+    except OSError:
+        raise NotUnderstood(f"{path.name} cannot be read.", instead="name a file that you may read") from None
 
 
 def _database(path: Path, names: list[str] | None) -> Source:
     found = Source(places={}, paths=[path], attach=path).connection
     try:
         listed = (
-            "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'data' AND table_schema = 'main'"
+            "SELECT table_name, table_type FROM information_schema.tables"
+            " WHERE table_catalog = 'data' AND table_schema = 'main'"
         )
-        there = {row[0].lower(): row[0] for row in found.execute(listed).fetchall()}
+        rows = found.execute(listed).fetchall()
+        there = {name.lower(): name for name, kind in rows if kind != "VIEW"}
+        views = {name.lower() for name, kind in rows if kind == "VIEW"}
         for name in names or ():
+            if name.lower() in views:
+                raise NotUnderstood(
+                    f"{name} is a view, in which one row can change or break what is read of all others.",
+                    instead="make it a table: CREATE TABLE … AS SELECT …",
+                )
             if name.lower() not in there:
                 some = ", ".join(list(there.values())[:20])
                 raise NotUnderstood(f"{path.name} has no table {name}.", instead=f"it has: {some}")
@@ -248,152 +338,11 @@ def _table(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     return f"(SELECT {', '.join(columns)} FROM {place})"
 
 
-def _reader(path: Path) -> str:
-    return f"read_parquet({text(str(path.resolve()))})"
-
-
-def _csv(path: Path, progress: Progress | None) -> pyarrow.Table:
-    """A CSV file as text: no row decides a type, and a line that is no record takes no other along.
-
-    Records are as in RFC 4180: a quoted field may hold commas, quotes and line breaks. A line whose quote is never
-    closed, and a record with more or fewer fields than the first line names, are left out.
-    """
-    import pyarrow as pa  # noqa: PLC0415
-
-    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    lines, at = data.split(b"\n"), 1
-    names = [name or "" for name in _fields(lines[0]) or []]
-    if len({name.lower() for name in names}) < len(names) or not names or not all(name.strip() for name in names):
-        raise NotUnderstood(
-            f"the first line of {path.name} must name every column once.", instead="write: age,sex,cost"
-        )
-    columns: list[list[str | None]] = [[] for _ in names]
-    while at < len(lines):
-        last = _record(lines, at)
-        fields = _fields(b"\n".join(lines[at:last])) or []
-        if len(fields) == len(names):
-            for column, field in zip(columns, fields, strict=True):
-                column.append(field)
-        at = last
-        if progress is not None and (at % 65536 == 0 or at == len(lines)):
-            progress(at * len(data) // len(lines), len(data))
-    return pa.table([pa.array(column, pa.string()) for column in columns], names=names)
-
-
-def _record(lines: list[bytes], first: int) -> int:
-    """Where the record ends that begins in a line: after the line that closes its last quote, if there is one."""
-    open_quotes, size = lines[first].count(b'"') % 2, 0
-    last = first + 1
-    while open_quotes and last < len(lines) and size < RECORD:
-        open_quotes ^= lines[last].count(b'"') % 2
-        size += len(lines[last])
-        last += 1
-    return first + 1 if open_quotes else last
-
-
-def _fields(record: bytes) -> list[str | None] | None:
-    """The fields of a record; an empty one is NULL; None where it is not a record."""
-    said = record.rstrip(b"\r\n").decode("utf-8", "replace")
-    if '"' not in said:
-        return [field or None for field in said.split(",")] if said else None
-    try:
-        records = list(csv.reader([said], strict=True))
-    except csv.Error:
-        return None
-    return [field or None for field in records[0]] if len(records) == 1 else None
-
-
 def open_frame(frame: Any, name: str, columns: Iterable[str], unit: str | None = None) -> Source:
     """A pandas, polars or Arrow frame. Columns of mixed things are read as text, whatever is in them."""
-    import pyarrow as pa  # noqa: PLC0415
+    from discreet.engines.frames import read_frame  # noqa: PLC0415
 
-    if isinstance(frame, pa.Table):
-        table = _legible(frame)
-    elif type(frame).__name__ not in ("DataFrame", "LazyFrame"):
-        raise NotUnderstood(
-            f"a {type(frame).__name__} is not data that can be opened.",
-            instead="give a path, or a pandas, polars or Arrow frame",
-        )
-    elif type(frame).__module__.startswith("polars"):
-        table = (frame.collect() if hasattr(frame, "collect") else frame).to_arrow()
-    else:
-        table = _pandas(frame)
-        _told_apart(frame, unit)
-    names = {each.lower() for each in table.column_names}
-    for each in columns:
-        if each.lower() not in names:
-            some = ", ".join(table.column_names[:20])
-            raise NotUnderstood(f"the frame has no column `{each}`.", instead=f"its columns: {some}")
-    wanted = {each.lower() for each in columns}
-    table = table.select([each for each in table.column_names if each.lower() in wanted])
-    return Source(places={name: quoted(name)}, frames={name: table})
-
-
-def _pandas(frame: Any) -> pyarrow.Table:
-    """A pandas frame, so that no missing value decides a type.
-
-    A single one turns whole numbers into floats and conditions into objects; so numbers of numpy's are all read as
-    floats, and whatever else is numpy's as text. Types of pandas's own (Int64, boolean, string) know missing values.
-    """
-    import pyarrow as pa  # noqa: PLC0415
-
-    arrays, names = [], []
-    for name in frame.columns:
-        column = frame[name]
-        if str(column.dtype) in ("object", "category", "bool"):
-            column = column.astype(object)
-            arrays.append(pa.array([None if _missing(each) else _said(each) for each in column], pa.string()))
-        elif _plain(column.dtype):
-            arrays.append(pa.array(column.to_numpy("float64"), pa.float64()))
-        else:
-            arrays.append(pa.Array.from_pandas(column))
-        names.append(str(name))
-    return pa.table(arrays, names=names)
-
-
-def _plain(dtype: Any) -> bool:
-    """Whether a column holds numbers as numpy does, which knows no missing ones."""
-    return getattr(dtype, "kind", "") in "iuf" and type(dtype).__module__.startswith("numpy")
-
-
-def _told_apart(frame: Any, unit: str | None) -> None:
-    """Refuse numbers for a unit that doubles mix up: somebody's rows would be another's."""
-    for name in frame.columns:
-        numbers = frame[name]
-        own = str(name).lower() == (unit or "").lower() and _plain(numbers.dtype)
-        if own and ((numbers > EXACT) | (numbers < -EXACT)).any():
-            raise NotUnderstood(
-                f"`{name}` has whole numbers beyond 2^53, of which pandas makes one when one is missing.",
-                instead=f'make it frame["{name}"].astype("Int64"), or texts',
-            )
-
-
-def _said(value: Any) -> str:
-    """A value as text, in letters that exist."""
-    return str(value).encode("utf-8", "replace").decode()
-
-
-def _legible(table: pyarrow.Table) -> pyarrow.Table:
-    """The same table; texts that are not Unicode become some that are."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    for index, field in enumerate(table.schema):
-        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            try:
-                table.column(index).validate(full=True)
-            except pa.ArrowInvalid:
-                raw = table.column(index).cast(pa.large_binary()).to_pylist()
-                texts = [None if each is None else each.decode("utf-8", "replace") for each in raw]
-                table = table.set_column(index, field.name, pa.array(texts, pa.string()))
-    return table
-
-
-def _missing(value: Any) -> bool:
-    return (
-        value is None
-        or type(value).__name__ in ("NAType", "NaTType")
-        or (isinstance(value, float) and math.isnan(value))
-    )
+    return Source(places={name: quoted(name)}, frames={name: read_frame(frame, list(columns), unit)})
 
 
 def _fingerprint(table: pyarrow.Table) -> str:

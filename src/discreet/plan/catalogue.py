@@ -18,7 +18,7 @@ from discreet.plan.schema import Catalogue, Column, Table
 __all__ = ["Reader", "read"]
 
 DATASET = ("name", "source", "budget", "neighbours", "ledger", "unit")
-TABLE = ("unit", "rows_per_unit", "groups_per_unit", "columns", "public", "key")
+TABLE = ("unit", "rows_per_unit", "groups_per_unit", "columns", "public", "key", "csv")
 LARGEST = 1 << 22  # characters of a catalogue
 
 
@@ -169,6 +169,8 @@ class Reader:
         with self.at("tables", name, "public"):
             if not isinstance(section.get("public", False), bool):
                 raise NotUnderstood("public is true or false.", instead="public = true")
+        with self.at("tables", name, "csv"):
+            csv = declare.csv(section.get("csv"))
         caps: dict[str, Any] = {}
         for each in ("rows_per_unit", "groups_per_unit"):
             with self.at("tables", name, each):
@@ -181,6 +183,7 @@ class Reader:
                 through=through,
                 key=key,
                 public=section.get("public", False),
+                csv=csv,
                 **caps,
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
@@ -11,10 +12,10 @@ from discreet.core.exact import interval, positive, whole
 from discreet.core.exact import number as exact_number
 from discreet.errors import NotUnderstood
 from discreet.plan.days import number
-from discreet.plan.schema import DATES, KINDS, LONGEST, MOST_DATES, MOST_VALUES, PROMISE, Column, Kind, Reference
+from discreet.plan.schema import DATES, KINDS, LONGEST, MOST_DATES, MOST_VALUES, PROMISE, Column, Csv, Kind, Reference
 from discreet.sql.times import iso
 
-__all__ = ["cap", "column", "key", "name", "unit"]
+__all__ = ["cap", "column", "csv", "key", "name", "unit"]
 
 
 def column(label: str, said: Any) -> Column:
@@ -176,6 +177,30 @@ def key(said: object) -> tuple[str, ...]:
     """The columns that tell the rows of a table apart."""
     listed = [] if said is None else said if isinstance(said, list) else [said]
     return tuple(name(each, "a key") for each in listed)
+
+
+def csv(said: object) -> Csv | None:
+    """How a CSV file is written: its delimiter, its quote, and whether quoted fields may hold line breaks."""
+    if said is None:
+        return None
+    known = ("delimiter", "quote", "newlines")
+    if not isinstance(said, Mapping):
+        raise NotUnderstood("csv says how a file is written, by name.", instead='csv = { delimiter = ";" }')
+    for each in said:
+        if each not in known:
+            raise NotUnderstood(f"`{each}` is not something that csv says.", instead=f"it says: {', '.join(known)}")
+    found = Csv(**said)
+    for what, value, example in (("delimiter", found.delimiter, '";"'), ("quote", found.quote, '"\'"')):
+        plain = isinstance(value, str) and len(value) == 1 and value.isprintable() and value.isascii()
+        if not plain and not (what == "delimiter" and value == "\t") and not (what == "quote" and value == ""):
+            raise NotUnderstood(f"the {what} of a CSV file is one letter of ASCII.", instead=f"{what} = {example}")
+    if found.delimiter == found.quote:
+        raise NotUnderstood("the delimiter and the quote of a CSV file are two letters.", instead='delimiter = ";"')
+    if not isinstance(found.newlines, bool):
+        raise NotUnderstood("newlines is true or false.", instead="newlines = true")
+    if found.newlines and not found.quote:
+        raise NotUnderstood("only a quoted field can hold line breaks.", instead="leave out newlines, or quote")
+    return found
 
 
 def cap(said: object, what: str) -> int | None:

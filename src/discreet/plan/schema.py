@@ -22,7 +22,7 @@ from discreet.sql.times import iso, midnight, whole_day
 if TYPE_CHECKING:
     from discreet.plan.expression import Tree
 
-__all__ = ["Catalogue", "Column", "Kind", "Reference", "Table", "same"]
+__all__ = ["UNREAD", "Catalogue", "Column", "Csv", "Kind", "Reference", "Table", "same"]
 
 Kind = Literal["integer", "real", "text", "boolean", "date", "timestamp", "interval"]  # the last: constants only
 At = Callable[..., AbstractContextManager[None]]
@@ -42,6 +42,7 @@ EXACT: dict[str | None, tuple[str, ...]] = {  # of a kind, how it is stored wher
     "timestamp": ("timestamp",),
 }
 MIXED = "mixed"  # stored as a type whose equal values may differ, or have other hashes: lists, intervals, variants, …
+UNREAD = "unread"  # how a column is stored whose type an engine cannot read whatever a row holds
 PROMISE = 'declare it: {name} = {{ min = 0, max = 100 }}, {{ values = ["a", "b"] }}, or {{ }}'
 
 
@@ -69,6 +70,15 @@ class Reference:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Csv:
+    """How a CSV file is written, as its owner says."""
+
+    delimiter: str = ","
+    quote: str = '"'  # none: quotes are letters
+    newlines: bool = False  # quoted fields may hold line breaks: it was written by a program that doubles quotes
+
+
+@dataclass(frozen=True, kw_only=True)
 class Table:
     """A table: its columns, and who is in it."""
 
@@ -82,6 +92,7 @@ class Table:
     through: Reference | None = None  # the unit's column holds a key of another table, which knows the unit
     single: bool = False  # every unit has at most one row
     links: tuple[Column, ...] = ()  # columns that only join: the unit, the key, and what other tables refer to
+    csv: Csv | None = None  # of a CSV file, how it is written
 
     def __post_init__(self) -> None:
         names = [each.name.lower() for each in self.columns]
@@ -164,6 +175,11 @@ def same(a: Column | None, b: Column | None) -> bool:
 
 def _fitted(column: Column, stored: str) -> Column:
     """A column as it is stored. Texts that are read as numbers can be equal and differ, as can decimals as doubles."""
+    if stored == UNREAD:
+        raise NotUnderstood(
+            f"`{column.name}` is of a type in which one row can make all others unreadable.",
+            instead="leave it out, or store it as text, numbers, dates or timestamps",
+        )
     found = _read(column, stored)
     return replace(found, exact=stored in EXACT.get(found.kind, ()))
 
@@ -291,6 +307,16 @@ class Catalogue:
         first = self.table(table.through.table)
         assert first is not None
         return Reference(first.name, first._own(table.through.column, kinds[first.name]))
+
+    @property
+    def read(self) -> dict[str, tuple[str, ...] | None]:
+        """Of each table the columns that questions can read, or None for all of them."""
+        found: dict[str, tuple[str, ...] | None] = {}
+        for each in self.tables:
+            referred = [t.through.column for t in self.tables if t.through is not None and t.through.table == each.name]
+            own = [each.unit, *each.key, *referred, *(column.name for column in each.columns)]
+            found[each.name] = None if each.public else tuple(name for name in own if name is not None)
+        return found
 
     def table(self, name: str) -> Table | None:
         """The table of this name; SQL does not mind the case."""
