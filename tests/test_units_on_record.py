@@ -34,7 +34,9 @@ def clinic(folder: Path, text: str = CATALOGUE) -> Path:
             base.execute("CREATE TABLE orders AS SELECT i AS id, i % 20 AS patient_id, i AS pid FROM range(60) t(i)")
             base.execute("CREATE TABLE items AS SELECT i % 60 AS order_id, i % 20 AS patient_id FROM range(90) t(i)")
             base.execute("CREATE TABLE codes AS SELECT i AS code, i AS pid FROM range(5) t(i)")
-            base.execute("CREATE TABLE visits AS SELECT i % 20 AS patient_id, i % 7 AS pid, i AS cost FROM range(60) t(i)")
+            base.execute(
+                "CREATE TABLE visits AS SELECT i % 20 AS patient_id, i % 7 AS pid, i AS cost FROM range(60) t(i)"
+            )
     path = folder / "clinic.toml"
     path.write_text(text)
     return path

@@ -60,7 +60,7 @@ class Curator:
     def __init__(self, catalogue: Catalogue, source: Source, ledger: Ledger, *, coins: Coins = SYSTEM) -> None:
         self.ledger, self._coins = ledger, coins
         self.catalogue = read_public(catalogue.stored(source.stored), source)
-        self.engine = DuckDB(source, catalogue.name, shelf_of(self.ledger, self.catalogue))
+        self.engine = DuckDB(source, catalogue.name, ledger.version, shelf_of(self.ledger, self.catalogue))
         self._assumed = automatic.assumed(self.catalogue)
         self._drafts: dict[Any, Draft] = {}
 
@@ -325,8 +325,8 @@ class Curator:
         From then on questions about units, without WHERE, by no column or by one whose values are declared, are
         answered about ten times faster. `progress` is told how many steps of how many are done.
         """
-        self.engine.version()
-        return self._indexable().build(self.engine.source, self._coins, progress)
+        version, shelf = self.engine.version(), self._indexable()
+        return shelf.build(self.engine.source, version, self._coins, progress)
 
     def drop_index(self) -> bool:
         """Delete the index; whether there was one. Questions are answered without it, too."""

@@ -27,6 +27,7 @@ __all__ = [
     "Total",
     "United",
     "columns_of",
+    "origins",
     "prune",
     "tables_of",
     "tests_of",
@@ -174,6 +175,20 @@ def tables_of(relation: Relation) -> set[str]:
         inner = [each.source if isinstance(each, Part) else each for each in relation.parts]
         return set().union(*(tables_of(each) for each in inner))
     return tables_of(relation.source)
+
+
+def origins(relation: Relation, column: str) -> set[tuple[str, str]]:
+    """The tables and columns that a column of a relation is read from, unchanged."""
+    if isinstance(relation, str):
+        return {(relation, column)}
+    if isinstance(relation, From):
+        named = [(part.source, inner) for part in relation.parts for inner, outer in part.names if outer == column]
+        return set[tuple[str, str]]().union(*(origins(source, inner) for source, inner in named))
+    if isinstance(relation, United):
+        return set[tuple[str, str]]().union(*(origins(each, column) for each in relation.parts))
+    if isinstance(relation, Few):
+        return origins(relation.source, column)
+    return origins(relation.source, relation.unit) if relation.unit and relation.called == column else set()
 
 
 def columns_of(relation: Relation) -> set[tuple[str, str]]:
