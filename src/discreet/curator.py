@@ -60,7 +60,7 @@ class Curator:
     def __init__(self, catalogue: Catalogue, source: Source, ledger: Ledger, *, coins: Coins = SYSTEM) -> None:
         self.ledger, self._coins = ledger, coins
         self.catalogue = read_public(catalogue.stored(source.stored), source)
-        self.engine = DuckDB(source, catalogue.name, ledger.version, shelf_of(self.ledger, self.catalogue))
+        self.engine = DuckDB(source, catalogue.name, self._named, shelf_of(self.ledger, self.catalogue))
         self._assumed = automatic.assumed(self.catalogue)
         self._drafts: dict[Any, Draft] = {}
 
@@ -83,6 +83,10 @@ class Curator:
             source = open_path(path_of(catalogue), [each.name for each in catalogue.tables], reading)
         catalogue = read.fitted(catalogue, source.stored)
         return cls(catalogue, source, ledger_of(catalogue, marks=marks, progress=progress))
+
+    def _named(self, fingerprint: str) -> str:
+        """The name of a state of the data; its fingerprint goes no further than the ledger."""
+        return self.ledger.version(fingerprint)
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -85,6 +85,9 @@ class Shelf:
     def __init__(self, folder: Path, dataset: str, tables: Callable[[], Sequence[Indexed]]) -> None:
         self.folder = folder
         self._dataset, self._tables = dataset, tables
+        with suppress(OSError):  # where there is none, or it is somebody else's
+            if folder.stat().st_mode & 0o077:
+                folder.chmod(0o700)
         self._known: Sequence[Indexed] | None = None
         self._open: tuple[object, Index] | None = None
         self._useless: object = None  # a file that could not be read

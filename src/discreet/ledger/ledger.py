@@ -257,6 +257,12 @@ class Ledger:
         return self._journal.turn(least)
 
     @property
+    def protects(self) -> dict[str, str]:
+        """Whose the rows of each table are, on record; empty where nobody has said yet."""
+        dataset = self._dataset()
+        return self._journal.turn(lambda turn: dict(turn.state.protects.get(dataset, {})))
+
+    @property
     def balances(self) -> list[Balance]:
         """Every account: data sets first, then families, then analysts."""
 

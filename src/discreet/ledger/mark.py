@@ -100,6 +100,7 @@ class Mark:
         try:
             if not self.marks.exists():
                 self.marks.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self.marks.chmod(0o700)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, OWNER)
             if os.fstat(descriptor).st_mode & 0o777 != OWNER:  # whatever the umask says, or an earlier owner did
                 os.fchmod(descriptor, OWNER)
