@@ -75,8 +75,7 @@ class Mechanism(ABC):
 
         `whose` has a line for each table: "unit COLUMN", "unit COLUMN -> TABLE.COLUMN", "public", or `ROWS`.
         """
-        found = (each.strays(whose) for each in self.pieces if each is not self)
-        return next((each for each in found if each is not None), None)
+        return None
 
     def curve(self, epsilon: Number) -> Fraction:
         """The curve δ(ε): the probability, from above, that a release reveals more than ε allows."""
@@ -155,6 +154,10 @@ class _Several(Mechanism):
     def unit(self) -> str:
         return self.parts[0].unit
 
+    def strays(self, whose: Mapping[str, str]) -> str | None:
+        found = (part.strays(whose) for part in self.parts)
+        return next((each for each in found if each is not None), None)
+
 
 @recorded("composition/1")
 @dataclass(frozen=True)
@@ -221,6 +224,9 @@ class Then(Mechanism):
     @property
     def unit(self) -> str:
         return self.mechanism.unit
+
+    def strays(self, whose: Mapping[str, str]) -> str | None:
+        return self.mechanism.strays(whose)
 
     def curve(self, epsilon: Number) -> Fraction:
         return self.mechanism.curve(epsilon)

@@ -30,7 +30,7 @@ from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.expression import Tree, Value
 from discreet.plan.measure import Caps, Measure, Setting
 from discreet.plan.measures import KINDS
-from discreet.plan.relation import Relation, origins, tables_of
+from discreet.plan.relation import Relation, origins, owners, tables_of
 from discreet.plan.schema import Kind
 
 __all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Released"]
@@ -199,18 +199,21 @@ class Plan(Mechanism):
         Given    the unit of a plan is a column of its relation, or every row is one.
         Promise  None only if every table is in `whose`, and those that the unit is read from have it for their unit;
                  or, where every row is a unit, all are by row or public.
-        Because  a relation says of each column which column of which table it is (`origins`).
+        Because  a relation says of each column which column of which table it is (`origins`), and of each row what it
+                 was added up by (`owners`).
         """
         owner, tables = self.caps.unit, sorted(tables_of(self.table))
-        units = set() if owner is None else origins(self.table, owner)
-        wrong = [table for table, column in sorted(units) if whose.get(table.lower()) != f"unit {column.lower()}"]
+        units = owners(self.table) if owner is None else set[tuple[str, str | None]](origins(self.table, owner))
+        people = any(column is not None for _, column in units)
+        for table, column in sorted(units, key=str):
+            said = (ROWS, "public") if column is None else (f"unit {column.lower()}",)
+            if whose.get(table.lower()) not in said:
+                return table.lower()
         for table in tables:
-            said = whose.get(table.lower())
-            if said is None or (said.startswith("unit ") if owner is None else said == ROWS):
-                wrong.append(table)
-        if owner is not None and not units:
-            wrong += tables
-        return wrong[0].lower() if wrong else None
+            whom = whose.get(table.lower())
+            if not units or whom is None or (whom == ROWS if people else whom.startswith("unit ")):
+                return table.lower()
+        return None
 
     @once
     def key(self) -> str:

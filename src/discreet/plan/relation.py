@@ -28,6 +28,7 @@ __all__ = [
     "United",
     "columns_of",
     "origins",
+    "owners",
     "prune",
     "tables_of",
     "tests_of",
@@ -189,6 +190,22 @@ def origins(relation: Relation, column: str) -> set[tuple[str, str]]:
     if isinstance(relation, Few):
         return origins(relation.source, column)
     return origins(relation.source, relation.unit) if relation.unit and relation.called == column else set()
+
+
+def owners(relation: Relation) -> set[tuple[str, str | None]]:
+    """Whom the rows of a relation pass for, where every row is a unit: a table whose every row is one (None), or a
+    column of a table, by which rows were added up first.
+    """
+    if isinstance(relation, str):
+        return {(relation, None)}
+    if isinstance(relation, Folded):
+        found = set() if relation.keys else origins(relation.source, relation.unit)
+        return set[tuple[str, str | None]]().union(found) or {(table, None) for table in tables_of(relation)}
+    if isinstance(relation, From):
+        inner: list[Relation] = [each.source for each in relation.parts if each.how not in ("semi", "anti")]
+    else:
+        inner = list(relation.parts) if isinstance(relation, United) else [relation.source]
+    return set[tuple[str, str | None]]().union(*(owners(each) for each in inner))
 
 
 def columns_of(relation: Relation) -> set[tuple[str, str]]:
