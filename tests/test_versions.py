@@ -101,6 +101,16 @@ def test_two_hundred_names_differ_and_no_bit_of_them_is_fixed() -> None:
     assert max(ones) < 200
 
 
+def test_no_two_ledgers_have_a_tag_in_common() -> None:
+    """By chance two keyed hashes are equal with probability 2^-256."""
+    tags = set()
+    for _ in range(3):
+        ledger = ledger_of(None)
+        ledger.version("the same")
+        tags |= {entry.fact.tag for entry in ledger if isinstance(entry.fact, Version)}
+    assert len(tags) == 3
+
+
 def test_a_copy_has_the_key_and_without_the_key_the_data_get_a_new_name(tmp_path: Path, marks: Path) -> None:
     place, copy = tmp_path / "a.ledger", tmp_path / "b.ledger"
     with ledger_of(place) as ledger:

@@ -329,8 +329,9 @@ class Curator:
         From then on questions about units, without WHERE, by no column or by one whose values are declared, are
         answered about ten times faster. `progress` is told how many steps of how many are done.
         """
-        version, shelf = self.engine.version(), self._indexable()
-        return shelf.build(self.engine.source, version, self._coins, progress)
+        self.engine.version()
+        source, shelf = self.engine.source, self._indexable()
+        return shelf.build(source, self._named(source.seen), self._coins, progress)
 
     def drop_index(self) -> bool:
         """Delete the index; whether there was one. Questions are answered without it, too."""

@@ -45,8 +45,8 @@ class DuckDB:
 
     def version(self) -> str:
         """The state of the data, by its name in the ledger; data that have changed are opened once more."""
-        self.source = self.source.current()
-        return self._named(self.source.seen)
+        source = self.source = self.source.current()
+        return self._named(source.seen)
 
     def _shelved(self, shelf: Shelf) -> str:
         """The state of the data as an index would have it; without any, no name is asked for, so nothing is written."""

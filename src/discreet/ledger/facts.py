@@ -150,9 +150,9 @@ class Version(Fact):
     def apply(self, state: State) -> None:
         if not LABEL.fullmatch(self.label) or not re.fullmatch("[0-9a-f]{64}", self.tag):
             raise ValueError("no name of a version")
-        if self.dataset not in state.datasets or self.label in state.versions.values():
-            raise ValueError("no version of this data set, or a name twice")
-        state.versions[self.tag] = self.label
+        if self.dataset not in state.datasets:
+            raise ValueError("no data set of this name")
+        state.name_version(self.tag, self.label)
 
 
 @dataclass(frozen=True, kw_only=True)
