@@ -40,7 +40,7 @@ def declared(
     `charged` is what the history has about this data set, by entry; None where this is the owner's amendment, which
     stands.
     """
-    if said is None:
+    if not said:
         return []
     known = state.protects.get(name)
     if charged is not None and known is not None:
