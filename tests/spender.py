@@ -100,8 +100,40 @@ def several(where: str, marks: str, path: Path, requests: int, budget: dp.Budget
         thread.join()
 
 
+def named(where: str, marks: str, path: Path, fingerprints: int) -> None:
+    """Names so many states of the data, each from a thread of its own, all at once."""
+    log, ledger = Log(path), dp.Ledger(where, dataset="clinic", budget=BUDGET, marks=marks)
+    gate = threading.Barrier(fingerprints)
+
+    def one(number: int) -> None:
+        gate.wait()
+        log.say(number, ledger.version(f"state {number}"))
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(fingerprints)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def named_step_by_step(where: str, marks: str, path: Path, fatal: int) -> None:
+    """One state of the data is named, with a kill -9 before or after the fatal-th statement or mark of it."""
+    log, ledger = Log(path), dp.Ledger(where, dataset="clinic", budget=BUDGET, marks=marks)
+    steps = _fatal(fatal)
+    log.say("named", ledger.version(f"state {fatal}"))
+    log.say("end", steps[0])
+
+
 def step_by_step(where: str, marks: str, path: Path, fatal: int) -> None:
     """One question, with a kill -9 before or after the fatal-th statement or mark of the whole protocol."""
+    steps = _fatal(fatal)
+    log = Log(path)
+    ask(dp.Ledger(where, dataset="clinic", budget=BUDGET, marks=marks), log, "the question")
+    log.say("end", steps[0])
+
+
+def _fatal(fatal: int) -> list[int]:
+    """From here on, kill -9 before or after the fatal-th statement or mark; counts them."""
     steps = [0]
 
     def count() -> None:
@@ -119,6 +151,4 @@ def step_by_step(where: str, marks: str, path: Path, fatal: int) -> None:
             return result
 
         setattr(kind, name, step)
-    log = Log(path)
-    ask(dp.Ledger(where, dataset="clinic", budget=BUDGET, marks=marks), log, "the question")
-    log.say("end", steps[0])
+    return steps

@@ -375,7 +375,7 @@ def test_explaining_costs_nothing_and_says_everything(tmp_path: Path) -> None:
     assert "the values of ward are private" in private
     assert "but for an event of probability" in private
     assert asked.left == left
-    assert [entry.fact.WORD for entry in asked.ledger] == ["opened", "cap", "dataset"]
+    assert [entry.fact.WORD for entry in asked.ledger] == ["opened", "cap", "dataset", "protects"]
     assert "does not fit" in str(asked.explain(BY_SEX, epsilon=500))
 
 

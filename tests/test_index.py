@@ -387,6 +387,7 @@ def test_an_index_of_another_catalogue_is_not_read(folder: Path, said: dict[str,
     with opened(folder) as curator:
         path = curator.index()
         assert reads(curator)
+        curator.ledger.amend(protects={"data": f"unit {said.get('unit', 'id')}"})
     with opened(folder, **said) as curator:
         assert not reads(curator)
         assert curator.engine.shelf is not None

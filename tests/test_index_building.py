@@ -172,6 +172,7 @@ def test_the_command(catalogue: Path) -> None:
     assert run(folder, "index", "clinic.toml", "--drop") == (0, "There was no index.\n", "")
     assert not (folder / "clinic.ledger.index").exists()
     catalogue.write_text(CATALOGUE.format(unit=""))
+    assert run(folder, "ledger", "clinic.toml", "--amend-units")[0] == 0
     status, said, error = run(folder, "index", "clinic.toml")
     assert (status, said) == (2, "")
     assert error.startswith("refused: no table has a unit")

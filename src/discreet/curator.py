@@ -60,7 +60,7 @@ class Curator:
     def __init__(self, catalogue: Catalogue, source: Source, ledger: Ledger, *, coins: Coins = SYSTEM) -> None:
         self.ledger, self._coins = ledger, coins
         self.catalogue = read_public(catalogue.stored(source.stored), source)
-        self.engine = DuckDB(source, catalogue.name, shelf_of(self.ledger, self.catalogue))
+        self.engine = DuckDB(source, catalogue.name, self._named, shelf_of(self.ledger, self.catalogue))
         self._assumed = automatic.assumed(self.catalogue)
         self._drafts: dict[Any, tuple[Draft, int]] = {}  # and how much work each was
 
@@ -89,6 +89,10 @@ class Curator:
             )
         catalogue = read.fitted(catalogue, source.stored)
         return cls(catalogue, source, ledger_of(catalogue, marks=marks, progress=progress))
+
+    def _named(self, fingerprint: str) -> str:
+        """The name of a state of the data; its fingerprint goes no further than the ledger."""
+        return self.ledger.version(fingerprint)
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -348,7 +352,8 @@ class Curator:
         answered about ten times faster. `progress` is told how many steps of how many are done.
         """
         self.engine.version()
-        return self._indexable().build(self.engine.source, self._coins, progress)
+        source, shelf = self.engine.source, self._indexable()
+        return shelf.build(source, self._named(source.seen), self._coins, progress)
 
     def drop_index(self) -> bool:
         """Delete the index; whether there was one. Questions are answered without it, too."""

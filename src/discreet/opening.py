@@ -121,6 +121,7 @@ def ledger_of(
         families=catalogue.families,
         neighbours=catalogue.neighbours,
         unit=catalogue.unit,
+        protects=catalogue.protects,
         marks=marks,
         progress=progress,
     )

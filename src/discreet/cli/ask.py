@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.cli.formats import answer_csv, answer_json, answer_stream, explanation_json
-from discreet.cli.progress import counting, ticking
+from discreet.cli.progress import counting, percent, ticking
 from discreet.errors import NotUnderstood
 from discreet.sql.times import iso
 
@@ -134,7 +134,7 @@ def load(catalogue: str, marks: str | None) -> Curator:
     """The curator of a catalogue; says how far it is."""
     from discreet.curator import Curator  # noqa: PLC0415
 
-    with counting("reading the data", "MB", 1_000_000) as data, counting("opening the ledger", "entries") as entries:
+    with percent("reading the data") as data, counting("opening the ledger", "entries") as entries:
         return Curator.load(catalogue, marks=marks, progress=entries, reading=data)
 
 

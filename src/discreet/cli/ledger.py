@@ -39,12 +39,19 @@ def add(commands: Any) -> None:
     ledger.add_argument("--delta", metavar="δ", help="for --report; default: that of the budget")
     ledger.add_argument("--plot", metavar="FILE", help="draw spending over time into a .png, .svg or .pdf")
     ledger.add_argument("--amend", action="store_true", help="put the budgets of the catalogue on record")
+    ledger.add_argument(
+        "--amend-units",
+        action="store_true",
+        help="put on record whose the rows of each table are, where the catalogue says something else than the record",
+    )
     ledger.add_argument("--marks", metavar="FOLDER", help="where this machine keeps its high-water marks")
     ledger.set_defaults(run=_ledger)
 
 
 def _ledger(options: argparse.Namespace) -> None:
     catalogue = read(Path(options.place)) if options.place.endswith(".toml") else None
+    if options.amend_units:
+        _amend_units(options, catalogue)
     if options.amend:
         _amend(options, catalogue)
     place = options.place if catalogue is None else catalogue.ledger
@@ -59,7 +66,7 @@ def _ledger(options: argparse.Namespace) -> None:
             _plot(ledger, options.plot)
         if options.report:
             _report(ledger, options)
-        if not (options.verify or options.plot or options.report or options.amend):
+        if not (options.verify or options.plot or options.report or options.amend or options.amend_units):
             print(_said(ledger, options), end="")
 
 
@@ -67,7 +74,7 @@ def _amend(options: argparse.Namespace, catalogue: Catalogue | None) -> None:
     if catalogue is None:
         raise NotUnderstood("budgets are amended from a catalogue.", instead="discreet ledger CATALOGUE.toml --amend")
     caps: dict[str, Any] = {each: getattr(catalogue, each) for each in ("budget", "analysts", "families")}
-    named: dict[str, Any] = {each: getattr(catalogue, each) for each in ("neighbours", "unit")}
+    named: dict[str, Any] = {each: getattr(catalogue, each) for each in ("neighbours", "unit", "protects")}
     named |= {"dataset": catalogue.name, "marks": options.marks}
     try:
         ledger = Ledger(catalogue.ledger, **named, **caps)
@@ -76,6 +83,30 @@ def _amend(options: argparse.Namespace, catalogue: Catalogue | None) -> None:
     with ledger:
         ledger.amend(**caps)
     print(f"The budgets of {catalogue.name} on record are now those of the catalogue.")
+
+
+def _amend_units(options: argparse.Namespace, catalogue: Catalogue | None) -> None:
+    """Whose rows there are: what the catalogue says is on record from here on. Says what a total then means."""
+    if catalogue is None:
+        raise NotUnderstood(
+            "units are amended from a catalogue.", instead="discreet ledger CATALOGUE.toml --amend-units"
+        )
+    with Ledger(catalogue.ledger, dataset=catalogue.name, marks=options.marks) as ledger:
+        before = ledger.protects
+        ledger.amend(neighbours=catalogue.neighbours, unit=catalogue.unit, protects=catalogue.protects)
+        after = ledger.protects
+        charges = sum(one.charges for one in ledger.balances if one.account == ("dataset", catalogue.name, ""))
+    changed = [each for each in after if before.get(each) != after[each]]
+    for each in changed:
+        was = f", and was: {before[each]}" if each in before else ""
+        print(f"On record for {each} is now: {after[each]}{was}.")
+    if not changed:
+        print(f"Whose rows {catalogue.name} has is on record as the catalogue says.")
+    elif charges:
+        print(
+            f"What was charged before ({charges} charges) stays charged. The total is about one {catalogue.unit} only"
+            " if the old and the new record mean the same people; if not, give the data set another name and a budget."
+        )
 
 
 # ── what is printed ──────────────────────────────────────────────────────────────────────────────────────────────

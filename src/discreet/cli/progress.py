@@ -8,11 +8,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["counting", "ticking"]
+__all__ = ["counting", "percent", "ticking"]
 
 PATIENCE = 1.0  # seconds before anything is said
 AGAIN = 0.1  # seconds between two lines
 CLEAR = "\r\x1b[K"
+
+
+@contextmanager
+def percent(what: str) -> Iterator[Callable[[int, int], None]]:
+    """The same as `counting`, in percent: how large the data are is a function of rows, and is not said."""
+    with counting(what, "%") as tell:
+        yield lambda done, of: tell(100 * done // max(of, 1), 100)
 
 
 @contextmanager

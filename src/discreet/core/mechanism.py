@@ -11,7 +11,7 @@ is anything computed from what one released.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -27,6 +27,8 @@ from discreet.core.record import recorded
 from discreet.errors import NotAllowed, NotUnderstood
 
 __all__ = ["Composition", "Error", "Mechanism", "Parallel", "Then", "compose", "parallel"]
+
+ROWS = "every row is a unit"
 
 
 class Error(Protocol):
@@ -67,6 +69,13 @@ class Mechanism(ABC):
     def pieces(self) -> Sequence[Mechanism]:
         """The mechanisms it runs on the same people; itself, unless it is made of others."""
         return (self,)
+
+    def strays(self, whose: Mapping[str, str]) -> str | None:
+        """A table whose rows it reads as somebody else's than `whose` says, or that is not in there; None: no table.
+
+        `whose` has a line for each table: "unit COLUMN", "unit COLUMN -> TABLE.COLUMN", "public", or `ROWS`.
+        """
+        return None
 
     def curve(self, epsilon: Number) -> Fraction:
         """The curve δ(ε): the probability, from above, that a release reveals more than ε allows."""
@@ -145,6 +154,10 @@ class _Several(Mechanism):
     def unit(self) -> str:
         return self.parts[0].unit
 
+    def strays(self, whose: Mapping[str, str]) -> str | None:
+        found = (part.strays(whose) for part in self.parts)
+        return next((each for each in found if each is not None), None)
+
 
 @recorded("composition/1")
 @dataclass(frozen=True)
@@ -211,6 +224,9 @@ class Then(Mechanism):
     @property
     def unit(self) -> str:
         return self.mechanism.unit
+
+    def strays(self, whose: Mapping[str, str]) -> str | None:
+        return self.mechanism.strays(whose)
 
     def curve(self, epsilon: Number) -> Fraction:
         return self.mechanism.curve(epsilon)

@@ -39,24 +39,29 @@ class Receipt(Protocol):
 class DuckDB:
     """Runs plans on one source of data, or on an index of it, where there is one that will do."""
 
-    def __init__(self, source: Source, dataset: str, shelf: Shelf | None = None) -> None:
+    def __init__(self, source: Source, dataset: str, named: Callable[[str], str], shelf: Shelf | None = None) -> None:
         self.source, self.dataset, self.shelf = source, dataset, shelf
+        self._named = named  # the name that the ledger gives to a fingerprint
         self._checked: set[str] = set()
 
     def version(self) -> str:
-        """The state of the data, in a few letters; data that have changed are opened once more."""
-        self.source = self.source.current()
-        return self.source.seen
+        """The state of the data, by its name in the ledger; data that have changed are opened once more."""
+        source = self.source = self.source.current()
+        return self._named(source.seen)
+
+    def _shelved(self, shelf: Shelf) -> str:
+        """The state of the data as an index would have it; without any, no name is asked for, so nothing is written."""
+        return self._named(self.source.version()) if shelf.folder.exists() else ""
 
     def sql(self, plan: Plan) -> str:
         """The SQL that a plan runs, with the name of the table in place of where it is."""
-        index = None if self.shelf is None else self.shelf.current(self.source.version())
+        index = None if self.shelf is None else self.shelf.current(self._shelved(self.shelf))
         indexed = None if index is None else index.statements(plan)
         return ";\n".join(dict.fromkeys((indexed or statements(plan, *self._from(plan, quoted))).values()))
 
     def remarks(self, plan: Plan) -> tuple[str, ...]:
         """What there is to say of how a plan would be run."""
-        said = None if self.shelf is None else self.shelf.remark(plan, self.source.version())
+        said = None if self.shelf is None else self.shelf.remark(plan, self._shelved(self.shelf))
         return () if said is None else (said,)
 
     def check(self, plan: Plan) -> None:

@@ -1,8 +1,9 @@
 """The unit index: where it is kept, whether it is fresh, and how a question reads it.
 
 An index is a DuckDB file beside the ledger, in a folder that only its owner can open, for it holds data: the declared
-columns of the rows that count (see `build`). Its name is made of all that it depends on: the data's version, the
-data set, the unit, the caps, the columns and the keys. So one that was built from other data or for another catalogue
+columns of the rows that count (see `build`). Its name is made of all that it depends on: the data's version (the random
+name that the ledger gave it, so the name of a file says nothing about rows), the data set, the unit, the caps, the
+columns and the keys. So one that was built from other data or for another catalogue
 has another name, and is never read. An index that cannot be read is as good as none: the data themselves are read.
 """
 
@@ -84,6 +85,9 @@ class Shelf:
     def __init__(self, folder: Path, dataset: str, tables: Callable[[], Sequence[Indexed]]) -> None:
         self.folder = folder
         self._dataset, self._tables = dataset, tables
+        with suppress(OSError):  # where there is none, or it is somebody else's
+            if folder.stat().st_mode & 0o077:
+                folder.chmod(0o700)
         self._known: Sequence[Indexed] | None = None
         self._open: tuple[object, Index] | None = None
         self._useless: object = None  # a file that could not be read
@@ -136,9 +140,10 @@ class Shelf:
 
     # ── building ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def build(self, source: Source, coins: Coins, progress: build.Progress | None) -> Path:
+    def build(self, source: Source, version: str, coins: Coins, progress: build.Progress | None) -> Path:
         """Build the index of these data, and let go of older ones; the one there is serves until then.
 
+        `version` is the name of what was read when the source was opened, whatever became of the file.
         Promise  a crash at any moment leaves the old index or none, and the next building clears up after it.
         Because  it is written under a name that nobody reads, forced to disk, and then renamed.
         """
@@ -146,7 +151,6 @@ class Shelf:
             raise NotUnderstood(
                 "no table has a unit, so there is nothing to index.", instead="ask: every row counts, and fast"
             )
-        version = source.seen  # what was read when it was opened is of that version, whatever became of the file
         path = self._path(version)
         with self._alone():
             unfinished = path.with_suffix(".part")
@@ -154,7 +158,7 @@ class Shelf:
             try:
                 salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1
                 build.write(unfinished, source, self.tables, salt=salt, name=path.stem, progress=progress)
-                if source.version() != version:
+                if source.version() != source.seen:
                     raise NotUnderstood("the data changed while they were read.", instead="build the index again")
                 _force(unfinished)
                 unfinished.rename(path)

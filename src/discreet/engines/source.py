@@ -94,7 +94,11 @@ class Source:
         return self._places[table]
 
     def version(self) -> str:
-        """A fingerprint of the data: of files their size and time, of frames their content."""
+        """A fingerprint of the data: of files their size and time, of frames their content.
+
+        It is a function of rows, so it stays inside: `Ledger.version` gives it a random name, and that is what charges,
+        receipts, kept answers and indexes go by.
+        """
         said = list(self._content)
         for path in self._paths:
             for each in (path, path.with_name(path.name + ".wal")):

@@ -55,6 +55,15 @@ class Entry(NamedTuple):
         return Link(self.seq, self.hash)
 
     @property
+    def shown(self) -> Entry:
+        """The entry for whoever reads a history: a fingerprint of the data, in a charge of format 1, is left out."""
+        fact = self.fact.shown
+        if fact is self.fact:
+            return self
+        said = json.loads(self.body) | {fact.WORD: vars(fact)}
+        return self._replace(fact=fact, body=_text(said))
+
+    @property
     def row(self) -> Row:
         """As it is stored."""
         return (self.seq, self.body, self.hash, self.fact.name)

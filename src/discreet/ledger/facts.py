@@ -2,6 +2,8 @@
 
     opened     the ledger began
     dataset    a data set is kept here: who its neighbours and units are, which families its people belong to
+    protects   whose the rows of each table of a data set are: of which unit, of nobody (public), each its own unit
+    version    the data were seen in a state that was new, and this is its name
     cap        a data set, an analyst or a family may spend so much
     charge     an analyst bought a mechanism
     again      a charge whose answer was never kept is being answered now, at no further cost
@@ -17,7 +19,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -40,13 +42,18 @@ __all__ = [
     "Kept",
     "Opened",
     "Price",
+    "Protects",
+    "Version",
     "fact_of",
 ]
 
-FORMAT = 1
+FORMAT = 2  # 1 had neither `protects` nor `version`, and is read as well
+FORMATS = (1, FORMAT)
 Account = tuple[str, str, str]  # ("dataset", name, ""), ("analyst", data set, name) or ("family", name, "")
 KINDS = ("dataset", "family", "analyst")
 Price = tuple[str | None, str, str]  # pure, rho, event
+LABEL = re.compile("v[0-9a-f]{32}")  # the name of a version
+FINGERPRINT = re.compile("[0-9a-f]{32}")  # what format 1 had in its place: a hash of the data, for nobody to see
 _text = json.JSONEncoder().encode
 
 
@@ -61,6 +68,11 @@ class Fact:
         """What the entry can be found by; no two entries share a name."""
         return None
 
+    @property
+    def shown(self) -> Fact:
+        """The fact for whoever reads a history: itself, unless part of it is nobody's business."""
+        return self
+
     def apply(self, state: State) -> None:
         """Change the state. Some facts do not."""
 
@@ -74,8 +86,8 @@ class Opened(Fact):
     format: int
 
     def apply(self, state: State) -> None:
-        if self.format != FORMAT:
-            raise Broken(f"this ledger has format {self.format}; this version of discreet reads format {FORMAT}.")
+        if self.format not in FORMATS:
+            raise Broken(f"this ledger has format {self.format}; this version of discreet reads up to {FORMAT}.")
         if not re.fullmatch("[0-9a-f]{32}", self.identity):
             raise ValueError("no identity")
         state.open(self.identity)
@@ -93,6 +105,54 @@ class Dataset(Fact):
 
     def apply(self, state: State) -> None:
         state.add_dataset(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protects(Fact):
+    """Whose the rows of each table are, from here on: all tables there are or were, each with the unit it has.
+
+    A charge is about these units. What was charged under an earlier record stays charged; see `Ledger.amend` for what
+    a sum over two records says.
+    """
+
+    WORD: ClassVar[str] = "protects"
+    dataset: str
+    tables: tuple[str, ...]
+    whose: tuple[str, ...]
+
+    def apply(self, state: State) -> None:
+        found = dict(zip(self.tables, self.whose, strict=True))
+        if len(found) < len(self.tables) or self.dataset not in state.datasets:
+            raise ValueError("no tables")
+        state.protect(self.dataset, found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Version(Fact):
+    """A state of the data was seen for the first time, and has this name from here on.
+
+    Given    `tag` is HMAC-SHA256 of the data set and a fingerprint of the data under a key that only the ledger has.
+    Promise  neither says anything about a row to whoever does not have the key.
+    Because  `label` is random, and a keyed hash of a key nobody knows cannot be told from random (HMAC is a
+             pseudorandom function): a guess of the data cannot be checked against it. That the data are in the same
+             state as before, or in another, is told, and is what the owner does, not what the rows are.
+    """
+
+    WORD: ClassVar[str] = "version"
+    dataset: str
+    label: str
+    tag: str
+
+    @property
+    def name(self) -> str:
+        return f"version {self.tag}"
+
+    def apply(self, state: State) -> None:
+        if not LABEL.fullmatch(self.label) or not re.fullmatch("[0-9a-f]{64}", self.tag):
+            raise ValueError("no name of a version")
+        if self.dataset not in state.datasets:
+            raise ValueError("no data set of this name")
+        state.name_version(self.tag, self.label)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +202,11 @@ class Charge(Fact):
     def name_of(dataset: str, version: str, key: str) -> str:
         """The name of the charge for this question on this version of this data set."""
         return "charge " + hashlib.sha256(_text([dataset, version, key]).encode()).hexdigest()[:32]
+
+    @property
+    def shown(self) -> Charge:
+        """The charge without a fingerprint of the data, which charges of format 1 have in place of a version."""
+        return replace(self, version="") if FINGERPRINT.fullmatch(self.version) else self
 
     def asks_the_same(self, other: Charge) -> bool:
         """Whether it is the same question, to the letter."""
@@ -214,7 +279,7 @@ _TYPES: dict[Any, tuple[type, ...]] = {
 }
 _WORDS = {
     kind.WORD: (kind, {field.name: _TYPES[field.type] for field in fields(kind)})
-    for kind in (Opened, Dataset, Cap, Charge, Again, Kept)
+    for kind in (Opened, Dataset, Protects, Version, Cap, Charge, Again, Kept)
 }
 
 

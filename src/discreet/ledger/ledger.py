@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from discreet.core.exact import Number
 from discreet.core.loss import Budget, Loss
-from discreet.core.mechanism import Mechanism
+from discreet.core.mechanism import ROWS, Mechanism
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.core.record import write
 from discreet.errors import NotAllowed, NotUnderstood
@@ -34,6 +34,7 @@ __all__ = ["Balance", "Ledger", "Verified"]
 
 LINE = 1000  # characters of a name, a key or a version
 LARGEST = 1 << 26  # bytes of a kept answer
+PROTECTS = f'protects={{"visits": "unit patient_id", "codes": "public", "wards": "{ROWS}"}}'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +78,17 @@ class Ledger:
     `where` is a file, a postgresql:// address, or None for one in memory. The first time a data set is named it needs a
     budget; later that budget must be the one on record (`amend` changes it, on record). `analysts` have caps of their
     own inside it; once there are any, nobody else can spend. `families` are caps that several data sets about the same
-    people share. `neighbours` ("add-remove") and `unit` ("person") say what a loss is about, for good. `marks` is the
-    folder of high-water marks. Without a data set a ledger can only be read. Opening replays the whole history;
-    `progress` is told how many entries of how many are done.
+    people share. `neighbours` ("add-remove") and `unit` ("person") say what a loss is about, for good. `protects` says
+    whose the rows of each table are ("unit patient_id", "unit order_id -> orders.id", "public", "every row is a unit");
+    the first time it is put on record, and must agree with the record later (see `protection`). `marks` is the folder
+    of high-water marks. Without a data set a ledger can only be read. Opening replays the whole history; `progress` is
+    told how many entries of how many are done.
+
+    A ledger is its owner's: a file that nobody else can read. Ledgers of format 1 (0.1.0) had a hash of the data in the
+    place of a version. They are read, and what was spent stays spent; but their data get a name like any other, so what
+    was asked before is paid again, and the hashes are shown to nobody (iterating leaves them out). The chain is still
+    that of the entries as they lie: whoever has its hashes could check a guess of such data against them, so keep the
+    history of an old ledger to yourself.
     """
 
     def __init__(
@@ -92,6 +101,7 @@ class Ledger:
         families: Mapping[str, Budget] | None = None,
         neighbours: Neighbours | None = None,
         unit: str | None = None,
+        protects: Mapping[str, str] | None = None,
         marks: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
     ) -> None:
@@ -102,9 +112,11 @@ class Ledger:
             neighbours=None if neighbours is None else neighbourhood(neighbours),
             unit=None if unit is None else _name(unit, "unit"),
             families=tuple(families or ()),
+            protects=_lines(protects),
         )
         store = _store(where)
         mark = Mark(folder(marks), store) if store.durable else None
+        self._version = ("", "")  # the last fingerprint that was named, and its name
         self._journal = Journal(store, mark, create=budget is not None, progress=progress)
         try:
             self._identity = self._journal.turn(lambda turn: turns.opened(turn, wanted if dataset else None, caps))
@@ -127,7 +139,8 @@ class Ledger:
     def spend(self, mechanism: Mechanism, *, analyst: str = "", key: str | None = None, version: str = "") -> Receipt:
         """Charge for a mechanism; return when the charge is on disk.
 
-        Given    `key` names the question and `version` the state of the data it is asked of.
+        Given    `key` names the question and `version` the state of the data it is asked of. Whoever asks gets to see
+                 it, so it is no function of rows: a date that you choose, or what `Ledger.version` gives.
         Promise  no budget is ever exceeded, whoever else is spending; and a question is paid once: if it was answered
                  before on this version, the receipt holds that answer and nothing is charged.
         Because  the caps are checked against the whole history inside the one transaction that writes. A question that
@@ -155,6 +168,20 @@ class Ledger:
         )
         return self._journal.turn(lambda turn: turns.charge(turn, fact))
 
+    def version(self, fingerprint: str) -> str:
+        """The name of the data in the state that has this fingerprint, for charges and receipts: a random one.
+
+        Promise  a fingerprint always has the same name in this ledger, and its name says nothing about it.
+        Because  the name is drawn when the fingerprint is first seen, and found again by a hash under a key that does
+                 not leave the ledger (see `Version`, and `Store.key` for what becomes of a copy, or of a lost key).
+        """
+        dataset = self._dataset()
+        before, name = self._version
+        if before != fingerprint or not name:
+            name = self._journal.turn(lambda turn: turns.version(turn, dataset, fingerprint))
+            self._version = (fingerprint, name)
+        return name
+
     def answer(self, receipt: Receipt, look: Callable[[], bytes]) -> bytes:
         """The bytes to show for a receipt: kept before, or what `look` makes of the data now, which is kept first.
 
@@ -181,11 +208,28 @@ class Ledger:
         budget: Budget | None = None,
         analysts: Mapping[str, Budget] | None = None,
         families: Mapping[str, Budget] | None = None,
+        neighbours: Neighbours | None = None,
+        unit: str | None = None,
+        protects: Mapping[str, str] | None = None,
     ) -> None:
-        """Change budgets, on record. What was spent stays spent; the promise to the people is now the new one."""
+        """Change budgets, on record. What was spent stays spent; the promise to the people is now the new one.
+
+        `protects` changes whose rows there are (a column has another name, a table is public now). What was charged
+        before stays charged, as it is: nothing is given back. The total is then a statement about one person only if
+        the old and the new record mean the same people, which the owner alone can know; if they do not, it bounds what
+        was said of the old units and of the new ones each in its own time, and their sum is about neither. Then give
+        the data set another name and a budget of its own. Other `neighbours`, or another word for the `unit`, make
+        losses of another kind, which no sum can hold: they are refused once anything was charged.
+        """
         dataset = self._dataset()
         caps = _caps(dataset, budget, analysts, families)
-        wanted = turns.Declared(dataset=dataset, families=tuple(families or ()))
+        wanted = turns.Declared(
+            dataset=dataset,
+            neighbours=None if neighbours is None else neighbourhood(neighbours),
+            unit=None if unit is None else _name(unit, "unit"),
+            families=tuple(families or ()),
+            protects=_lines(protects),
+        )
         self._journal.turn(lambda turn: turns.declare(turn, wanted, caps, replace=True))
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -213,6 +257,12 @@ class Ledger:
         return self._journal.turn(least)
 
     @property
+    def protects(self) -> dict[str, str]:
+        """Whose the rows of each table are, on record; empty where nobody has said yet."""
+        dataset = self._dataset()
+        return self._journal.turn(lambda turn: dict(turn.state.protects.get(dataset, {})))
+
+    @property
     def balances(self) -> list[Balance]:
         """Every account: data sets first, then families, then analysts."""
 
@@ -224,11 +274,14 @@ class Ledger:
         return self._journal.turn(read)
 
     def __iter__(self) -> Iterator[Entry]:
-        """All entries, from the first: the whole history, each checked against the one before."""
+        """All entries, from the first: the whole history, each checked against the one before.
+
+        A hash of the data, which charges of format 1 have in the place of a version, is left out of what is shown.
+        """
         state = State()
         while page := self._journal.turn(lambda turn: turn.page(state.link.seq)):
             for row in page:
-                yield state.follow(row)
+                yield state.follow(row).shown
 
     def verify(self, progress: Progress | None = None) -> Verified:
         """Replay the chain, recompute every cost and balance, read every kept answer; LedgerCorrupt names the entry.
@@ -294,6 +347,19 @@ def _caps(
     if not all(isinstance(cap, Budget) for cap in caps.values()):
         raise NotUnderstood("a budget is a Budget.", instead='write dp.Budget(epsilon=3, delta="1e-6")')
     return caps
+
+
+def _lines(protects: Mapping[str, str] | None) -> dict[str, str] | None:
+    """Whose rows, by table; names of tables are the same in upper and lower case."""
+    if protects is None:
+        return None
+    if not isinstance(protects, Mapping):
+        raise NotUnderstood("protects are tables and whose rows they have.", instead=PROTECTS)
+    found = {_name(table, "a table").lower(): _name(whose, "protects") for table, whose in protects.items()}
+    for whose in found.values():
+        if whose not in ("public", ROWS) and not whose.startswith("unit "):
+            raise NotUnderstood(f"{whose!r} does not say whose rows they are.", instead=PROTECTS)
+    return {table: whose if whose == ROWS else whose.lower() for table, whose in found.items()}
 
 
 def _name(value: object, what: str, *, empty: bool = False) -> str:

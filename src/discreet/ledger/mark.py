@@ -20,7 +20,7 @@ from pathlib import Path
 
 from discreet.errors import Broken, LedgerCorrupt, NotUnderstood
 from discreet.ledger.entry import START, Link
-from discreet.ledger.store import Store
+from discreet.ledger.store import OWNER, Store
 
 __all__ = ["Mark", "folder"]
 
@@ -98,8 +98,12 @@ class Mark:
     def _settle(self, path: Path) -> int:
         """Open the file, make it if need be, and add the place to those where this ledger was charged."""
         try:
-            self.marks.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            if not self.marks.exists():
+                self.marks.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self.marks.chmod(0o700)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, OWNER)
+            if os.fstat(descriptor).st_mode & 0o777 != OWNER:  # whatever the umask says, or an earlier owner did
+                os.fchmod(descriptor, OWNER)
             if self._store.place not in _places(path):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
                 end = max(HEADER, os.fstat(descriptor).st_size)

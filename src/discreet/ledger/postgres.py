@@ -15,6 +15,8 @@ LOCK = 0x64697363  # advisory locks of our own: "disc", one for each schema
 class Postgres(Store):
     """Tables in the first schema of the search path. Every commit waits for the disk; anything weaker is refused."""
 
+    blob = "BYTEA"
+
     def __init__(self, url: str) -> None:
         try:
             import psycopg  # noqa: PLC0415  # an extra, imported where it is needed
@@ -73,7 +75,7 @@ class Postgres(Store):
 
     def create(self) -> None:
         for table in (ENTRIES, NAMES, ANSWERS):
-            self.execute(table.format(whole="BIGINT", bytes="BYTEA"))
+            self.execute(table.format(whole="BIGINT", bytes=self.blob))
 
     def harden(self) -> None:
         """Refuse a server that would forget; then fix the setting for this session, whatever is changed later."""

@@ -138,6 +138,9 @@ class State:
         self.caps: dict[Account, Budget] = {}
         self.spent: dict[Account, Tally] = {}
         self.analysts: dict[str, set[str]] = {}  # who has a cap of their own, by data set
+        self.protects: dict[str, dict[str, str]] = {}  # whose the rows of each table are, by data set
+        self.versions: dict[str, str] = {}  # the names of states of the data, by their tags
+        self._labels: set[str] = set()  # the same names
 
     def follow(self, row: Row) -> Entry:
         """Take in the next entry, or LedgerCorrupt."""
@@ -173,6 +176,17 @@ class State:
         self.caps[account] = budget
         if account[0] == "analyst":
             self.analysts.setdefault(account[1], set()).add(account[2])
+
+    def protect(self, dataset: str, whose: dict[str, str]) -> None:
+        """The rows of the tables of a data set belong to these."""
+        self.protects[dataset] = whose
+
+    def name_version(self, tag: str, label: str) -> None:
+        """A state of the data has this name; neither has another."""
+        if tag in self.versions or label in self._labels:
+            raise ValueError("a version is named twice")
+        self.versions[tag] = label
+        self._labels.add(label)
 
     def charge(self, accounts: Iterable[Account], cost: Loss) -> None:
         """Accounts have spent so much more."""

@@ -10,12 +10,13 @@ import os
 import sqlite3
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from discreet.errors import Broken, LedgerCorrupt, NotUnderstood
+from discreet.errors import Broken, LedgerCorrupt, NotAllowed, NotUnderstood
 
 __all__ = ["Memory", "SQLite", "Store"]
 
@@ -25,12 +26,16 @@ WAIT = 0.0005
 ENTRIES = "CREATE TABLE discreet_entries (seq {whole} PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL, name TEXT)"
 NAMES = "CREATE UNIQUE INDEX discreet_names ON discreet_entries (name)"
 ANSWERS = "CREATE TABLE discreet_answers (seq {whole} PRIMARY KEY, body {bytes} NOT NULL)"
+SECRETS = "CREATE TABLE IF NOT EXISTS discreet_secrets (name TEXT PRIMARY KEY, value {bytes} NOT NULL)"
+KEY = 32  # bytes of the key of versions
+OWNER = 0o600  # nobody else reads or writes a ledger
 
 
 class Store(ABC):
     """A place that can hold one ledger."""
 
     durable = True
+    blob = "BLOB"  # the type of bytes
     problems: tuple[type[Exception], ...]
 
     @property
@@ -93,13 +98,36 @@ class Store(ABC):
         """Whatever the place itself can say about its health."""
         return True
 
+    def key(self) -> bytes:
+        """The secret of this ledger, inside a transaction; made when it is first wanted.
+
+        Fingerprints of the data are hashed under it, so it lies beside the entries and not among them: it is in no
+        entry, export, report or message. A copy of the ledger has it. Where it is lost, another one is made: then the
+        data have a new name, and what was asked of them is paid again.
+        """
+        self.execute(SECRETS.format(bytes=self.blob))
+        rows = self.execute("SELECT value FROM discreet_secrets WHERE name = 'versions'")
+        found = bytes(rows[0][0]) if rows and not isinstance(rows[0][0], str) else b""
+        if len(found) != KEY:
+            found = os.urandom(KEY)
+            self.execute("DELETE FROM discreet_secrets WHERE name = 'versions'")
+            self.execute("INSERT INTO discreet_secrets (name, value) VALUES ('versions', ?)", found)
+        return found
+
     def rollback(self) -> None:
         """Undo everything since `begin`."""
         self.execute("ROLLBACK")
 
 
 class SQLite(Store):
-    """A file. Write-ahead log, and an fsync for every commit; anything weaker is refused."""
+    """A file. Write-ahead log, and an fsync for every commit; anything weaker is refused.
+
+    Promise  nobody but its owner can read the file, its log or its other side files, whatever the umask.
+    Because  the file is there, readable for its owner only, before SQLite opens it, and SQLite gives its side files the
+             mode of the file. A file that others can read (earlier versions made such) is tightened and not refused:
+             nothing is lost by it, whereas a refusal would stop a service that runs. Where it is somebody else's, it is
+             refused. Several users of one machine share a ledger in PostgreSQL.
+    """
 
     problems = (sqlite3.Error,)
 
@@ -130,13 +158,49 @@ class SQLite(Store):
         new = self.absent
         if new and not self.path.parent.is_dir():
             raise NotUnderstood(f"there is no folder {self.path.parent}.", instead="make it first, or name another")
+        if new:
+            self._make()
         self._connection = self._dial()
         # In one statement: between two, another process may have made the ledger.
         ours = "SELECT 1 FROM sqlite_master WHERE name = 'discreet_answers'"
         if self.execute(f"SELECT 1 FROM sqlite_master WHERE NOT EXISTS ({ours}) LIMIT 1"):
             raise NotUnderstood("this file holds other things than a ledger.", instead="name another file for it")
+        self._tighten()
         if new:
             _sync_folder(self.path.parent)
+
+    def _make(self) -> None:
+        """An empty file for its owner alone. It is made under another name and linked: closing a descriptor of the
+        file itself would let go of the locks that another thread has on it by then.
+        """
+        made = self.path.with_name(f".{self.path.name}.{os.urandom(8).hex()}")
+        try:
+            descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER)
+        except OSError:
+            return  # SQLite says what is wrong with the place
+        try:
+            with suppress(OSError):
+                os.fchmod(descriptor, OWNER)  # whatever the umask takes away
+            os.close(descriptor)
+            with suppress(OSError):  # somebody else made it meanwhile; or there are no links, and SQLite makes it
+                os.link(made, self.path)
+        finally:
+            made.unlink()
+
+    def _tighten(self) -> None:
+        """Let nobody but its owner read the ledger; without opening a file, as that would let go of locks."""
+        for end in ("", "-wal", "-shm", "-journal"):
+            path = f"{self.path}{end}"
+            try:
+                if os.stat(path).st_mode & 0o077:
+                    os.chmod(path, OWNER)
+            except FileNotFoundError:
+                continue
+            except OSError:
+                raise NotAllowed(
+                    f"others can read {path}, and this user cannot change that.",
+                    instead=f"let its owner run: chmod 600 {path}",
+                ) from None
 
     def _dial(self) -> sqlite3.Connection:
         mode = f"file:{quote(str(self.path))}?mode=rwc"
@@ -162,7 +226,7 @@ class SQLite(Store):
 
     def create(self) -> None:
         for table in (ENTRIES, NAMES, ANSWERS):
-            self.execute(table.format(whole="INTEGER", bytes="BLOB"))
+            self.execute(table.format(whole="INTEGER", bytes=self.blob))
 
     def begin(self) -> None:
         self.execute("BEGIN IMMEDIATE")

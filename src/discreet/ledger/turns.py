@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import hmac
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,13 +15,14 @@ from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.record import read
 from discreet.errors import LedgerCorrupt, NotAllowed, NotUnderstood, Refusal
-from discreet.ledger.entry import Entry, follow
-from discreet.ledger.facts import Account, Again, Cap, Charge, Dataset, Kept, Price
+from discreet.ledger import protection
+from discreet.ledger.entry import START, Entry, follow
+from discreet.ledger.facts import Account, Again, Cap, Charge, Dataset, Kept, Price, Version
 from discreet.ledger.journal import Journal
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import State, title
 
-__all__ = ["Caps", "Declared", "audit", "charge", "declare", "decode", "keep", "opened"]
+__all__ = ["Caps", "Declared", "audit", "charge", "declare", "decode", "keep", "opened", "version"]
 
 Caps = Mapping[Account, Budget]
 SHORT = 4096  # characters of a record that is kept decoded
@@ -30,6 +36,7 @@ class Declared:
     neighbours: str | None = None
     unit: str | None = None
     families: tuple[str, ...] = ()
+    protects: Mapping[str, str] | None = None
 
 
 def opened(journal: Journal, wanted: Declared | None, caps: Caps) -> str:
@@ -55,11 +62,8 @@ def declare(journal: Journal, wanted: Declared, caps: Caps, *, replace: bool = F
         families=tuple(sorted({*wanted.families, *state.families(name)})),
     )
     if known is not None and (known.neighbours, known.unit) != (fact.neighbours, fact.unit):
-        raise NotAllowed(
-            f"the ledger protects each {known.unit} of {name} under {known.neighbours} neighbours; losses of another"
-            " kind cannot be added to it.",
-            instead=f'open it with neighbours="{known.neighbours}", unit="{known.unit}", or leave both out',
-        )
+        _another_kind(state, known, replace)
+    tables = protection.declared(state, name, wanted.protects, None if replace else _charged(journal, name))
     changed = {account: cap for account, cap in caps.items() if state.caps.get(account) != cap}
     for account, cap in changed.items():
         if account in state.caps and not replace:
@@ -69,8 +73,34 @@ def declare(journal: Journal, wanted: Declared, caps: Caps, *, replace: bool = F
             )
     _kin(state, fact)
     facts = [Cap.of(account, cap) for account, cap in changed.items()]  # all of it, before any is written
-    for each in [*facts, *([] if fact == known else [fact])]:
+    for each in [*facts, *([] if fact == known else [fact]), *tables]:
         journal.append(each)
+
+
+def _another_kind(state: State, known: Dataset, replace: bool) -> None:
+    """Refuse other neighbours or another unit: on opening always, in an amendment once something was charged."""
+    name = known.dataset
+    if replace and ("dataset", name, "") not in state.spent:
+        return
+    raise NotAllowed(
+        f"the ledger protects each {known.unit} of {name} under {known.neighbours} neighbours; losses of another"
+        " kind cannot be added to it.",
+        instead="give the data set another name, and a budget of its own"
+        if replace
+        else f'open it with neighbours="{known.neighbours}", unit="{known.unit}", or leave both out',
+    )
+
+
+def _charged(journal: Journal, name: str) -> Iterator[tuple[int, Mechanism]]:
+    """The mechanisms that were charged to a data set, as far as they can be read."""
+    last, seen = START, set[str]()
+    for row in journal.rows(0) if ("dataset", name, "") in journal.state.spent else ():
+        entry = follow(last, row)
+        last = entry.link
+        if isinstance(entry.fact, Charge) and entry.fact.dataset == name and entry.fact.mechanism not in seen:
+            seen.add(entry.fact.mechanism)
+            with suppress(ValueError, Refusal, TypeError, AttributeError, ArithmeticError):  # verifying tells
+                yield entry.seq, decode(entry.fact.mechanism)[0]
 
 
 def _kin(state: State, fact: Dataset) -> None:
@@ -95,6 +125,7 @@ def charge(journal: Journal, fact: Charge) -> Receipt:
             f" {mechanism.unit} under {mechanism.neighbours} neighbours.",
             instead=f'build it with neighbours="{kind.neighbours}", for each {kind.unit}',
         )
+    protection.admit(state, fact.dataset, mechanism)
     paid, answer, cost = None if fact.name is None else journal.find(fact.name), None, Loss.ZERO
     if paid is None:
         state.admit(fact)
@@ -114,6 +145,21 @@ def charge(journal: Journal, fact: Charge) -> Receipt:
         cost=cost,
         answer=answer,
     )
+
+
+def version(journal: Journal, dataset: str, fingerprint: str) -> str:
+    """The name of the data in the state that has this fingerprint; a random one where the state is new.
+
+    Promise  the same state has one name, whoever asks and however many at once, as long as the ledger has its key.
+    Because  names are given in the transaction that writes, after what others wrote was read.
+    """
+    said = json.dumps([dataset, fingerprint]).encode("utf-8", "surrogateescape")
+    tag = hmac.new(journal.store.key(), said, hashlib.sha256).hexdigest()
+    known = journal.state.versions.get(tag)
+    if known is None:
+        known = f"v{os.urandom(16).hex()}"
+        journal.append(Version(dataset=dataset, label=known, tag=tag))
+    return known
 
 
 def _charge_at(journal: Journal, seq: int) -> Charge:
@@ -168,13 +214,14 @@ def audit(journal: Journal, state: State) -> list[Entry]:
 
 def _recompute(state: State, seq: int, fact: Charge) -> None:
     try:
-        _, price = decode(fact.mechanism)
+        mechanism, price = decode(fact.mechanism)
     except (ValueError, Refusal, TypeError, AttributeError, ArithmeticError) as problem:
         raise LedgerCorrupt(f"entry {seq} records a mechanism that cannot be read.") from problem
     if price != (fact.pure, fact.rho, fact.event):
         raise LedgerCorrupt(f"entry {seq} records a cost that is not the one of its mechanism.")
     if fact.dataset not in state.datasets:
         raise LedgerCorrupt(f"entry {seq} is a charge on a data set that is not kept here.")
+    protection.verify(state, seq, fact.dataset, mechanism)
     try:
         state.admit(fact)
     except Refusal as refusal:

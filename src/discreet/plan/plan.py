@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -21,7 +21,7 @@ import numpy as np
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.law import Integers
 from discreet.core.loss import Loss
-from discreet.core.mechanism import Mechanism
+from discreet.core.mechanism import ROWS, Mechanism
 from discreet.core.once import once
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.core.record import recorded, write
@@ -30,7 +30,7 @@ from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.expression import Tree, Value
 from discreet.plan.measure import Caps, Measure, Setting
 from discreet.plan.measures import KINDS
-from discreet.plan.relation import Relation
+from discreet.plan.relation import Relation, origins, owners, tables_of
 from discreet.plan.schema import Kind
 
 __all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Released"]
@@ -192,6 +192,28 @@ class Plan(Mechanism):
     @property
     def pieces(self) -> Sequence[Mechanism]:
         return (*self.mechanisms, *(() if self.naming is None else (self.naming,)))
+
+    def strays(self, whose: Mapping[str, str]) -> str | None:
+        """A table that it reads by another unit than `whose` says; see `Mechanism.strays`.
+
+        Given    the unit of a plan is a column of its relation, or every row is one.
+        Promise  None only if every table is in `whose`, and those that the unit is read from have it for their unit;
+                 or, where every row is a unit, all are by row or public.
+        Because  a relation says of each column which column of which table it is (`origins`), and of each row what it
+                 was added up by (`owners`).
+        """
+        owner, tables = self.caps.unit, sorted(tables_of(self.table))
+        units = owners(self.table) if owner is None else set[tuple[str, str | None]](origins(self.table, owner))
+        people = any(column is not None for _, column in units)
+        for table, column in sorted(units, key=str):
+            said = (ROWS, "public") if column is None else (f"unit {column.lower()}",)
+            if whose.get(table.lower()) not in said:
+                return table.lower()
+        for table in tables:
+            whom = whose.get(table.lower())
+            if not units or whom is None or (whom == ROWS if people else whom.startswith("unit ")):
+                return table.lower()
+        return None
 
     @once
     def key(self) -> str:

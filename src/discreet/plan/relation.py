@@ -27,6 +27,8 @@ __all__ = [
     "Total",
     "United",
     "columns_of",
+    "origins",
+    "owners",
     "prune",
     "tables_of",
     "tests_of",
@@ -174,6 +176,36 @@ def tables_of(relation: Relation) -> set[str]:
         inner = [each.source if isinstance(each, Part) else each for each in relation.parts]
         return set().union(*(tables_of(each) for each in inner))
     return tables_of(relation.source)
+
+
+def origins(relation: Relation, column: str) -> set[tuple[str, str]]:
+    """The tables and columns that a column of a relation is read from, unchanged."""
+    if isinstance(relation, str):
+        return {(relation, column)}
+    if isinstance(relation, From):
+        named = [(part.source, inner) for part in relation.parts for inner, outer in part.names if outer == column]
+        return set[tuple[str, str]]().union(*(origins(source, inner) for source, inner in named))
+    if isinstance(relation, United):
+        return set[tuple[str, str]]().union(*(origins(each, column) for each in relation.parts))
+    if isinstance(relation, Few):
+        return origins(relation.source, column)
+    return origins(relation.source, relation.unit) if relation.unit and relation.called == column else set()
+
+
+def owners(relation: Relation) -> set[tuple[str, str | None]]:
+    """Whom the rows of a relation pass for, where every row is a unit: a table whose every row is one (None), or a
+    column of a table, by which rows were added up first.
+    """
+    if isinstance(relation, str):
+        return {(relation, None)}
+    if isinstance(relation, Folded):
+        found = set() if relation.keys else origins(relation.source, relation.unit)
+        return set[tuple[str, str | None]]().union(found) or {(table, None) for table in tables_of(relation)}
+    if isinstance(relation, From):
+        inner: list[Relation] = [each.source for each in relation.parts if each.how not in ("semi", "anti")]
+    else:
+        inner = list(relation.parts) if isinstance(relation, United) else [relation.source]
+    return set[tuple[str, str | None]]().union(*(owners(each) for each in inner))
 
 
 def columns_of(relation: Relation) -> set[tuple[str, str]]:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from discreet.core.loss import Budget
+from discreet.core.mechanism import ROWS
 from discreet.core.reach import Neighbours
 from discreet.errors import NotUnderstood
 from discreet.plan.days import END
@@ -107,6 +108,16 @@ class Table:
     def column(self, name: str) -> Column | None:
         """The declared column of this name; SQL does not mind the case."""
         return next((each for each in self.columns if each.name.lower() == name.lower()), None)
+
+    @property
+    def whose(self) -> str:
+        """Whose its rows are, as it is on record; SQL does not mind the case of names."""
+        if self.public:
+            return "public"
+        if self.unit is None:
+            return ROWS
+        there = "" if self.through is None else f" -> {self.through.table}.{self.through.column}"
+        return f"unit {self.unit}{there}".lower()
 
     @property
     def counting(self) -> Table:
@@ -317,6 +328,11 @@ class Catalogue:
             own = [each.unit, *each.key, *referred, *(column.name for column in each.columns)]
             found[each.name] = None if each.public else tuple(name for name in own if name is not None)
         return found
+
+    @property
+    def protects(self) -> dict[str, str]:
+        """Whose the rows of each table are, as it is on record."""
+        return {each.name.lower(): each.whose for each in self.tables}
 
     def table(self, name: str) -> Table | None:
         """The table of this name; SQL does not mind the case."""
