@@ -112,6 +112,7 @@ def ledger_of(
         families=catalogue.families,
         neighbours=catalogue.neighbours,
         unit=catalogue.unit,
+        failures=catalogue.failures,
         marks=marks,
         progress=progress,
     )

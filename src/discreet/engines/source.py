@@ -6,7 +6,9 @@ import csv
 import hashlib
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Source", "open_frame", "open_path"]
 
 FILES = (".parquet", ".csv")
+OPENINGS = 3  # how often data are opened that change meanwhile
 RECORD = 1 << 20  # bytes of a record of a CSV file
 Progress = Callable[[int, int], None]
 DATABASES = (".duckdb", ".db", ".ddb")
@@ -38,6 +41,7 @@ KINDS = {
     "TIMESTAMP WITH TIME ZONE": "zoned",
     "TIMESTAMPTZ_NS": "zoned ticks",
 }
+CORES = hasattr(os, "sched_getaffinity")
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -49,6 +53,29 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     # A file's own statistics must not decide what is clamped; the first rows of a unit are found faster by sorting.
     "disabled_optimizers": "statistics_propagation,top_n_window_elimination",
 }
+
+
+def limits() -> dict[str, str | bool | int | float | list[str]]:
+    """The most memory and threads that a DuckDB may use: half of the machine's memory, and all its cores.
+
+    $DISCREET_MEMORY (as 8GB) and $DISCREET_THREADS say otherwise.
+    """
+    memory = os.environ.get("DISCREET_MEMORY") or f"{_memory() // 2 // 1_000_000}MB"
+    threads = os.environ.get("DISCREET_THREADS") or str(len(os.sched_getaffinity(0)) if CORES else os.cpu_count() or 1)
+    if not re.fullmatch(r"\d{1,9} ?[KMGT]i?B", memory, re.ASCII | re.IGNORECASE):
+        raise NotUnderstood("DISCREET_MEMORY is a number of bytes.", instead="DISCREET_MEMORY=8GB")
+    if not re.fullmatch(r"[1-9]\d{0,3}", threads, re.ASCII):
+        raise NotUnderstood("DISCREET_THREADS is a whole number.", instead="DISCREET_THREADS=4")
+    return {"memory_limit": memory, "threads": int(threads)}
+
+
+def _memory() -> int:
+    """Bytes of memory that this machine has, or the container it is."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):
+            return min(whole, int(Path(limit).read_text()))
+    return whole
 
 
 class Source:
@@ -64,6 +91,7 @@ class Source:
     ) -> None:
         self._places, self._paths, self._attach = dict(places), [path.resolve() for path in paths], attach
         self._frames = dict(frames or {})
+        self._first = self._attached = self._state_of_attached()
         self._content = [f"{name} {_fingerprint(frame)}" for name, frame in self._frames.items()]
         self.again: Callable[[], Source] | None = None  # opens the same place once more
         self.connection, self._process = self.connect(), os.getpid()
@@ -97,6 +125,30 @@ class Source:
                     pass
         return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
 
+    def _state_of_attached(self) -> tuple[int, ...]:
+        """Which file the database is, and when it was last written to."""
+        if self._attach is None:
+            return ()
+        try:
+            state = os.stat(self._attach)
+        except OSError:
+            return ()
+        return state.st_ino, state.st_dev, state.st_size, state.st_mtime_ns
+
+    def steady(self) -> bool:
+        """Whether all that was read since it was opened is of the version `seen`.
+
+        Because  frames are in memory; a database that was replaced is still the one that is open, unless it was written
+                 to in its place or had to be opened again; any other file is read anew for each question.
+        """
+        if self._attach is not None:
+            now = self._state_of_attached()
+            return self._attached == self._first and (now[:2] != self._first[:2] or now == self._first)
+        try:
+            return set(self._places) <= set(self._frames) or self.version() == self.seen
+        except OSError:
+            return False
+
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection for one question. A forked process opens its own."""
         if self._process != os.getpid():
@@ -125,7 +177,7 @@ class Source:
 
         Statements that come `first` are run before all that is forbidden.
         """
-        connection = duckdb.connect(":memory:", config=SETTINGS)
+        connection = duckdb.connect(":memory:", config=SETTINGS | limits())
         try:
             for each in first:
                 connection.execute(each)
@@ -133,6 +185,7 @@ class Source:
             connection.close()
             raise
         if self._attach is not None:
+            self._attached = self._state_of_attached()
             try:
                 connection.execute(f"ATTACH {text(str(self._attach))} AS data (READ_ONLY)")
             except duckdb.Error:
@@ -175,9 +228,25 @@ def _kind(stored: str) -> str:
 def open_path(path: Path, tables: Iterable[str] | None, progress: Progress | None = None) -> Source:
     """A file, a database, or a folder with one file for each table."""
     names = None if tables is None else list(tables)
-    source = _open(path, names, progress)
+    for _ in range(OPENINGS):
+        before, source = _states(path), _open(path, names, progress)
+        if _states(path) == before:
+            break
+    else:
+        raise NotUnderstood("the data change while they are opened.", instead="wait until they are written")
     source.again = lambda: open_path(path, names)
     return source
+
+
+def _states(path: Path) -> list[tuple[str, int, int, int]]:
+    """Which files there are, and when they were last written to."""
+    found = []
+    with suppress(OSError):
+        inside = sorted(each for each in path.iterdir() if each.suffix.lower() in FILES) if path.is_dir() else [path]
+        for each in inside:
+            state = os.stat(each)
+            found.append((each.name, state.st_size, state.st_mtime_ns, state.st_ino))
+    return found
 
 
 def _open(path: Path, names: list[str] | None, progress: Progress | None) -> Source:
