@@ -84,28 +84,35 @@ class DuckDB:
         """The state of the data, in a few letters."""
         return self.current().seen
 
+    def _now(self) -> str:
+        """The state of the data, for an explanation, which opens nothing."""
+        try:
+            return self.source.version()
+        except OSError:
+            return self.source.seen
+
     def sql(self, plan: Plan) -> str:
         """The SQL that a plan runs, with the name of the table in place of where it is."""
-        index = None if self.shelf is None else self.shelf.current(self.source.seen)
+        index = None if self.shelf is None else self.shelf.current(self._now())
         indexed = None if index is None else index.statements(plan)
         return ";\n".join(dict.fromkeys((indexed or statements(plan, *self._from(plan, quoted))).values()))
 
     def remarks(self, plan: Plan) -> tuple[str, ...]:
         """What there is to say of how a plan would be run."""
-        said = None if self.shelf is None else self.shelf.remark(plan, self.source.seen)
+        said = None if self.shelf is None else self.shelf.remark(plan, self._now())
         return () if said is None else (said,)
 
     def check(self, plan: Plan) -> None:
-        """Let the engine read the SQL of a plan, without any row; what it cannot run is refused before it is paid."""
-        texts = statements(plan, *self._from(plan)).values()
+        """Let the engine read the SQL of a plan; what it cannot run is refused before it is paid.
+
+        Promise  whether it is refused depends on the plan and on the types of the columns, and on no row.
+        Because  it is tried on tables of the same columns that are empty.
+        """
+        texts = statements(plan, *self._from(plan, quoted)).values()
         for text in texts:
             if text in self._checked:
                 continue
-            try:
-                cursor = self.source.cursor()
-            except duckdb.Error:  # it broke under an earlier question
-                self.source.mend()
-                cursor = self.source.cursor()
+            cursor = self.source.empty()
             try:
                 cursor.execute(f"EXPLAIN {text}", {"salt": 0} if "$salt" in text else None)
             except duckdb.Error:

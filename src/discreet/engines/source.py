@@ -102,6 +102,8 @@ class Source:
             raise NotUnderstood(
                 "this data cannot be read.", instead="give a Parquet, CSV or DuckDB file that DuckDB can open"
             ) from None
+        self._types = {table: _types(self.connection, place) for table, place in self._places.items()}
+        self._empty: tuple[int, duckdb.DuckDBPyConnection] | None = None
         self.seen = self.version()
 
     @property
@@ -155,6 +157,25 @@ class Source:
             abandon(self.connection)
             self.connection, self._process = self.connect(), os.getpid()
         return self.connection.cursor()
+
+    def empty(self) -> duckdb.DuckDBPyConnection:
+        """A connection to tables of the same names and columns, without any row: what is tried there sees no data."""
+        if self._empty is None or self._empty[0] != os.getpid():
+            if self._empty is not None:
+                abandon(self._empty[1])
+            made = duckdb.connect(":memory:", config=SETTINGS | limits())
+            for table, types in self._types.items():
+                for columns in (
+                    types,
+                    [(name, "VARCHAR") if _kind(of) == "other" else (name, of) for name, of in types],
+                ):
+                    with suppress(duckdb.Error):  # a type that only the source knows: nothing can be asked about it
+                        listed = ", ".join(f"{quoted(name)} {of}" for name, of in columns)
+                        made.execute(f"CREATE TABLE IF NOT EXISTS {quoted(table)} ({listed})")
+            made.execute("SET enable_external_access = false")
+            made.execute("SET lock_configuration = true")
+            self._empty = os.getpid(), made
+        return self._empty[1].cursor()
 
     def mend(self) -> None:
         """Connect anew where a failure has made the connection useless for whoever asks next."""
@@ -216,6 +237,11 @@ def _described(connection: duckdb.DuckDBPyConnection, place: str) -> dict[str, s
     rows = connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall()
     connection.execute(f"EXPLAIN SELECT * FROM {place}")  # a file whose own statistics cannot be read fails here
     return {name: _kind(stored) for name, stored, *_ in rows}
+
+
+def _types(connection: duckdb.DuckDBPyConnection, place: str) -> list[tuple[str, str]]:
+    """The columns of a table, as they are declared."""
+    return [(name, of) for name, of, *_ in connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall()]
 
 
 def _kind(stored: str) -> str:
