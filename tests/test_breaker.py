@@ -552,6 +552,9 @@ def test_spending_for_several_takes_what_fits(where: str) -> None:
         half, more = dp.Laplace(epsilon="0.5", sensitivity=1), dp.Laplace(epsilon="0.6", sensitivity=1)
         with pytest.raises(dp.BudgetExceeded):
             ledger.spend_all([[(half, "a")], [(more, "b")]])
+        fifths = [[(dp.Laplace(epsilon="0.4", sensitivity=1), str(n))] for n in range(3)]
+        with pytest.raises(dp.BudgetExceeded):
+            ledger.spend_all(fifths)
         assert ledger.left.pure == 1
         one, two, same = ledger.spend_all([[(half, "a")], [(more, "b"), (half, "c")], [(half, "a")]])
         assert (one.key, two.key, same.charge) == ("a", "c", one.charge)
