@@ -292,7 +292,7 @@ def test_a_csv_that_changes_is_read_again_and_new_columns_are_refused(tmp_path: 
     assert abs(int(asked.ask("SELECT SUM(age) FROM visits", epsilon=20)) - 7000) < 40
     left = asked.left
     path.write_text("aged\n7\n")
-    with pytest.raises(dp.NotUnderstood, match="cannot be read as before"):
+    with pytest.raises(dp.Stopped, match="cannot be read as they are now"):
         asked.ask("SELECT SUM(age) FROM visits", epsilon=20)
     assert asked.left == left
 

@@ -433,7 +433,8 @@ def test_a_damaged_index_is_as_good_as_none(folder: Path, harm: str) -> None:
             after = h.look(curator, plan, Script(bytes(8)))
             assert [each.tolist() for each in after.sums] == [each.tolist() for each in before.sums]
         assert not reads(curator)
-        assert FRESH not in str(curator.explain(PLAIN[0]))
+        # One that opens and then fails is explained as before: whether it fails can depend on a row.
+        assert (FRESH in str(curator.explain(PLAIN[0]))) == (harm == "short")
         if harm != "folder":
             curator.index()
             assert reads(curator)

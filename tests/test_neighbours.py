@@ -18,6 +18,7 @@ import hostile as h
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.engines import duck
+from discreet.errors import FAILED
 from discreet.plan.distinct import Distinct, Owners
 from discreet.plan.measure import Measure
 from discreet.plan.moments import Moments
@@ -90,7 +91,7 @@ def failing(plain: Any) -> Any:
         found = plain(self, plan, *rest)
         first.append(int(found[1].sums[0].sum()))
         if first[-1] > first[0]:
-            raise dp.Broken(duck.FAILED)
+            raise dp.Broken(FAILED)
         return found
 
     return aggregate

@@ -22,6 +22,7 @@ from discreet.errors import (
     NotUnderstood,
     NotYours,
     Refusal,
+    Stopped,
 )
 from discreet.ledger.ledger import Ledger
 from discreet.mechanisms import sensitivity
@@ -58,6 +59,7 @@ __all__ = [
     "Quantile",
     "Reach",
     "Refusal",
+    "Stopped",
     "Threshold",
     "compose",
     "open",

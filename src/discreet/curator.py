@@ -10,7 +10,8 @@ plan.release(exact)                             adds noise, cannot refuse
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -27,8 +28,9 @@ from discreet.engines.duck import DuckDB
 from discreet.engines.index import Shelf
 from discreet.engines.public import read_public
 from discreet.engines.source import Source, open_path
-from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
-from discreet.ledger.facts import Charge
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.ledger.facts import Charge, Kept
+from discreet.ledger.failures import Unanswered
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import Left
@@ -51,6 +53,7 @@ from discreet.sql.parse import parse
 __all__ = ["Curator", "open"]
 
 Progress = Callable[[int, int], None]
+Sold = tuple[Plan, Receipt, Released]
 REMEMBERED = 200  # questions whose meaning is remembered
 
 
@@ -116,6 +119,7 @@ class Curator:
         as of its ε. With `reuse`, an answer that follows from earlier ones costs nothing: a coarser grouping, a part of
         the groups, another number of the same sums.
         """
+        self.ledger.admit(analyst)  # before anything else is said
         default = Fraction(1) if reuse else None
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=default)
         draft = self.draft(sql, params)
@@ -147,20 +151,28 @@ class Curator:
         its share of the cost, by how many questions it answers. `params` are for all questions, or a list of those of
         each.
         """
-        wanted = wanted_once(epsilon, within, confidence, None)
-        found, answers = self._divided(several(questions, params), wanted, self.ledger.left_to(analyst)), {}
-        for places, together in found.joints:
-            plan, receipt, released = self.run(together.plans, analyst)
+        self.ledger.admit(analyst)
+        wanted, asked = wanted_once(epsilon, within, confidence, None), several(questions, params)
+        found, answers = self._divided(asked, wanted, self.ledger.left_to(analyst)), dict[int, Answer]()
+        alone = {n: want(**_costs(each)) for n, each in found.alone.items()}
+        drafts = {n: reachable(self.draft(*asked[n]), own) for n, own in alone.items()}
+        known = [n for n in drafts if not automatic.wanted_bounds(drafts[n])]  # bounds that are sought are bought first
+        bought_alone = [self._plans(drafts[n], alone[n]) for n in known]
+        bought_all = self.run_all([*(each.plans for _, each in found.joints), *bought_alone], analyst)
+        for (places, together), (plan, receipt, released) in zip(found.joints, bought_all, strict=False):
             heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, self.remarks())
             for n, draft in zip(places, together.read(plan), strict=True):
                 answers[n] = Answer.of(draft, plan, released, heard, confidence=wanted.confidence)
-        answers |= {n: self.ask(**each, analyst=analyst) for n, each in found.alone.items()}
+        for n, sold in zip(known, bought_all[len(found.joints) :], strict=True):
+            answers[n] = self._told(drafts[n], sold, alone[n], analyst)
+        answers |= {n: self.ask(**each, analyst=analyst) for n, each in found.alone.items() if n not in known}
         return [answers[n].remarked(*found.remarks(n)) for n in range(len(answers))]
 
     def explain_many(self, questions: Iterable[str], *, params: Params = None, epsilon: Number | None = None,
                      within: Number | None = None, confidence: Number = "0.95", analyst: str = "",
                      ) -> Explanations:  # fmt: skip
         """What `ask_many` would cost, and how exact every number would be. Free, and the same for any data."""
+        self.ledger.admit(analyst)
         wanted = wanted_once(epsilon, within, confidence, self.budget.epsilon / 10)
         found, each = self._divided(several(questions, params), wanted, None), {}
         for places, together in found.joints:
@@ -196,6 +208,7 @@ class Curator:
 
         Without a cost or a margin, for a tenth of the budget.
         """
+        self.ledger.admit(analyst)  # before anything else is said
         tenth = self.catalogue.budget.epsilon / 10
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=tenth)
         draft = reachable(self.draft(sql, params), wanted)
@@ -256,49 +269,87 @@ class Curator:
 
     def _answer(self, draft: Draft, plans: tuple[Plan, ...], wanted: Want, analyst: str) -> Answer:
         """What was released for the first plan that fits, as an answer."""
-        plan, receipt, released = self.run(plans, analyst)
+        return self._told(draft, self.run(plans, analyst), wanted, analyst)
+
+    def _told(self, draft: Draft, sold: Sold, wanted: Want, analyst: str) -> Answer:
+        plan, receipt, released = sold
         heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, self.remarks())
         return Answer.of(draft, plan, released, heard, confidence=wanted.confidence)
 
-    def run(self, plans: tuple[Plan, ...], analyst: str) -> tuple[Plan, Receipt, Released]:
+    def run(self, plans: tuple[Plan, ...], analyst: str) -> Sold:
         """Spend, then look; what was released is kept before it is shown. The first plan that fits is run."""
+        return self.run_all([plans], analyst)[0]
+
+    def run_all(self, choices: Sequence[tuple[Plan, ...]], analyst: str) -> list[Sold]:
+        """Spend for all, or for none; then look, for one after the other. The first plan of each that fits is run.
+
+        Promise  each plan that is paid for is one that the engine can run, and is run on the data of the version on its
+                 receipt.
+        Because  all that may be chosen are checked before; and the data are held from before the charge.
+        """
+        choices = [self._runnable(plans) for plans in choices]
+        source = self.engine.current()
+        version = self._named(source.seen)
+        paid = [[(plan, plan.key) for plan in plans] for plans in choices]
+        receipts = self.ledger.spend_all(paid, analyst=analyst, version=version)
+        sold, known = list[Sold](), dict[int, Released]()
+        for plans, receipt in zip(choices, receipts, strict=True):
+            plan = next(each for each in plans if each.key == receipt.key)
+            if receipt.charge not in known:  # two may ask the same
+                answer = self.ledger.answer(receipt, self._look(plan, receipt, version, source))
+                known[receipt.charge] = read(answer)
+            sold.append((plan, receipt, known[receipt.charge]))
+        return sold
+
+    def _runnable(self, plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
+        """The plans that the engine can run; a refusal where it cannot run the first, or where it is not certain whose
+        rows one of them reads.
+        """
         for each in plans:
             ownership.check(
                 each.table, self.catalogue, caps=each.caps, where=each.where, keys=each.keys, measures=each.measures
             )
         self.engine.check(plans[0])
-        version = self.engine.version()
-        plan, receipt = self._spend(plans, version, analyst)
-        return plan, receipt, read(self.ledger.answer(receipt, self._look(plan, receipt, version)))
+        found = [plans[0]]
+        for each in plans[1:]:
+            with suppress(NotAllowed):
+                self.engine.check(each)
+                found.append(each)
+        return tuple(found)
 
     def _reused(self, draft: Draft, wanted: Want, analyst: str) -> Answer | None:
         """An answer that follows from earlier ones, the most exact of them, if there is one."""
-        self.ledger.admit(analyst)  # before anybody is told what was asked before
-        version = self.engine.version()
-        if (way := best(draft, list(self.earlier(version)))) is None:
+        source = self.engine.current()
+        version = self._named(source.seen)
+        if (way := best(draft, list(self.earlier(version, answered=True)))) is None:
             return None
-        receipts = [self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version) for plan in way.plans]
-        pairs = zip(way.plans, receipts, strict=True)  # all were paid for
-        kept = [read(self.ledger.answer(one, self._look(plan, one, version))) for plan, one in pairs]
+        paid = [[(plan, plan.key)] for plan in way.plans]
+        receipts = self.ledger.spend_all(paid, analyst=analyst, version=version)
+        pairs = zip(way.plans, receipts, strict=True)
+        kept = [read(self.ledger.answer(one, self._look(plan, one, version, source))) for plan, one in pairs]
         cost = sum((each.cost for each in receipts), Loss.ZERO)
         heard = Heard(cost, self.ledger.left_to(analyst), receipts[0], (*self.remarks(), *way.said))
         sure = wanted.confidence
         return Answer.of(way.draft, way.plan, way.released(kept), heard, confidence=sure, merge=way.merge)
 
-    def earlier(self, version: str) -> Iterator[Plan]:
-        """Plans that were paid for, of these data."""
-        for entry in self.ledger:
+    def earlier(self, version: str, *, answered: bool = False) -> Iterator[Plan]:
+        """Plans that were paid for, of these data; or only those whose answers are kept."""
+        entries = list(self.ledger) if answered else self.ledger
+        kept = {entry.fact.of for entry in entries if isinstance(entry.fact, Kept)} if answered else set()
+        for entry in entries:
             fact = entry.fact
+            if answered and entry.seq not in kept:
+                continue
             if isinstance(fact, Charge) and fact.dataset == self.catalogue.name and fact.version == version:
                 plan = record.read(fact.mechanism)
                 if isinstance(plan, Plan) and fact.key == plan.key:
                     yield plan
 
-    def _look(self, plan: Plan, receipt: Receipt, version: str) -> Callable[[], bytes]:
+    def _look(self, plan: Plan, receipt: Receipt, version: str, source: Source) -> Callable[[], bytes]:
         """Look at the data, once, and make what is kept of it."""
 
         def look() -> bytes:
-            paid, exact = self.engine.aggregate(plan, receipt, version, self._coins)
+            paid, exact = self.engine.aggregate(plan, receipt, version, self._coins, source)
             return kept(paid.release(exact, self._coins))
 
         return look
@@ -316,12 +367,12 @@ class Curator:
         choices = automatic.choices([automatic.plan_of(draft, column, part) for column in columns], earlier)
         paid, plans = {plan.key for plan in earlier}, self._plans(draft, rest)
         missing, left = [each for each in choices[-1] if each.key not in paid], self.ledger.left_to(analyst)
-        self.engine.check(plans[0])
+        self._runnable(plans)
         automatic.affordable(missing, plans, left)
         for bounds in choices:
             catalogue, spent, said = self._assumed, Loss.ZERO, list[str]()
-            for column, bound in zip(columns, bounds, strict=True):
-                plan, receipt, released = self.run((bound,), analyst)
+            sold = self.run_all([(bound,) for bound in bounds], analyst)
+            for column, (plan, receipt, released) in zip(columns, sold, strict=True):
                 draft, catalogue, high = automatic.lowered(plan, released, catalogue, column, again)
                 spent += receipt.cost
                 said.append(automatic.found_said(column, high, plan, before=plan.key in paid))
@@ -333,16 +384,6 @@ class Curator:
         heard = replace(answer.heard, cost=spent + answer.cost, remarks=(*said, *answer.heard.remarks))
         return replace(answer, heard=heard)
 
-    def _spend(self, plans: tuple[Plan, ...], version: str, analyst: str) -> tuple[Plan, Receipt]:
-        refused: BudgetExceeded | None = None
-        for plan in plans:
-            try:
-                return plan, self.ledger.spend(plan, analyst=analyst, key=plan.key, version=version)
-            except BudgetExceeded as refusal:
-                refused = refused or refusal
-        assert refused is not None
-        raise refused
-
     # ── the index ────────────────────────────────────────────────────────────────────────────────────────────
 
     def index(self, *, progress: Progress | None = None) -> Path:
@@ -351,9 +392,8 @@ class Curator:
         From then on questions about units, without WHERE, by no column or by one whose values are declared, are
         answered about ten times faster. `progress` is told how many steps of how many are done.
         """
-        self.engine.version()
-        source, shelf = self.engine.source, self._indexable()
-        return shelf.build(source, self._named(source.seen), self._coins, progress)
+        source = self.engine.current()
+        return self._indexable().build(source, self._named(source.seen), self._coins, progress)
 
     def drop_index(self) -> bool:
         """Delete the index; whether there was one. Questions are answered without it, too."""
@@ -366,6 +406,20 @@ class Curator:
                 instead='name one: ledger="clinic.ledger"',
             )
         return self.engine.shelf
+
+    # ── failures ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def failures(self) -> list[Unanswered]:
+        """What the engine failed on since the data set was last resumed. For its owner: it may quote people."""
+        return self.ledger.failures
+
+    def resume(self) -> bool:
+        """Let the data set answer again after failures of the engine; whether there was anything to resume.
+
+        For its owner. Look at `failures` first: what was asked may be made to fail where somebody is in the data.
+        """
+        return self.ledger.resume()
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -396,6 +450,12 @@ class Curator:
         tables = ", ".join(each.name for each in self.catalogue.tables)
         kept_in = self.ledger.where if self.ledger.durable else "memory only: it is gone with this process"
         return f"<{self.catalogue.name}: {tables}; budget {self.budget}; left {self.left}; ledger in {kept_in}>"
+
+
+def _costs(each: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of the cost of one question among several."""
+    said = {name: value for name, value in each.items() if name not in ("sql", "params")}
+    return dict.fromkeys(("epsilon", "within", "delta", "default")) | said
 
 
 def open(

@@ -5,8 +5,11 @@
     │   ├── NotUnderstood    the request cannot be read: a number that is not one, a shape that does not match
     │   ├── NotAllowed       it can be read, but its answer could reveal one person
     │   ├── BudgetExceeded   it would be fine, but the budget has no room for it
-    │   └── NotYours         it belongs to somebody else
+    │   ├── NotYours         it belongs to somebody else
+    │   └── Stopped          an engine failed: no new question is answered until the owner of the data resumes them
     └── Broken               something that must hold does not
+        ├── Failure          an engine failed on a question that is paid for
+        ├── Interrupted      a question that is paid for was given up, and nothing failed
         └── LedgerCorrupt    the record of what was spent has been damaged
 
 A refusal depends on types, shapes and public parameters only. No message here ever quotes a secret value.
@@ -16,8 +19,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Broken", "BudgetExceeded", "LedgerCorrupt", "NotAllowed", "NotUnderstood", "NotYours", "Place", "Refusal"]
+__all__ = [
+    "FAILED",
+    "Broken",
+    "BudgetExceeded",
+    "Failure",
+    "Interrupted",
+    "LedgerCorrupt",
+    "NotAllowed",
+    "NotUnderstood",
+    "NotYours",
+    "Place",
+    "Refusal",
+    "Stopped",
+]
 
+FAILED = (
+    "this answer could not be computed; what it cost stays spent, and asking again is free once the owner of the data"
+    " has resumed them."
+)
 WIDEST = 100  # characters of a line that is shown
 
 
@@ -76,8 +96,28 @@ class NotYours(Refusal):
     """It belongs to somebody else."""
 
 
+class Stopped(Refusal):
+    """An engine failed, and its owner has not resumed the data set since."""
+
+
 class Broken(Exception):
     """Something that must hold does not hold."""
+
+
+class Failure(Broken):
+    """An engine failed on a question that is paid for.
+
+    Its sentence is the same whatever happened. `said` may quote people: it is written down for the owner of the data
+    by the ledger, which raises a plain `Broken` in its place.
+    """
+
+    def __init__(self, said: str = "") -> None:
+        super().__init__(FAILED)
+        self.said = said
+
+
+class Interrupted(Broken):
+    """A question that is paid for was given up for a reason that no row of data can bring about."""
 
 
 class LedgerCorrupt(Broken):

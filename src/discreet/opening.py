@@ -122,6 +122,7 @@ def ledger_of(
         neighbours=catalogue.neighbours,
         unit=catalogue.unit,
         protects=catalogue.protects,
+        failures=catalogue.failures,
         marks=marks,
         progress=progress,
     )

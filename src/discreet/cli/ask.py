@@ -98,7 +98,7 @@ def _ask(options: argparse.Namespace) -> None:
     if options.plot:
         _drawable(options.plot)
     with load(options.catalogue, options.marks) as curator:
-        if options.plot and not curator.explain(texts[0], **_wanted(options)).draft.readings:
+        if options.plot and not curator.explain(texts[0], **_wanted(options), analyst=options.analyst).draft.readings:
             raise NotUnderstood("there would be no number to draw.", instead="leave --plot out, or add COUNT(*)")
         with ticking("asking the data"):
             answers = (

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from discreet.cli import ask, attack, audit, demo, index, init, ledger
+from discreet.cli import ask, attack, audit, demo, index, init, ledger, resume
 from discreet.errors import Broken, Refusal
 
 __all__ = ["main"]
@@ -48,6 +48,6 @@ def _parser() -> argparse.ArgumentParser:
         prog="discreet", description="Answers about people that depend on no one person.", epilog=EXIT
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for each in (demo, init, ask, index, ledger, attack, audit):
+    for each in (demo, init, ask, index, ledger, resume, attack, audit):
         each.add(commands)
     return parser

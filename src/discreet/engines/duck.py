@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
@@ -16,7 +18,7 @@ from discreet.engines.relations import laid
 from discreet.engines.render import Stored, keyed, one_of, owner, spell
 from discreet.engines.source import Source
 from discreet.engines.widths import fitting
-from discreet.errors import Broken, NotAllowed
+from discreet.errors import Failure, Interrupted, NotAllowed, Stopped
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.spelling import quoted
 
@@ -25,8 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = ["DuckDB", "sql", "statements"]
 
-SECONDS = 600.0  # a question may run so long
-FAILED = "the engine could not compute this answer; what it cost stays spent, and asking again is free."
+SECONDS = 600.0  # a question may run so long, all its statements together
+GRACE = 60.0  # how long an engine may take to stop
+OPENED_AGAIN = 60.0  # seconds until data that could not be opened are tried again, unless they change
+CHANGED = (
+    "the data changed while the question was answered, so nothing is told of it; what it cost stays spent. Ask again:"
+    " it is a question about the data as they are now."
+)
+CLOSED = "the data were closed while the question was answered; what it cost stays spent, and asking again is free."
 
 
 class Receipt(Protocol):
@@ -36,6 +44,16 @@ class Receipt(Protocol):
         """Open these data; returns the mechanism on record."""
 
 
+@dataclass
+class Look:
+    """One look at the data: at which state of them, until when, and what is being run."""
+
+    source: Source
+    salt: int
+    until: float
+    text: str = ""
+
+
 class DuckDB:
     """Runs plans on one source of data, or on an index of it, where there is one that will do."""
 
@@ -43,15 +61,40 @@ class DuckDB:
         self.source, self.dataset, self.shelf = source, dataset, shelf
         self._named = named  # the name that the ledger gives to a fingerprint
         self._checked: set[str] = set()
+        self._opening, self._closed = threading.Lock(), False
+        self._unreadable: tuple[str | None, float] | None = None  # a state of the data, and until when it is not opened
+
+    def current(self) -> Source:
+        """The data as they are now, opened once more if they have changed: for one question, from its price to its end.
+
+        Data that cannot be opened are refused by one sentence, and not tried again for a while. Whether they can be is
+        at most one bit for each state of the files, and it is their owner who puts them there.
+        """
+        now: str | None = None
+        with self._opening:
+            try:
+                now = self.source.version()
+                if self._unreadable is None or self._unreadable[0] != now or self._unreadable[1] < time.monotonic():
+                    self.source = self.source.current()
+                    self._unreadable = None
+                    return self.source
+            except Exception:  # whatever it says, it may say it of somebody
+                self._unreadable = (now, time.monotonic() + OPENED_AGAIN)
+        raise Stopped("the data cannot be read as they are now.", instead="let their owner open them again")
 
     def version(self) -> str:
         """The state of the data, by its name in the ledger; data that have changed are opened once more."""
-        source = self.source = self.source.current()
-        return self._named(source.seen)
+        return self._named(self.current().seen)
 
     def _shelved(self, shelf: Shelf) -> str:
-        """The state of the data as an index would have it; without any, no name is asked for, so nothing is written."""
-        return self._named(self.source.version()) if shelf.folder.exists() else ""
+        """The state of the data as an index would have it, for an explanation, which opens nothing; without any index,
+        no name is asked for, so nothing is written.
+        """
+        try:
+            state = self.source.version()
+        except OSError:
+            state = self.source.seen
+        return self._named(state) if shelf.folder.exists() else ""
 
     def sql(self, plan: Plan) -> str:
         """The SQL that a plan runs, with the name of the table in place of where it is."""
@@ -65,17 +108,17 @@ class DuckDB:
         return () if said is None else (said,)
 
     def check(self, plan: Plan) -> None:
-        """Let the engine read the SQL of a plan, without any row; what it cannot run is refused before it is paid."""
+        """Let the engine read the SQL of a plan; what it cannot run is refused before it is paid.
+
+        Promise  whether it is refused depends on the plan and on the types of the columns, and on no row.
+        Because  it is tried on tables of the same columns that are empty.
+        """
         fitting(plan)
-        texts = statements(plan, *self._from(plan)).values()
+        texts = statements(plan, *self._from(plan, quoted)).values()
         for text in texts:
             if text in self._checked:
                 continue
-            try:
-                cursor = self.source.cursor()
-            except duckdb.Error:  # it broke under an earlier question
-                self.source.mend()
-                cursor = self.source.cursor()
+            cursor = self.source.empty()
             try:
                 cursor.execute("PREPARE question AS " + text.replace("$salt", "0"))  # EXPLAIN would draw it
             except duckdb.Error:
@@ -87,84 +130,138 @@ class DuckDB:
                 cursor.close()
             self._checked = {*list(self._checked)[-200:], text}
 
-    def aggregate(self, plan: Plan, receipt: Receipt, version: str, coins: Coins = SYSTEM) -> tuple[Plan, Exact]:
+    def aggregate(
+        self, plan: Plan, receipt: Receipt, version: str, coins: Coins = SYSTEM, source: Source | None = None
+    ) -> tuple[Plan, Exact]:
         """The plan on record, and its exact sums. Nothing is read before the receipt has opened the data.
 
-        It cannot refuse; should the engine fail, one fixed sentence says so.
+        Given    the source that `current` gave before the question was paid for, in that version.
+        Promise  what comes back is computed from that version of the data. It cannot refuse. Should the engine fail,
+                 one fixed sentence says so, and what it said itself is in `Failure.said`, for the owner.
+        Because  the source is held from before the charge to the end, whatever `current` opens meanwhile; and where its
+                 files were changed or replaced during the look, what was found is of no version, so it is thrown away
+                 unseen (`Interrupted`). That is decided by sizes and times of files alone, whether the engine failed or
+                 not: it tells nothing of any row, and no failure of an engine that read half a file stops the data set.
         """
         plan = receipt.use(plan, dataset=self.dataset, version=version)
         salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1
+        look, found, said = Look(source or self.source, salt, time.monotonic() + SECONDS), None, ""
         try:
-            return plan, self._exact(plan, salt, version)
-        except Exception:  # whatever it says, it may say it of somebody, so it goes no further
-            pass
+            found = self._exact(plan, look, version)
+        except Exception as problem:  # whatever it says, it may say it of somebody
+            said = f"{type(problem).__name__}: {problem}\n{look.text}"
+        if not look.source.steady():
+            raise Interrupted(CHANGED)
+        if found is not None:
+            return plan, found
+        if self._closed:
+            raise Interrupted(CLOSED)
         with suppress(Exception):  # then the next question fails, too
-            self.source.mend()
-        raise Broken(FAILED)
+            look.source.mend()
+        raise Failure(said)
 
-    def _exact(self, plan: Plan, salt: int, version: str) -> Exact:
+    def _exact(self, plan: Plan, look: Look, version: str) -> Exact:
         """What all statements of a plan find."""
-        there = self._indexed(plan, version)
-        return self._found(plan, statements(plan, *self._from(plan)), salt) if there is None else there
+        there = self._indexed(plan, version, look)
+        return self._found(plan, statements(plan, *self._from(plan)), look) if there is None else there
 
-    def _indexed(self, plan: Plan, version: str) -> Exact | None:
-        """The same from the index of these data, or None where there is none that will do, or can be read."""
+    def _indexed(self, plan: Plan, version: str, look: Look | None = None) -> Exact | None:
+        """The same from the index of these data, or None where there is none that will do, or can be read.
+
+        An index that fails is read no more, and the data themselves are. Explanations go on as if it were: whether it
+        failed can depend on a row.
+        """
         index = None if self.shelf is None else self.shelf.current(version)
         texts = None if index is None else index.statements(plan)
-        if self.shelf is None or index is None or texts is None:
+        if index is None or texts is None or not index.trusted:
             return None
+        look = look or Look(self.source, 0, time.monotonic() + SECONDS)
         try:
-            return self._found(plan, texts, 0, index.source)
+            return self._found(plan, texts, look, index.source)
         except Exception:  # damaged; the data themselves will do
-            self.shelf.distrust(index)
+            index.trusted = False
             return None
 
-    def _found(self, plan: Plan, texts: Mapping[int | None, str], salt: int, index: Source | None = None) -> Exact:
+    def _found(self, plan: Plan, texts: Mapping[int | None, str], look: Look, index: Source | None = None) -> Exact:
         """What some statements find, on the data or on an index; several measures may need the same."""
         rows, own = list[tuple[Any, ...]](), dict[str, Any]()
         for n, text in texts.items():
             if n is None:
-                rows = self._rows(plan, salt) if index is None else self._run(text, salt, source=index)
+                rows = self._rows(plan, look) if index is None else self._run(text, look, source=index)
             elif text not in own:
-                own[text] = self._run(text, salt, source=index, arrow=OWN[plan.measures[n].needs].arrow)
+                own[text] = self._run(text, look, source=index, arrow=OWN[plan.measures[n].needs].arrow)
         return exact(plan, rows, {n: own[text] for n, text in texts.items() if n is not None})
 
-    def _rows(self, plan: Plan, salt: int) -> Any:
+    def _rows(self, plan: Plan, look: Look) -> Any:
         """The groups of a plan. Where every row is a unit, other groups than the declared ones are few, mostly: then it
         is faster to leave them out afterwards; when they are not few, they are left out by the engine after all.
         """
         place, stored = self._from(plan)
         if plan.caps.unit is None and plan.keys and plan.naming is None:
             most = 2 * plan.cells + 1000
-            rows = self._run(f"{sql(plan, place, stored, every=True)}\nLIMIT {most}", salt)
+            rows = self._run(f"{sql(plan, place, stored, every=True)}\nLIMIT {most}", look)
             if len(rows) < most:
                 return rows
-        return self._run(sql(plan, place, stored), salt)
+        return self._run(sql(plan, place, stored), look)
 
     def _from(self, plan: Plan, place: Callable[[str], str] | None = None) -> tuple[str, Stored]:
         """What stands after FROM, and how it stores its columns; `place` says where a table is."""
         return laid(plan.table, place or self.source.place, self.source.stored)
 
-    def _run(self, text: str, salt: int, *, source: Source | None = None, arrow: bool = False) -> Any:
+    def _run(self, text: str, look: Look, *, source: Source | None = None, arrow: bool = False) -> Any:
         """All rows of a question, as a list or as an Arrow table, or an exception when it takes too long."""
-        cursor = (source or self.source).cursor()
-        clock = threading.Timer(SECONDS, cursor.interrupt)
-        clock.daemon = True
-        clock.start()
-        try:
-            given = {"salt": salt} if "$salt" in text else None
+        look.text = text
+        cursor = (source or look.source).cursor()
+        given = {"salt": look.salt if source is None else 0} if "$salt" in text else None
+
+        def run() -> Any:
             if arrow:
                 return cursor.sql(text, params=given).to_arrow_table()
             return cursor.execute(text, given).fetchall()
+
+        try:
+            return _beside(run, cursor.interrupt, look.until)
         finally:
-            clock.cancel()
             cursor.close()
 
     def close(self) -> None:
         """Let go of the data."""
+        self._closed = True
         self.source.connection.close()
         if self.shelf is not None:
             self.shelf.close()
+
+
+def _beside(run: Callable[[], Any], interrupt: Callable[[], None], until: float) -> Any:
+    """What a function returns that runs in a thread of its own; TimeoutError when it is not done by then.
+
+    Because  this thread only waits, so that whoever asks can give up at any time (Ctrl-C): that is what it raises then
+             (KeyboardInterrupt), and not the failure that an interrupted engine would report. Either way the engine is
+             told to stop, again and again until it does, for one that has just begun forgets it.
+    """
+    found, problems, done = list[Any](), list[BaseException](), threading.Event()
+
+    def act() -> None:
+        try:
+            found.append(run())
+        except BaseException as problem:  # for whoever waits
+            problems.append(problem)
+        finally:
+            done.set()
+
+    threading.Thread(target=act, daemon=True).start()
+    try:
+        done.wait(max(0.0, until - time.monotonic()))
+    finally:
+        late, last = not done.is_set(), time.monotonic() + GRACE
+        while not done.is_set() and time.monotonic() < last:
+            interrupt()
+            done.wait(0.05)
+    if late:
+        raise TimeoutError("it took too long")
+    if problems:
+        raise problems[0]
+    return found[0]
 
 
 # ── SQL ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -49,7 +49,7 @@ class Index:
     """An index that was opened, locked down like any source of data."""
 
     def __init__(self, path: Path, name: str, tables: Sequence[Indexed]) -> None:
-        self.tables = tables
+        self.tables, self.trusted = tables, True  # until it fails
         places = {each.table: f"data.counting.{quoted(each.table)}" for each in tables}
         self.source = Source(places=places, paths=[path], attach=path)
         if self.source.cursor().execute("SELECT name FROM data.main.about").fetchall() != [(name,)]:
@@ -116,12 +116,6 @@ class Shelf:
             return None
         self._open = (state, index)
         return index
-
-    def distrust(self, index: Index) -> None:
-        """Read this index no more: it is damaged."""
-        there = self._open
-        if there is not None and there[1] is index:
-            self._useless, self._open = there[0], None
 
     def remark(self, plan: Plan, version: str) -> str | None:
         """Whether a plan reads the index, where it could."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +26,7 @@ __all__ = ["Source", "open_frame", "open_path"]
 
 FILES = (".parquet", ".csv")
 UNREADABLE = ("this data cannot be read.", "give a Parquet, CSV or DuckDB file that DuckDB can open")
-CHANGED = ("the data have changed, and cannot be read as before.", "the owner of the data opens them again")
+OPENINGS = 3  # how often data are opened that change meanwhile
 Progress = Callable[[int, int], None]
 DATABASES = (".duckdb", ".db", ".ddb")
 KINDS = {
@@ -41,6 +43,7 @@ KINDS = {
     "TIMESTAMPTZ_NS": "zoned ticks",
     **dict.fromkeys(("UUID", "BLOB", "TIME"), "other"),  # as texts they are as different as they are
 }
+CORES = hasattr(os, "sched_getaffinity")
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -52,6 +55,29 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     # A file's own statistics must not decide what is clamped; the first rows of a unit are found faster by sorting.
     "disabled_optimizers": "statistics_propagation,top_n_window_elimination",
 }
+
+
+def limits() -> dict[str, str | bool | int | float | list[str]]:
+    """The most memory and threads that a DuckDB may use: half of the machine's memory, and all its cores.
+
+    $DISCREET_MEMORY (as 8GB) and $DISCREET_THREADS say otherwise.
+    """
+    memory = os.environ.get("DISCREET_MEMORY") or f"{_memory() // 2 // 1_000_000}MB"
+    threads = os.environ.get("DISCREET_THREADS") or str(len(os.sched_getaffinity(0)) if CORES else os.cpu_count() or 1)
+    if not re.fullmatch(r"\d{1,9} ?[KMGT]i?B", memory, re.ASCII | re.IGNORECASE):
+        raise NotUnderstood("DISCREET_MEMORY is a number of bytes.", instead="DISCREET_MEMORY=8GB")
+    if not re.fullmatch(r"[1-9]\d{0,3}", threads, re.ASCII):
+        raise NotUnderstood("DISCREET_THREADS is a whole number.", instead="DISCREET_THREADS=4")
+    return {"memory_limit": memory, "threads": int(threads)}
+
+
+def _memory() -> int:
+    """Bytes of memory that this machine has, or the container it is."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):
+            return min(whole, int(Path(limit).read_text()))
+    return whole
 
 
 class Source:
@@ -70,9 +96,9 @@ class Source:
         self._places, self._paths, self._attach = dict(places), [path.resolve() for path in paths], attach
         self._frames, self._settings = dict(frames or {}), dict(SETTINGS)
         self._settings["disabled_optimizers"] = ",".join(filter(None, (str(SETTINGS["disabled_optimizers"]), disabled)))
+        self._first = self._attached = self._state_of_attached()
         self._content = [f"{name} {_fingerprint(frame)}" for name, frame in self._frames.items()]
         self.again: Callable[[], Source] | None = None  # opens the same place once more
-        self._vain: str | None = None  # the version that could not be read
         self.connection, self._process = self.connect(), os.getpid()
         try:
             self.stored = {
@@ -82,6 +108,8 @@ class Source:
         except duckdb.Error:
             self.connection.close()
             raise NotUnderstood(UNREADABLE[0], instead=UNREADABLE[1]) from None
+        self._types = {table: _types(self.connection, place) for table, place in self._places.items()}
+        self._empty: tuple[int, duckdb.DuckDBPyConnection] | None = None
         self.seen = self.version()
 
     @property
@@ -109,12 +137,55 @@ class Source:
                     pass
         return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
 
+    def _state_of_attached(self) -> tuple[int, ...]:
+        """Which file the database is, and when it was last written to."""
+        if self._attach is None:
+            return ()
+        try:
+            state = os.stat(self._attach)
+        except OSError:
+            return ()
+        return state.st_ino, state.st_dev, state.st_size, state.st_mtime_ns
+
+    def steady(self) -> bool:
+        """Whether all that was read since it was opened is of the version `seen`.
+
+        Because  frames are in memory; a database that was replaced is still the one that is open, unless it was written
+                 to in its place or had to be opened again; any other file is read anew for each question.
+        """
+        if self._attach is not None:
+            now = self._state_of_attached()
+            return self._attached == self._first and (now[:2] != self._first[:2] or now == self._first)
+        try:
+            return set(self._places) <= set(self._frames) or self.version() == self.seen
+        except OSError:
+            return False
+
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection for one question. A forked process opens its own."""
         if self._process != os.getpid():
             abandon(self.connection)
             self.connection, self._process = self.connect(), os.getpid()
         return self.connection.cursor()
+
+    def empty(self) -> duckdb.DuckDBPyConnection:
+        """A connection to tables of the same names and columns, without any row: what is tried there sees no data."""
+        if self._empty is None or self._empty[0] != os.getpid():
+            if self._empty is not None:
+                abandon(self._empty[1])
+            made = duckdb.connect(":memory:", config=SETTINGS | limits())
+            for table, types in self._types.items():
+                for columns in (
+                    types,
+                    [(name, "VARCHAR") if _kind(of) == "other" else (name, of) for name, of in types],
+                ):
+                    with suppress(duckdb.Error):  # a type that only the source knows: nothing can be asked about it
+                        listed = ", ".join(f"{quoted(name)} {of}" for name, of in columns)
+                        made.execute(f"CREATE TABLE IF NOT EXISTS {quoted(table)} ({listed})")
+            made.execute("SET enable_external_access = false")
+            made.execute("SET lock_configuration = true")
+            self._empty = os.getpid(), made
+        return self._empty[1].cursor()
 
     def mend(self) -> None:
         """Connect anew where a failure has made the connection useless for whoever asks next."""
@@ -124,29 +195,20 @@ class Source:
             self.connection = self.connect()
 
     def current(self) -> Source:
-        """Itself, or the same place opened once more when the data have changed since.
-
-        An analyst may be the one who asks first, so whatever is wrong with the new data is said in one sentence, and
-        they are not read again before they change again.
-        """
-        if self.again is None or (version := self.version()) == self.seen:
+        """Itself, or the same place opened once more when the data have changed since."""
+        if self.again is None or self.version() == self.seen:
             return self
-        if version != self._vain:
-            try:
-                fresh = self.again()
-            except Exception:  # whatever it says, it says it of the data
-                fresh = None
-            if fresh is not None and fresh.stored == self.stored:
-                return fresh  # whoever still asks the old one may finish
-            self._vain = version
-        raise NotUnderstood(CHANGED[0], instead=CHANGED[1])
+        fresh = self.again()
+        if fresh.stored != self.stored:
+            raise NotUnderstood("the columns of the data have changed.", instead="open the data again")
+        return fresh  # whoever still asks the old one may finish
 
     def connect(self, *first: str) -> duckdb.DuckDBPyConnection:
         """A DuckDB that reads this data and nothing else: no other file, no network, no extension, no new setting.
 
         Statements that come `first` are run before all that is forbidden.
         """
-        connection = duckdb.connect(":memory:", config=self._settings)
+        connection = duckdb.connect(":memory:", config=self._settings | limits())
         try:
             for each in first:
                 connection.execute(each)
@@ -154,6 +216,7 @@ class Source:
             connection.close()
             raise
         if self._attach is not None:
+            self._attached = self._state_of_attached()
             try:
                 connection.execute(f"ATTACH {text(str(self._attach))} AS data (READ_ONLY)")
             except duckdb.Error:
@@ -186,6 +249,11 @@ def _described(connection: duckdb.DuckDBPyConnection, place: str) -> dict[str, s
     return {name: _kind(stored) for name, stored, *_ in rows}
 
 
+def _types(connection: duckdb.DuckDBPyConnection, place: str) -> list[tuple[str, str]]:
+    """The columns of a table, as they are declared."""
+    return [(name, of) for name, of, *_ in connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall()]
+
+
 def _kind(stored: str) -> str:
     """How a type is stored. Lists, intervals, variants and the like are `mixed`: equal values of these may differ."""
     if stored.endswith("]"):
@@ -211,9 +279,7 @@ def open_path(
     """
     names = None if tables is None else list(tables)
     said = Said({name: form for name, form in (csv or {}).items() if form is not None}, columns or {})
-    source = _open(path, names, said, progress)
-    source.again = lambda: _again(path, names, said)
-    return source
+    return _steady(path, names, said, progress)
 
 
 class Said(NamedTuple):
@@ -223,10 +289,27 @@ class Said(NamedTuple):
     columns: Mapping[str, Iterable[str] | None]
 
 
-def _again(path: Path, names: list[str] | None, said: Said) -> Source:
-    source = _open(path, names, said, None)
-    source.again = lambda: _again(path, names, said)
+def _steady(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
+    """The same, opened again when the files change meanwhile."""
+    for _ in range(OPENINGS):
+        before, source = _states(path), _open(path, names, said, progress)
+        if _states(path) == before:
+            break
+    else:
+        raise NotUnderstood("the data change while they are opened.", instead="wait until they are written")
+    source.again = lambda: _steady(path, names, said, None)
     return source
+
+
+def _states(path: Path) -> list[tuple[str, int, int, int]]:
+    """Which files there are, and when they were last written to."""
+    found = []
+    with suppress(OSError):
+        inside = sorted(each for each in path.iterdir() if each.suffix.lower() in FILES) if path.is_dir() else [path]
+        for each in inside:
+            state = os.stat(each)
+            found.append((each.name, state.st_size, state.st_mtime_ns, state.st_ino))
+    return found
 
 
 def _open(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:

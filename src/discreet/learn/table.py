@@ -87,6 +87,7 @@ class _Asking:
     def __init__(self, method: Summary, curator: Any, table: str, columns: Sequence[str], analyst: str) -> None:
         self.curator, self.analyst = curator, analyst
         self.coins, self.cost = SYSTEM, Loss.ZERO
+        curator.ledger.admit(analyst)  # before anything else is said
         declared = _table(curator, table)
         if isinstance(columns, str):
             raise NotUnderstood("columns are a list of names.", instead=f'columns=["{columns}"]')

@@ -8,6 +8,8 @@
     charge     an analyst bought a mechanism
     again      a charge whose answer was never kept is being answered now, at no further cost
     kept       the answer to a charge, by its digest; the first one kept is the only one ever shown
+    failed     an engine failed on a charge, and how many more failures there may be before the data set stops
+    resumed    the owner looked at the failures of a data set, and it answers again
 
 The list is closed and versioned (`FORMAT`). Fields are text, whole numbers, lists of text and null, so that reading an
 entry runs nothing that it names.
@@ -39,10 +41,12 @@ __all__ = [
     "Charge",
     "Dataset",
     "Fact",
+    "Failed",
     "Kept",
     "Opened",
     "Price",
     "Protects",
+    "Resumed",
     "Version",
     "fact_of",
 ]
@@ -250,6 +254,9 @@ class Again(Fact):
     of: int
     analyst: str
 
+    def apply(self, state: State) -> None:
+        state.begin_again(self.of)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Kept(Fact):
@@ -269,6 +276,40 @@ class Kept(Fact):
     def name(self) -> str:
         return self.name_of(self.of)
 
+    def apply(self, state: State) -> None:
+        state.keep(self.of)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed(Fact):
+    """An engine failed on a charge. What it said is not here: it may quote people, and auditors read this.
+
+    `left` more failures are allowed before the data set stops; at 0 it has stopped. It is written down so that
+    everybody who shares the ledger agrees, whatever their catalogues say.
+    """
+
+    WORD: ClassVar[str] = "failed"
+    dataset: str
+    of: int
+    analyst: str
+    left: int
+
+    def apply(self, state: State) -> None:
+        if self.left < 0 or self.dataset not in state.datasets:
+            raise ValueError("no failure")
+        state.fail(self.dataset, self.of, self.left)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resumed(Fact):
+    """The owner looked at every failure of a data set before this entry, and it answers again."""
+
+    WORD: ClassVar[str] = "resumed"
+    dataset: str
+
+    def apply(self, state: State) -> None:
+        state.resume(self.dataset)
+
 
 _TYPES: dict[Any, tuple[type, ...]] = {
     "str": (str,),
@@ -279,7 +320,7 @@ _TYPES: dict[Any, tuple[type, ...]] = {
 }
 _WORDS = {
     kind.WORD: (kind, {field.name: _TYPES[field.type] for field in fields(kind)})
-    for kind in (Opened, Dataset, Protects, Version, Cap, Charge, Again, Kept)
+    for kind in (Opened, Dataset, Protects, Version, Cap, Charge, Again, Kept, Failed, Resumed)
 }
 
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from discreet.core.exact import Number
+from discreet.core.exact import Number, whole
 from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import ROWS, Mechanism
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.core.record import write
-from discreet.errors import NotAllowed, NotUnderstood
+from discreet.errors import FAILED, Broken, Failure, Interrupted, NotAllowed, NotUnderstood, Stopped
 from discreet.ledger import turns
 from discreet.ledger.entry import Entry
-from discreet.ledger.facts import KINDS, Account, Charge
+from discreet.ledger.facts import KINDS, Account, Charge, Failed, Resumed
+from discreet.ledger.failures import Notes, Unanswered
 from discreet.ledger.journal import Journal, Progress
 from discreet.ledger.mark import Mark, folder
 from discreet.ledger.postgres import Postgres
@@ -80,9 +82,10 @@ class Ledger:
     own inside it; once there are any, nobody else can spend. `families` are caps that several data sets about the same
     people share. `neighbours` ("add-remove") and `unit` ("person") say what a loss is about, for good. `protects` says
     whose the rows of each table are ("unit patient_id", "unit order_id -> orders.id", "public", "every row is a unit");
-    the first time it is put on record, and must agree with the record later (see `protection`). `marks` is the folder
-    of high-water marks. Without a data set a ledger can only be read. Opening replays the whole history; `progress` is
-    told how many entries of how many are done.
+    the first time it is put on record, and must agree with the record later (see `protection`). After so many
+    `failures` of an engine the data set stops until `resume`; each can tell whoever asked one bit about the data, which
+    no budget counts. `marks` is the folder of high-water marks. Without a data set a ledger can only be read. Opening
+    replays the whole history; `progress` is told how many entries of how many are done.
 
     A ledger is its owner's: a file that nobody else can read. Ledgers of format 1 (0.1.0) had a hash of the data in the
     place of a version. They are read, and what was spent stays spent; but their data get a name like any other, so what
@@ -102,10 +105,12 @@ class Ledger:
         neighbours: Neighbours | None = None,
         unit: str | None = None,
         protects: Mapping[str, str] | None = None,
+        failures: int = 1,
         marks: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
     ) -> None:
         self.dataset = None if dataset is None else _name(dataset, "dataset")
+        self._failures = whole(failures, "failures")
         caps = _caps(self.dataset, budget, analysts, families)
         wanted = turns.Declared(
             dataset=self.dataset or "",
@@ -123,6 +128,7 @@ class Ledger:
         except BaseException:
             self._journal.close()
             raise
+        self._notes = Notes(None if mark is None else mark.marks, self._identity, self.dataset or "")
 
     @property
     def where(self) -> str:
@@ -148,6 +154,23 @@ class Ledger:
                  it opens the data inside `answer` only, which shows nothing that is not kept, and keeps one. Without a
                  key every spending is a question of its own.
         """
+        return self._spend([[self._charge(mechanism, key, analyst, version)]])[0]
+
+    def spend_all(
+        self, choices: Sequence[Sequence[tuple[Mechanism, str | None]]], *, analyst: str = "", version: str = ""
+    ) -> list[Receipt]:
+        """Charge for several questions together, all or none; of each choice the first that has room.
+
+        A choice is a list of mechanisms with their keys, any of which would do.
+        """
+        if not all(isinstance(choice, Sequence) and choice for choice in choices):
+            raise NotUnderstood("a choice has a mechanism and its key.", instead='spend_all([[(mechanism, "key")]])')
+        return self._spend([[self._charge(*each, analyst, version) for each in choice] for choice in choices])
+
+    def _spend(self, choices: Sequence[Sequence[Charge]]) -> list[Receipt]:
+        return self._journal.turn(lambda turn: turns.charge(turn, choices))
+
+    def _charge(self, mechanism: Mechanism, key: str | None, analyst: str, version: str) -> Charge:
         dataset = self._dataset()
         if not isinstance(mechanism, Mechanism):
             raise NotUnderstood("only a mechanism can be paid for.", instead="ledger.spend(dp.Laplace(…))")
@@ -156,7 +179,7 @@ class Ledger:
             _, (pure, rho, event) = turns.decode(text)
         except (ValueError, TypeError, AttributeError) as problem:
             raise NotUnderstood("this mechanism is not in order.", instead="build it as the README shows") from problem
-        fact = Charge(
+        return Charge(
             dataset=dataset,
             version=_name(version, "version", empty=True),
             analyst=_name(analyst, "analyst", empty=True),
@@ -166,7 +189,6 @@ class Ledger:
             rho=rho,
             event=event,
         )
-        return self._journal.turn(lambda turn: turns.charge(turn, fact))
 
     def version(self, fingerprint: str) -> str:
         """The name of the data in the state that has this fingerprint, for charges and receipts: a random one.
@@ -187,20 +209,75 @@ class Ledger:
 
         `look` asks the engine, which uses the receipt. Of several answers to one charge the first that is kept is the
         only one ever shown, by whichever process it was found.
+
+        Promise  if `look` fails once the data are open, whoever asked hears one fixed sentence (Broken), after the
+                 failure is on disk; from then on the data set answers nothing that is not kept, to anybody, until its
+                 owner resumes it. Whatever was under way when it stopped is told the same.
+        Because  that an engine fails can depend on a row. One failure is then all that can be seen for each decision of
+                 the owner (or as many as `failures` allows), and not one for each question. What is no failure is said
+                 by `Interrupted`, and by exceptions that are no `Exception` (KeyboardInterrupt): somebody gave up.
         """
         if not isinstance(receipt, Receipt) or not callable(look):
             raise NotUnderstood("a receipt is answered by a function.", instead="ledger.answer(receipt, lambda: b'…')")
         if receipt.answer is not None:
             return receipt.answer
-        with receipt.answering(self._identity, self.dataset):
-            answer = look()
-        if not isinstance(answer, bytes):
-            raise NotUnderstood("an answer is kept as bytes.", instead="return bytes from the function that looks")
-        if len(answer) > LARGEST:
-            raise NotAllowed(f"an answer has at most {LARGEST} bytes.", instead="ask for fewer rows")
-        if not receipt.used:
-            raise NotAllowed("nothing was bought with this receipt.", instead="call receipt.use(mechanism) in there")
-        return self._journal.turn(lambda turn: turns.keep(turn, receipt, answer))
+        said = None
+        try:
+            with receipt.answering(self._identity, self.dataset):
+                answer = _kept(look(), receipt)
+        except Interrupted:
+            raise
+        except Exception as problem:
+            if not receipt.used:
+                raise
+            said = problem.said if isinstance(problem, Failure) else f"{type(problem).__name__}: {problem}"
+        if said is not None:  # out here, so that what is raised has no memory of what was said
+            self._fail(receipt, said)
+        with suppress(Stopped):
+            return self._journal.turn(lambda turn: turns.keep(turn, receipt, answer))
+        raise Broken(FAILED)
+
+    def _fail(self, receipt: Receipt, said: str) -> NoReturn:
+        """Put a failure on record, then say the one sentence."""
+        entry = self._journal.turn(lambda turn: turns.fail(turn, receipt, self._failures))
+        self._notes.add(entry, said)
+        raise Broken(FAILED)
+
+    # ── failures ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the data set answers no new question until it is resumed."""
+        dataset = self._dataset()
+        return self._journal.turn(lambda turn: dataset in turn.state.stopped)
+
+    @property
+    def failures(self) -> list[Unanswered]:
+        """What failed since the data set was last resumed. For its owner: what engines said may quote people."""
+        dataset, found, charges, notes = self._dataset(), list[Entry](), dict[int, Charge](), self._notes.read()
+        for entry in self:
+            fact = entry.fact
+            if isinstance(fact, Charge):
+                charges[entry.seq] = fact
+            elif isinstance(fact, Failed) and fact.dataset == dataset:
+                found.append(entry)
+            elif isinstance(fact, Resumed) and fact.dataset == dataset:
+                found.clear()
+        return [_unanswered(entry, charges, notes) for entry in found]
+
+    def resume(self, seen: Sequence[Unanswered] | None = None) -> bool:
+        """Let the data set answer again, on record; whether there was anything to resume. For its owner.
+
+        What failed may then be asked again, for nothing: it is paid for. `seen` are the failures that the owner looked
+        at, by default all there are; where others came since, it is refused.
+        """
+        dataset, seen = self._dataset(), self.failures if seen is None else seen
+        resumed = self._journal.turn(lambda turn: turns.resume(turn, dataset, len(seen)))
+        if resumed:
+            self._notes.forget()
+        return resumed
+
+    # ── budgets ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def amend(
         self,
@@ -241,17 +318,25 @@ class Ledger:
 
     @property
     def left(self) -> Left:
-        """What remains of the data set's budget; of every family's, too: the least of each."""
-        return self.left_to()
+        """What remains of the data set's budget; of every family's, too: the least of each. For the owner."""
+        return self._left(None)
 
     def left_to(self, analyst: str = "") -> Left:
-        """The same for one analyst: with a budget of their own, no more than what remains of that."""
+        """The same for one analyst: with a budget of their own, no more than what remains of that.
+
+        Somebody who has no budget here, where others have, is refused as in spending.
+        """
+        return self._left(analyst)
+
+    def _left(self, analyst: str | None) -> Left:
         dataset = self._dataset()
 
         def least(turn: Journal) -> Left:
             accounts = [("dataset", dataset, ""), *(("family", name, "") for name in turn.state.families(dataset))]
-            own = ("analyst", dataset, analyst)
-            accounts += [own] if own in turn.state.caps else []
+            if analyst is not None:
+                turn.state.admit_analyst(dataset, analyst)
+                own = ("analyst", dataset, analyst)
+                accounts += [own] if own in turn.state.caps else []
             return reduce(Left.__and__, [turn.state.left(account) for account in accounts])
 
         return self._journal.turn(least)
@@ -320,6 +405,32 @@ class Ledger:
         if self.dataset is None:
             raise NotUnderstood("this ledger was opened for reading.", instead="name a data set: Ledger(…, dataset=…)")
         return self.dataset
+
+
+def _kept(answer: object, receipt: Receipt) -> bytes:
+    """What was made of the data, if it can be kept."""
+    if not receipt.used:
+        raise NotAllowed("nothing was bought with this receipt.", instead="call receipt.use(mechanism) in there")
+    if not isinstance(answer, bytes):
+        raise NotUnderstood("an answer is kept as bytes.", instead="return bytes from the function that looks")
+    if len(answer) > LARGEST:
+        raise NotAllowed(f"an answer has at most {LARGEST} bytes.", instead="ask for fewer rows")
+    return answer
+
+
+def _unanswered(entry: Entry, charges: Mapping[int, Charge], notes: Mapping[int, str]) -> Unanswered:
+    fact = entry.fact
+    assert isinstance(fact, Failed)
+    asked = charges[fact.of]
+    return Unanswered(
+        entry=entry.seq,
+        time=entry.time,
+        charge=fact.of,
+        analyst=fact.analyst,
+        version=asked.version,
+        mechanism=asked.mechanism,
+        said=notes.get(entry.seq),
+    )
 
 
 def _balance(state: State, account: Account) -> Balance:

@@ -38,7 +38,8 @@ class Receipt:
         answer: bytes | None,
     ) -> None:
         self.entry, self.charge, self.mechanism, self.cost, self.answer = entry, charge, mechanism, cost, answer
-        self.dataset, self.version = question.dataset, question.version
+        self.dataset, self.version, self.analyst = question.dataset, question.version, question.analyst
+        self.key = question.key
         self._ledger, self._question = ledger, question
         self._unused, self._answering = threading.Lock(), threading.Lock()
         self._process = os.getpid()

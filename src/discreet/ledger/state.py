@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from discreet.core.exact import show
 from discreet.core.loss import Budget, Loss
-from discreet.errors import BudgetExceeded, LedgerCorrupt, NotYours, Refusal
+from discreet.errors import BudgetExceeded, LedgerCorrupt, NotYours, Refusal, Stopped
 from discreet.ledger.entry import START, Entry, Link, Row, follow
 from discreet.ledger.facts import Account, Charge, Dataset
 
@@ -18,6 +18,7 @@ __all__ = ["NOTHING", "Left", "State", "Tally", "title"]
 WIDEST = 2048  # bits of a denominator; beyond, a sum is rounded up to a multiple of FINEST
 FINEST = 1 << 1024
 ZERO = Fraction(0)
+TRIES = 30  # how often a question that was paid for and never answered is begun again without the owner
 
 
 class Sum:
@@ -141,6 +142,9 @@ class State:
         self.protects: dict[str, dict[str, str]] = {}  # whose the rows of each table are, by data set
         self.versions: dict[str, str] = {}  # the names of states of the data, by their tags
         self._labels: set[str] = set()  # the same names
+        self.failures: dict[str, list[int]] = {}  # charges that failed since the owner last looked, by data set
+        self.stopped: set[str] = set()  # data sets that answer no new question
+        self.begun: dict[int, int] = {}  # how often a charge that has no answer yet was begun again
 
     def follow(self, row: Row) -> Entry:
         """Take in the next entry, or LedgerCorrupt."""
@@ -193,6 +197,26 @@ class State:
         for account in accounts:
             self._tally(account).add(cost)
 
+    def begin_again(self, charge: int) -> None:
+        """A charge without an answer is tried once more."""
+        self.begun[charge] = self.begun.get(charge, 0) + 1
+
+    def keep(self, charge: int) -> None:
+        """A charge has its answer."""
+        self.begun.pop(charge, None)
+
+    def fail(self, dataset: str, charge: int, left: int) -> None:
+        """An engine failed on a charge; so many more failures are allowed."""
+        self.failures.setdefault(dataset, []).append(charge)
+        if not left:
+            self.stopped.add(dataset)
+
+    def resume(self, dataset: str) -> None:
+        """The owner looked. Questions that were begun too often may be begun again, too."""
+        self.failures.pop(dataset, None)
+        self.stopped.discard(dataset)
+        self.begun.clear()
+
     def families(self, dataset: str) -> tuple[str, ...]:
         """The families of a data set."""
         known = self.datasets.get(dataset)
@@ -214,12 +238,16 @@ class State:
         """What an account with a cap can still spend."""
         return Left.of(self.caps[account], self.loss(account))
 
-    def admit(self, charge: Charge) -> None:
-        """Refuse a charge that some budget has no room for."""
+    def admit(self, charge: Charge, before: Loss = Loss.ZERO) -> None:
+        """Refuse a charge that some budget has no room for, or that is for a data set which has stopped.
+
+        `before` is what the same analyst is about to be charged besides, on the same data set.
+        """
         self.admit_analyst(charge.dataset, charge.analyst)
+        self.admit_running(charge.dataset)
         for account in charge.accounts(self):
             cap = self.caps.get(account)
-            if cap is None or self.spent.get(account, NOTHING).fits(charge.cost, cap):
+            if cap is None or self.spent.get(account, NOTHING).fits(before + charge.cost, cap):
                 continue
             if charge.cost.pure is None and cap.delta is None:
                 raise BudgetExceeded(
@@ -243,4 +271,22 @@ class State:
                 instead="ask under a name that has one, or let the owner of the data add an analyst"
                 if analyst
                 else 'say it: analyst="alice", or --analyst alice',
+            )
+
+    def admit_running(self, dataset: str) -> None:
+        """Refuse whatever is not answered yet, where a data set has stopped: by one sentence, whatever is asked."""
+        if dataset in self.stopped:
+            raise Stopped(
+                "the data answer no new question for now: an engine failed, and their owner has to look first.",
+                instead="ask what was answered before, which is free; the owner resumes: discreet resume CATALOGUE",
+            )
+
+    def admit_again(self, dataset: str, charge: int) -> None:
+        """Refuse to begin a charge without an answer again, where that is the owner's to decide."""
+        self.admit_running(dataset)
+        if charge in self.failures.get(dataset, ()) or self.begun.get(charge, 0) >= TRIES:
+            raise Stopped(
+                f"this question waits for the owner of the data: it failed, or was begun {TRIES} times and never"
+                " answered.",
+                instead="ask another; the owner resumes: discreet resume CATALOGUE",
             )

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,15 +14,15 @@ from functools import lru_cache
 from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.record import read
-from discreet.errors import LedgerCorrupt, NotAllowed, NotUnderstood, Refusal
+from discreet.errors import BudgetExceeded, LedgerCorrupt, NotAllowed, NotUnderstood, Refusal, Stopped
 from discreet.ledger import protection
 from discreet.ledger.entry import START, Entry, follow
-from discreet.ledger.facts import Account, Again, Cap, Charge, Dataset, Kept, Price, Version
+from discreet.ledger.facts import Account, Again, Cap, Charge, Dataset, Failed, Kept, Price, Resumed, Version
 from discreet.ledger.journal import Journal
 from discreet.ledger.receipt import Receipt
-from discreet.ledger.state import State, title
+from discreet.ledger.state import TRIES, State, title
 
-__all__ = ["Caps", "Declared", "audit", "charge", "declare", "decode", "keep", "opened", "version"]
+__all__ = ["Caps", "Declared", "audit", "charge", "declare", "decode", "fail", "keep", "opened", "resume", "version"]
 
 Caps = Mapping[Account, Budget]
 SHORT = 4096  # characters of a record that is kept decoded
@@ -114,11 +114,47 @@ def _kin(state: State, fact: Dataset) -> None:
             )
 
 
-def charge(journal: Journal, fact: Charge) -> Receipt:
-    """The same question again, or a new charge."""
-    state, (mechanism, _) = journal.state, decode(fact.mechanism)
+def charge(journal: Journal, choices: Sequence[Sequence[Charge]]) -> list[Receipt]:
+    """The same questions again, or new charges: of each choice the first that has room beside those before it.
+
+    Promise  all are charged, or none is.
+    Because  every one is decided before any is written, with what those before it add; and a turn that refuses before
+             it has written changes nothing.
+    """
+    decided, spent, new = list[Charge](), Loss.ZERO, set[str | None]()
+    for choice in choices:
+        fact, cost = _first(journal, choice, spent, new)
+        decided.append(fact)
+        spent = spent + cost
+        new.add(fact.name)
+    return [_receipt(journal, fact) for fact in decided]
+
+
+def _first(journal: Journal, choice: Sequence[Charge], spent: Loss, new: set[str | None]) -> tuple[Charge, Loss]:
+    """The first charge that has room, and what it adds; where the data set has stopped, the first with an answer."""
+    state, refused = journal.state, None
+    for fact in choice:
+        _admissible(state, fact)
+        paid = None if fact.name is None else journal.find(fact.name)
+        if paid is not None:
+            _the_same(journal, paid, fact)
+        try:
+            if paid is not None and journal.find(Kept.name_of(paid)) is None:
+                state.admit_again(fact.dataset, paid)
+            if paid is not None or (fact.name is not None and fact.name in new):
+                return fact, Loss.ZERO
+            if not isinstance(refused, Stopped):
+                state.admit(fact, spent)
+                return fact, fact.cost
+        except (BudgetExceeded, Stopped) as refusal:
+            refused = refused or refusal
+    assert refused is not None
+    raise refused
+
+
+def _admissible(state: State, fact: Charge) -> None:
     state.admit_analyst(fact.dataset, fact.analyst)  # before anybody is told whether it was asked before
-    kind = state.datasets[fact.dataset]
+    kind, (mechanism, _) = state.datasets[fact.dataset], decode(fact.mechanism)
     if (mechanism.neighbours, mechanism.unit) != (kind.neighbours, kind.unit):
         raise NotAllowed(
             f"{fact.dataset} protects each {kind.unit} under {kind.neighbours} neighbours, and this mechanism each"
@@ -126,22 +162,29 @@ def charge(journal: Journal, fact: Charge) -> Receipt:
             instead=f'build it with neighbours="{kind.neighbours}", for each {kind.unit}',
         )
     protection.admit(state, fact.dataset, mechanism)
+
+
+def _the_same(journal: Journal, paid: int, fact: Charge) -> None:
+    before = _charge_at(journal, paid)
+    if not before.asks_the_same(fact) or before.mechanism != fact.mechanism:
+        raise NotUnderstood("this key was used for another mechanism.", instead="give every question its own key")
+
+
+def _receipt(journal: Journal, fact: Charge) -> Receipt:
+    """What was decided, on record."""
     paid, answer, cost = None if fact.name is None else journal.find(fact.name), None, Loss.ZERO
     if paid is None:
-        state.admit(fact)
         entry = paid = journal.append(fact).seq
         cost = fact.cost
-    elif not (before := _charge_at(journal, paid)).asks_the_same(fact) or before.mechanism != fact.mechanism:
-        raise NotUnderstood("this key was used for another mechanism.", instead="give every question its own key")
     else:
         answer = journal.kept(paid)
         entry = paid if answer is not None else journal.append(Again(of=paid, analyst=fact.analyst)).seq
     return Receipt(
-        ledger=state.identity,
+        ledger=journal.state.identity,
         question=fact,
         entry=entry,
         charge=paid,
-        mechanism=mechanism,
+        mechanism=decode(fact.mechanism)[0],
         cost=cost,
         answer=answer,
     )
@@ -170,11 +213,35 @@ def _charge_at(journal: Journal, seq: int) -> Charge:
 
 
 def keep(journal: Journal, receipt: Receipt, answer: bytes) -> bytes:
-    """The first answer kept for a charge is the one."""
+    """The first answer kept for a charge is the one; none is kept where the data set has stopped since it was begun.
+
+    Because  whoever asks many questions at once would see of each whether it failed: one bit each. So all that are
+             under way when a data set stops are told the same.
+    """
     first = journal.kept(receipt.charge)
     if first is None:
+        journal.state.admit_running(receipt.dataset)
         journal.keep(receipt.charge, answer)
     return answer if first is None else first
+
+
+def fail(journal: Journal, receipt: Receipt, allowed: int) -> int:
+    """Put a failure on record; the data set stops at the last one that is allowed. Returns its entry."""
+    dataset = receipt.dataset
+    left = max(0, allowed - 1 - len(journal.state.failures.get(dataset, ())))
+    return journal.append(Failed(dataset=dataset, of=receipt.charge, analyst=receipt.analyst, left=left)).seq
+
+
+def resume(journal: Journal, dataset: str, seen: int) -> bool:
+    """Let a data set answer again, after its owner has seen so many failures; whether there was anything to resume."""
+    state = journal.state
+    failed = len(state.failures.get(dataset, ()))
+    if failed > seen:
+        raise NotAllowed("there are failures that were not shown yet.", instead="look again: discreet resume CATALOGUE")
+    if not failed and not any(tries >= TRIES for tries in state.begun.values()):
+        return False
+    journal.append(Resumed(dataset=dataset))
+    return True
 
 
 def decode(text: str) -> tuple[Mechanism, Price]:
@@ -205,11 +272,21 @@ def audit(journal: Journal, state: State) -> list[Entry]:
             _recompute(state, entry.seq, entry.fact)
         elif isinstance(entry.fact, Kept):
             journal.answer(entry)
+        _orderly(journal, state, entry)
         state.take(entry)
         found.append(entry)
     if not found:
         _agree(journal.state, state)
     return found
+
+
+def _orderly(journal: Journal, state: State, entry: Entry) -> None:
+    """Refuse a history in which a data set that had stopped went on before its owner resumed it."""
+    fact = entry.fact
+    if state.stopped and isinstance(fact, (Again, Kept)) and _charge_at(journal, fact.of).dataset in state.stopped:
+        raise LedgerCorrupt(f"entry {entry.seq} goes on with a question while its data set had stopped.")
+    if isinstance(fact, Failed) and _charge_at(journal, fact.of).dataset != fact.dataset:
+        raise LedgerCorrupt(f"entry {entry.seq} is the failure of a question about other data.")
 
 
 def _recompute(state: State, seq: int, fact: Charge) -> None:
@@ -225,7 +302,9 @@ def _recompute(state: State, seq: int, fact: Charge) -> None:
     try:
         state.admit(fact)
     except Refusal as refusal:
-        raise LedgerCorrupt(f"entry {seq} is a charge that no budget had room for.") from refusal
+        raise LedgerCorrupt(
+            f"entry {seq} is a charge that no budget had room for, or on data that had stopped."
+        ) from refusal
 
 
 def _agree(used: State, replayed: State) -> None:

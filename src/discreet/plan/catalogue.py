@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from discreet.core.exact import whole
 from discreet.core.loss import Budget
 from discreet.core.reach import neighbourhood
 from discreet.errors import NotUnderstood, Place, Refusal
@@ -17,7 +18,7 @@ from discreet.plan.schema import Catalogue, Column, Table
 
 __all__ = ["Reader", "read"]
 
-DATASET = ("name", "source", "budget", "neighbours", "ledger", "unit")
+DATASET = ("name", "source", "budget", "neighbours", "ledger", "unit", "failures")
 TABLE = ("unit", "rows_per_unit", "groups_per_unit", "columns", "public", "key", "csv")
 LARGEST = 1 << 22  # characters of a catalogue
 
@@ -117,6 +118,8 @@ class Reader:
             neighbours = neighbourhood(dataset.get("neighbours", "add-remove"))
         with self.at("dataset", "unit"):
             unit = declare.name(dataset.get("unit", "person"), "a unit")
+        with self.at("dataset", "failures"):
+            failures = whole(dataset.get("failures", 1), "failures")
         with self.at("tables"):
             return Catalogue(
                 name=name,
@@ -126,6 +129,7 @@ class Reader:
                 ledger=self._place(dataset, "ledger") or str(self.path.with_suffix(".ledger")),
                 neighbours=neighbours,
                 unit=unit,
+                failures=failures,
                 analysts=self._budgets(said, "analysts"),
                 families=self._budgets(said, "families"),
             )

@@ -264,6 +264,7 @@ class Catalogue:
     ledger: str | None = None
     neighbours: Neighbours = "add-remove"
     unit: str = "person"
+    failures: int = 1  # of the engine, before the data set stops answering new questions
     analysts: Mapping[str, Budget] = field(default_factory=dict, hash=False)
     families: Mapping[str, Budget] = field(default_factory=dict, hash=False)
 

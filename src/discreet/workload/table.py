@@ -83,6 +83,7 @@ class Question:
         params: Any, analyst: str,
     ) -> Question:  # fmt: skip
         """Refused where the groups are not the cells of the workload."""
+        curator.ledger.admit(analyst)  # before anything else is said
         known = next((each for each in curator.catalogue.tables if each.name == table), None)
         columns = _columns(by, known)
         if not all(isinstance(each, str) for each in (table, count, "" if where is None else where)):

@@ -1,0 +1,60 @@
+"""`discreet resume`: look at what failed, and let the data set answer again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from discreet.cli.progress import counting
+from discreet.errors import NotUnderstood
+from discreet.ledger.ledger import Ledger
+from discreet.plan.catalogue import read
+
+__all__ = ["add"]
+
+MORE = """\
+When the engine fails on a question that is paid for (an error, too much time or memory), the data set answers no new
+question, to anybody, until this command is run: that it failed may depend on somebody in the data, and is all that is
+ever told of it. Answers that were kept stay available. This shows what was asked and what the engine said, which may
+quote people, so keep it to yourself; then it asks whether to go on. What failed may then be asked again for nothing.
+It reads the catalogue and the ledger, not the data.
+"""
+
+
+def add(commands: Any) -> None:
+    """Add the command to the command line."""
+    resume = commands.add_parser(
+        "resume",
+        help="for the owner: look at what failed, and let the data set answer again",
+        epilog=MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    resume.add_argument("catalogue", metavar="CATALOGUE", help="a .toml file; discreet init writes one")
+    resume.add_argument("--yes", action="store_true", help="resume without asking")
+    resume.add_argument("--marks", metavar="FOLDER", help="where this machine keeps its high-water marks")
+    resume.set_defaults(run=_resume)
+
+
+def _resume(options: argparse.Namespace) -> None:
+    catalogue = read(Path(options.catalogue))
+    with counting("opening the ledger", "entries") as entries:
+        opened = Ledger(catalogue.ledger, dataset=catalogue.name, marks=options.marks, progress=entries)
+    with opened as ledger:
+        failures = ledger.failures
+        for each in failures:
+            print(f"{each}\nrecorded as {each.mechanism}\n")
+        if failures:
+            print(f"{catalogue.name} {'has stopped' if ledger.stopped else 'still answers'} since then.")
+        if failures and not options.yes and not _sure():
+            raise NotUnderstood("nothing was resumed.", instead="say yes, or give --yes")
+        resumed = ledger.resume(failures)
+    print(f"{catalogue.name} answers again." if resumed else f"Nothing of {catalogue.name} has stopped.")
+
+
+def _sure() -> bool:
+    """Whether somebody at a terminal says yes."""
+    if not sys.stdin.isatty():
+        return False
+    return input("Let it answer again? [yes/no] ").strip().lower() in ("y", "yes")
