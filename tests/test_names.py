@@ -8,6 +8,7 @@ same price, or is refused.
 
 from __future__ import annotations
 
+import os
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -292,7 +293,9 @@ POOL = [
     "h",
 ]
 PLAIN = {"a": "f1", "b": "f2", "c": "f3", "d": "f4"}
-OFTEN = 36  # of each shape, names drawn at random, beside the four that matter most in every order
+OFTEN = (
+    1000 if os.environ.get("DISCREET_SOAK") else 18
+)  # of each shape, names drawn at random, beside the four that matter most in every order
 
 
 def namings(shape: str, dice: random.Random) -> Iterator[dict[str, str]]:
