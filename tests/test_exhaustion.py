@@ -160,7 +160,7 @@ def test_the_letters_of_a_text_are_known_without_computing_it(expression: str, l
 
 
 TEXTS = ["'ab'", "k", "CAST(n AS TEXT)", "'x,y'", "''", "'aaaaaaaa'"]
-MADE = ["@ || @", "LPAD(@, 9, 'xy')", "RPAD(@, 30, @)", "REPLACE(@, 'a', @)", "REPLACE(@, @, @)", "UPPER(@)", "CONCAT(@, @)",
+MADE = ["@ || @", "LPAD(@, 9, 'xy')", "RPAD(@, 30, 'z')", "REPLACE(@, 'a', @)", "REPLACE(@, @, @)", "UPPER(@)", "CONCAT(@, @)",
         "CASE WHEN n > 2 THEN @ ELSE @ END", "COALESCE(@, @)", "SUBSTRING(@, 1, 5)", "REVERSE(@)", "TRIM(@)", "LEFT(@, 3)",
         "CAST(@ AS TEXT)", "GREATEST(@, @)", "SPLIT_PART(@, ',', 2)", "CAST(LENGTH(@) AS TEXT)"]  # fmt: skip
 
