@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -345,6 +346,8 @@ def test_caps_whose_product_no_type_holds_cut_nothing_off(tmp_path: Path) -> Non
             for value in (0, 1, 2, 64, 128, 191, 192):
                 sql = f"SELECT COUNT(*) FROM ({inside}) WHERE n >= {value}"
                 assert asked(curator, sql) == [sum(each >= value for each in wanted)], sql
+            written = curator.engine.sql(h.plan_of(curator, sql))
+            assert not re.findall(r"\d{39,}", written)  # no constant that only a wider type has
 
 
 def test_steps_at_their_largest_within_one_unit(tmp_path: Path) -> None:
