@@ -67,7 +67,7 @@ __all__ = [
     "sensitivity",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 
 def __getattr__(name: str) -> Any:
