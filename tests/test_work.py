@@ -129,3 +129,12 @@ def test_those_who_have_few_rows_keep_all_of_them(tmp_path: Path) -> None:
             "SELECT COUNT(*) FROM labs WHERE EXISTS (SELECT 1 FROM scans WHERE labs.who = scans.who AND level < dose)",
         ):
             assert asked(curator, sql) == list(plain.execute(sql).fetchone() or ())
+
+
+def test_a_key_that_the_data_name_is_no_longer_than_what_is_computed_from_it_may_be(tmp_path: Path) -> None:
+    """Texts of a million letters that many share are named by their beginning."""
+    made = ["CREATE TABLE visits AS SELECT i AS who, repeat('a', 1000000) || 'b' AS note FROM range(300) AS r(i)"]
+    declared = [table("visits", "who", columns={"note": {}}, rows_per_unit=1, groups_per_unit=1)]
+    curator = stored(tmp_path / "held.duckdb", made, declared)
+    answer = curator.ask("SELECT REPLACE(note, 'a', 'cc') AS name, COUNT(*) AS n FROM visits GROUP BY note", epsilon=1)
+    assert answer.to_arrow()["name"].to_pylist() == ["c" * 2000]

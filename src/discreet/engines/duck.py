@@ -15,11 +15,11 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.engines.numbers import exact, plain, short, totals, values
 from discreet.engines.own import OWN, Hashed
 from discreet.engines.relations import laid
-from discreet.engines.render import Stored, keyed, one_of, owner, spell
+from discreet.engines.render import LONGEST, Stored, cut, keyed, one_of, owner, spell
 from discreet.engines.source import Source
 from discreet.engines.widths import fitting
 from discreet.errors import Failure, Interrupted, NotAllowed, Stopped
-from discreet.plan.plan import Exact, Plan
+from discreet.plan.plan import Exact, Key, Plan
 from discreet.plan.spelling import quoted
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ def sql(plan: Plan, place: str, stored: Stored, *, every: bool = False) -> str:
 
 def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: bool = False) -> str:
     """The rows that are asked about, with their keys and values."""
-    columns = [f"{keyed(key.tree, key.kind, stored)} AS k{n}" for n, key in enumerate(plan.keys)]
+    columns = [f"{_named(key, stored)} AS k{n}" for n, key in enumerate(plan.keys)]
     columns += read
     conditions = [] if plan.where is None else [spell(plan.where, stored)]
     if plan.caps.unit is not None:
@@ -306,6 +306,12 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
     ]
     text = f"SELECT {', '.join(columns) or '1'}\n  FROM {place}"
     return text + (f"\n  WHERE {' AND '.join(conditions)}" if conditions else "")
+
+
+def _named(key: Key, stored: Stored) -> str:
+    """A key as it is grouped by; one that the data name is no longer than what is computed from answers may be."""
+    text = keyed(key.tree, key.kind, stored)
+    return text if key.declared or key.kind != "text" else cut(key.tree, text, LONGEST)
 
 
 def _within(key: str, values: Any, span: Any) -> str:

@@ -23,7 +23,7 @@ from discreet.engines.clock import CLOCK, MOMENTS, cast, read, shown, within
 from discreet.plan.expression import Apply, Field, Literal, Tree
 from discreet.plan.spelling import case, constant, quoted
 
-__all__ = ["Stored", "compared", "keyed", "normal", "one_of", "owner", "spell", "stepped"]
+__all__ = ["LONGEST", "Stored", "compared", "cut", "keyed", "normal", "one_of", "owner", "spell", "stepped"]
 
 # Of each column: integer, wide (beyond 64 bits), whole (in a DOUBLE), real, decimal, text, boolean, date, …
 Stored = Mapping[str, str]
@@ -54,7 +54,7 @@ def spell(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
     if tree.function in ("concat", "||", "replace"):
         arguments = [f"left({each}, {LONGEST})" for each in arguments]
     if tree.function in ("like", "ilike"):
-        arguments[0] = _searched(tree.arguments[0], arguments[0])
+        arguments[0] = cut(tree.arguments[0], arguments[0], SEARCHED)
     if tree.function == "cast":
         return _cast(arguments[0], tree.kind, tree.arguments[0], stored)
     if tree.function in ("case", "coalesce", "nullif") and tree.kind in ("integer", "real"):
@@ -63,11 +63,11 @@ def spell(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
     return _safe(text) if tree.function in UNSAFE and not bare else text
 
 
-def _searched(tree: Tree, text: str) -> str:
-    """A text that is compared with a pattern, or so much of its beginning that no row takes long."""
+def cut(tree: Tree, text: str, most: int) -> str:
+    """The text that a tree is spelled as, or so many letters of its beginning."""
     if isinstance(tree, Field):  # the length in bytes is known without reading it
-        return f"CASE WHEN strlen({text}) <= {SEARCHED} THEN {text} ELSE left({text}, {SEARCHED}) END"
-    return f"left({text}, {SEARCHED})"
+        return f"CASE WHEN strlen({text}) <= {most} THEN {text} ELSE left({text}, {most}) END"
+    return f"left({text}, {most})"
 
 
 def _field(tree: Field, stored: Stored, bare: bool) -> str:
