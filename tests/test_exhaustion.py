@@ -17,6 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import discreet as dp
@@ -290,3 +291,10 @@ def test_keys_and_aggregates_of_other_constants_are_their_own(curator: Curator) 
     assert [each.kind for each in explained.plan.keys] == ["integer", "boolean"]
     both = curator.explain("SELECT SUM(CASE WHEN smoker THEN 1 END), SUM(CASE WHEN smoker THEN 1.0 END) FROM people")
     assert len(both.draft.readings) == 2
+
+
+def test_a_value_far_from_the_others_lists_nothing_in_between() -> None:
+    """A domain of three values was compared with all whole numbers between its ends: 24 GB of them here."""
+    frame = pa.table({"x": [1, 2, 3 * 10**9]})
+    held = dp.open(frame, columns={"x": [1, 2, 3 * 10**9]}, budget=dp.Budget(epsilon=9))
+    assert held.ask("SELECT x, COUNT(*) AS n FROM data GROUP BY x", epsilon=9).to_arrow().num_rows == 3

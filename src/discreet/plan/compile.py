@@ -14,7 +14,7 @@ from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan import aggregates, ownership
 from discreet.plan.below import condition
 from discreet.plan.days import consecutive
-from discreet.plan.expression import Apply, Tree, Typed, both, fields, size
+from discreet.plan.expression import Apply, Domain, Tree, Typed, both, fields, size
 from discreet.plan.foremost import Foremost, foremost
 from discreet.plan.kept import LARGEST
 from discreet.plan.kinds import is_unit, typed
@@ -200,11 +200,17 @@ def _key(what: q.Expression, question: Question) -> Key:
     return Key(tree=found.tree, kind=found.kind)
 
 
+def _consecutive(domain: Domain) -> bool:
+    """Whether whole numbers are all of those between the first and the last, in order."""
+    first, last = int(domain[0]), int(domain[-1])  # type: ignore[arg-type]
+    return last - first + 1 == len(domain) and domain == tuple(range(first, last + 1))
+
+
 def _declared(found: Typed) -> Key:
     domain = found.domain or ()
     assert found.kind is not None
     first, last = (domain[0], domain[-1]) if domain else (None, None)
-    if isinstance(first, int) and isinstance(last, int) and len(domain) > 2 and domain == tuple(range(first, last + 1)):
+    if isinstance(first, int) and isinstance(last, int) and len(domain) > 2 and _consecutive(domain):
         return Key(tree=found.tree, kind=found.kind, span=(first, last))
     if found.kind == "date" and (days := consecutive(domain)):
         numbered = Apply(function="day number", arguments=(found.tree,), kind="integer")
