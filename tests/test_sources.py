@@ -849,7 +849,7 @@ def test_data_that_cannot_be_read_again_are_refused_in_one_sentence(
                 path.write_text(text)
             before = len(read)
             for _ in range(3):
-                with pytest.raises(dp.NotUnderstood) as no:
+                with pytest.raises(dp.Stopped) as no:
                     curator.ask("SELECT COUNT(*) FROM data", epsilon=1)
                 said.add(str(no.value))
             assert len(read) <= before + 1
