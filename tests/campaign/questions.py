@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from campaign.worlds import EXTREMES, FORMS, NAMES, PEOPLE, SHAPES, World
+from campaign.worlds import CODES, EXTREMES, FORMS, NAMES, PEOPLE, SHAPES, World
 
 Kinds = dict[str, str]  # of each column that can be named: number, real, loose, text, key, flag or day
 NUMERIC = ("number", "real")
@@ -35,7 +35,7 @@ class Question:
     row: bool = False
     plain: bool = False
     counts: str = ""  # of what kind a plain one is: rows or units
-    after: str = ""  # FROM and all after it
+    focus: str = ""  # what it is after
 
 
 @dataclass
@@ -68,6 +68,7 @@ class Writer:
     world: World
     held: dict[str, Rel] = field(default_factory=dict)  # what WITH has made, by name
     hidden: set[str] = field(default_factory=set)  # tables that WITH has hidden
+    focus: str = ""  # names: what a column is; joins: who meets whom
 
     def pick(self, *choices: Any) -> Any:
         return self.dice.choice(choices)
@@ -83,6 +84,12 @@ class Writer:
         found = [each for each in [*NAMES, *self.world.tables.values()] if each.lower() not in lower]
         name = self.dice.choice(found)
         return name.upper() if self.chance(0.1) and name.isascii() and name.upper().lower() == name.lower() else name
+
+    def again(self, rels: list[Rel], taken: Iterable[str] = ()) -> str:
+        """A new name for a column of a SELECT: half of them are names that something has where it comes from."""
+        lower = {each.lower() for each in taken}
+        inner = [name for rel in rels for name in (*rel.names, rel.alias) if name.lower() not in lower]
+        return self.dice.choice(inner) if inner and self.chance(0.5) else self.fresh(taken)
 
     def written(self, name: str) -> str:
         plain = name.isidentifier() and name.isascii() and name.lower() not in ("key", "rows", "row")
@@ -126,7 +133,7 @@ class Writer:
             alias = self.fresh(taken)
         text = self.written(name) if alias == name else f"{self.written(name)} {self.pick('AS ', '')}{self.quoted(alias)}"
         return Rel(text, alias, kinds, unit, owner, role, loose_unit=loose,
-                   plain=owner != "public" or (role == "towns" and not self.world.twice))  # fmt: skip
+                   plain=role != "lines" and (owner != "public" or (role == "towns" and not self.world.twice)))  # fmt: skip
 
     def quoted(self, name: str) -> str:
         """A name where a bare word may be read as something else."""
@@ -141,8 +148,9 @@ class Writer:
             rel = self.held[name]
             return replace(rel, text=f"{self.written(name)} AS {self.quoted(alias)}", alias=alias)
         found = None
-        if deep > 0 and way < 0.75:
-            found = self.pick(self.rows, self.rows, self.folded, self.united)(deep - 1, taken)
+        if deep > 0 and way < (0.95 if self.focus == "names" else 0.75):
+            ways = [self.rows, self.rows, self.rows, self.folded, self.united]
+            found = self.pick(*ways, *([self.rows] * 6 if self.focus else []))(deep - 1, taken)
         while found is None:
             found = self.base(self.pick("visits", "visits", "visits", "labs", "labs", "people", "bills", "lines"), taken)
             if found is None and all(self.world.tables[each].lower() in self.hidden for each in PEOPLE):
@@ -161,11 +169,18 @@ class Writer:
                            plain=plain)  # fmt: skip
         items, kinds, called = [], Kinds(), None
         if unit is not None and self.chance(0.9):
-            called = self.fresh(()) if self.chance(0.8) else next(each.unit for each in rels if each.unit)
+            called = self.again(rels)
             items.append(f"{unit} AS {self.quoted(called or '')}")
-        for _ in range(self.dice.randint(1, 4)):
+        if called is not None and len(rels) == 1 and self.chance(0.8 if self.focus == "names" else 0.4):  # the unit takes the name of a column
+            name, kind = self.pick(*rels[0].kinds.items())
+            called = self.pick(name, name, rels[0].alias)
+            items[0] = f"{unit} AS {self.quoted(called)}"
+            other = self.again(rels, [called])
+            kinds[other] = kind
+            items.append(f"{self.ref(rels, rels[0], name)} AS {self.quoted(other)}")
+        for _ in range(self.dice.randint(1, 3)):
             what, kind = self.made(rels)
-            name = self.fresh([*kinds, *([called] if called else [])])
+            name = self.again(rels, [*kinds, *([called] if called else [])])
             kinds[name] = kind
             items.append(f"{what} AS {self.quoted(name)}")
         self.dice.shuffle(items)
@@ -181,7 +196,7 @@ class Writer:
         name = self.dice.choice(list(rel.kinds))
         what, kind = self.ref(rels, rel, name), rel.kinds[name]
         harsh = self.dice.choice(HARSH)
-        if self.chance(0.5):
+        if self.chance(0.6):
             return what, kind
         if kind in NUMERIC:
             return self.pick(
@@ -206,18 +221,18 @@ class Writer:
         unit = self.unit(rels)
         if unit is None:
             return None
-        alias, called = self.fresh(taken), self.fresh(())
+        alias, called = self.fresh(taken), self.again(rels)
         items, kinds, by = [f"{unit} AS {self.quoted(called)}"], Kinds(), [unit]
         if self.chance(0.4):
             rel = self.dice.choice(rels)
             if (name := rel.some(self.dice, "key", "text", "flag", "loose")) is not None:
-                key, named = self.ref(rels, rel, name), self.fresh([called])
+                key, named = self.ref(rels, rel, name), self.again(rels, [called])
                 items.append(f"{key} AS {self.quoted(named)}")
                 kinds[named] = rel.kinds[name]
                 by.append(key)
         for _ in range(self.dice.randint(1, 3)):
             what, kind = self.within(rels)
-            named = self.fresh([called, *kinds])
+            named = self.again(rels, [called, *kinds])
             items.append(f"{what} AS {self.quoted(named)}")
             kinds[named] = kind
         having = self.pick("", "", "", " HAVING COUNT(*) > 1")
@@ -251,7 +266,7 @@ class Writer:
                     "'x'" if text is None else self.ref([rel], rel, text)]  # fmt: skip
             called: list[str] = []
             for _ in what:
-                called.append(self.fresh(called))
+                called.append(self.again([rel], called))
             names = names or called
             where = f" WHERE {self.condition([rel])}" if self.chance(0.3) else ""
             items = ", ".join(f"{one} AS {self.quoted(name)}" for one, name in zip(what, called, strict=True))
@@ -266,12 +281,18 @@ class Writer:
         """Tables side by side, and a filter."""
         first = self.base("staff", ()) if row else None
         rels, conditions = [first or self.relation(deep, ())], list[str]()
-        for _ in range(self.dice.choice([0, 0, 0, 1, 1, 2])):
+        many = {"names": [0, 0, 0, 0, 0, 1], "joins": [0, 1, 1, 2]}.get(self.focus, [0, 0, 0, 1, 1, 2])
+        for _ in range(self.dice.choice(many)):
             taken = [each.alias for each in rels]
             public = rels[0].owner == "row" or self.chance(0.35)
             other = self.base(self.pick("towns", "codes"), taken) if public else self.relation(deep - 1, taken)
             if other is None:
                 continue
+            if other.owner == "unit" and not rels[0].loose_unit and self.chance(0.35 if self.focus == "joins" else 0.05):
+                found = self.decoy(rels, taken)
+                if found is not None:
+                    rels.append(replace(found[0], text=f" {self.pick('JOIN', 'LEFT JOIN')} {found[0].text} ON {found[1]}"))
+                    continue
             self._join(rels, conditions, other)
         if self.chance(0.4):
             conditions.append(self.condition(rels))
@@ -305,6 +326,31 @@ class Writer:
             way = "JOIN" if way == "," else way
             rels.append(replace(other, text=f" {way} {other.text} ON {on}"))
 
+    def decoy(self, rels: list[Rel], taken: Iterable[str]) -> tuple[Rel, str] | None:
+        """Somebody's rows beside a constant near somebody's unit, and a join that takes both for the unit."""
+        base = self.base(self.pick("visits", "labs", "people"), ())
+        if base is None or base.unit is None or rels[0].unit is None:
+            return None
+        form = FORMS[self.world.form]
+        constant = form.literal.format(self.pick(*form.plain, *(each[0] for each in form.hostile)))
+        number = base.some(self.dice, "number", "loose")
+        assert number is not None
+        named = self.ref([base], base, number)
+        whole = constant.lstrip("-").isdigit()
+        made = self.pick(f"COALESCE({named}, 0) * 0 + {constant}", f"ABS({constant} + {named} * 0)", f"CAST({constant} AS BIGINT)",
+                         f"LEAST({constant}, {constant})", constant) if whole else self.pick(
+                             constant, f"COALESCE({constant}, {constant})")  # fmt: skip
+        unit = self.again([base])
+        decoy = self.again([base], [unit])
+        more = self.again([base], [unit, decoy])
+        alias = self.fresh(taken)
+        text = (f"(SELECT {self.ref([base], base, base.unit)} AS {self.quoted(unit)}, {made} AS {self.quoted(decoy)}, {named} AS"
+                f" {self.quoted(more)} FROM {base.text}) AS {self.quoted(alias)}")  # fmt: skip
+        rel = Rel(text, alias, {more: base.kinds[number]}, unit, plain=False)
+        a, b = f"{self.quoted(alias)}.{self.quoted(decoy)}", f"{self.quoted(alias)}.{self.quoted(unit)}"
+        mine = f"{self.quoted(rels[0].alias)}.{self.quoted(rels[0].unit)}"
+        return rel, self.pick(f"{mine} = {a} AND {b} = {a}", f"{a} = {mine} AND {a} = {b}", f"{mine} = {a}")
+
     def on(self, every: list[Rel], rels: list[Rel], other: Rel) -> str | None:
         """What two relations are joined on: the unit, mostly; of public ones anything."""
         rel = self.dice.choice(rels) if other.owner == "public" else rels[0]
@@ -314,8 +360,9 @@ class Writer:
             if theirs is None or mine is None:
                 return None
             named, there = self.ref(every, rel, mine), self.ref(every, other, theirs)
-            if rel.kinds[mine] in ("loose", "number") and self.chance(0.4):
-                named = self.pick(f"{named} + 0", f"ABS({named})", f"{named} * 0 + {self.dice.choice(HARSH)}")
+            if rel.kinds[mine] in ("loose", "number") and self.chance(0.5):
+                code = self.dice.choice([each for each, *_ in CODES if each is not None])
+                named = self.pick(f"{named} + 0", f"ABS({named})", f"{named} * 0 + {code}", f"COALESCE({named}, 0) * 0 + {code}")
             return self.pick(f"{named} = {there}", f"{there} = {named}")
         if rel.role == "lines" or other.role == "lines":
             if {rel.role, other.role} > {"lines", "bills"} or rel.role not in ("bills", "lines") or not other.role:
@@ -376,11 +423,13 @@ class Writer:
     def aggregate(self, rels: list[Rel], unit: str | None) -> str:
         rel = self.dice.choice(rels)
         anything = self.ref(rels, rel, self.dice.choice(list(rel.kinds)))
-        many = ["COUNT(*)", "COUNT(*)", f"COUNT({anything})", f"COUNT(DISTINCT {anything})", f"COUNT(DISTINCT {anything})"]
-        if unit is not None:
-            many += [f"COUNT(DISTINCT {unit})"] * 3
-            many += [f"COUNT(DISTINCT CASE WHEN {self.condition(rels)} THEN {unit} END)"]
-            many += [f"COUNT({unit})"]
+        if self.chance(0.8 if self.focus == "names" else 0.3):  # who, or what, is told from others
+            what = self.pick(anything, anything, unit or anything)
+            return self.pick(
+                f"COUNT(DISTINCT {what})", f"COUNT(DISTINCT {what}) FILTER (WHERE {self.condition(rels)})",
+                f"COUNT(DISTINCT CASE WHEN {self.condition(rels)} THEN {what} END)", f"COUNT({what})",
+            )  # fmt: skip
+        many = ["COUNT(*)", "COUNT(*)", f"COUNT({anything})"]
         if (named := rel.some(self.dice, *NUMERIC)) is not None:
             number = self.ref(rels, rel, named)
             many += [f"{each}({number})" for each in ("SUM", "AVG", "SUM", "VAR_SAMP", "MEDIAN", "MAX", "STDDEV_POP")]
@@ -391,7 +440,7 @@ class Writer:
             many += [f"MODE({self.ref(rels, rel, named)})"]
         found = self.dice.choice(many)
         plain = not found.startswith(("HISTOGRAM", "MODE", "QUANTILE"))
-        return f"{found} FILTER (WHERE {self.condition(rels)})" if plain and self.chance(0.15) else found
+        return f"{found} FILTER (WHERE {self.condition(rels)})" if plain and self.chance(0.3) else found
 
     def key(self, rels: list[Rel]) -> str:
         rel = self.dice.choice(rels)
@@ -415,9 +464,10 @@ class Writer:
 
     def question(self) -> Question:
         """The whole of it."""
+        self.focus = self.focus or self.pick("", "", "names", "joins")
         before = self.ctes()
         row = self.chance(0.12) and self.world.tables["staff"].lower() not in self.hidden
-        rels, where = self.joined(2, row=row)
+        rels, where = self.joined(self.pick(1, 2) if self.focus else 2, row=row)
         unit = None if rels[0].owner != "unit" else self.unit(rels)
         after = f"FROM {self.after(rels)}{where}"
         row = rels[0].owner == "row"
@@ -425,7 +475,7 @@ class Writer:
             counts = "units" if unit is not None and self.chance(0.5) else "rows"
             what = f"COUNT(DISTINCT {unit})" if counts == "units" else "COUNT(*)"
             plain = all(each.plain for each in rels)
-            return Question(f"{before}SELECT {what} {after}", row, plain, counts, after)
+            return Question(f"{before}SELECT {what} {after}", row, plain, counts, self.focus)
         keys = [self.key(rels) for _ in range(self.dice.choice([0, 0, 0, 1, 1, 2]))]
         items = [self.aggregate(rels, unit) for _ in range(self.dice.choice([1, 1, 2, 3]))]
         if self.chance(0.15):  # counts, to be planned as one
@@ -436,15 +486,15 @@ class Writer:
                 called.append(self.fresh(called))
                 items[n] = f"{each} AS {self.quoted(called[-1])}"
         if keys and self.chance(0.1):
-            return Question(f"{before}SELECT DISTINCT {', '.join(keys)} {after}", row)
+            return Question(f"{before}SELECT DISTINCT {', '.join(keys)} {after}", row, focus=self.focus)
         text = f"{before}SELECT {', '.join([*keys, *items])} {after}"
         if keys:
             by = ", ".join(keys) if self.chance(0.7) else ", ".join(str(n + 1) for n in range(len(keys)))
             text += f" GROUP BY {self.pick('ROLLUP', 'CUBE')} ({by})" if self.chance(0.08) else f" GROUP BY {by}"
             text += self.pick("", "", "", " HAVING COUNT(*) > 3", f" ORDER BY {len(keys) + 1} DESC LIMIT 2")
-        return Question(text, row)
+        return Question(text, row, focus=self.focus)
 
 
-def question(dice: random.Random, world: World) -> Question:
-    """A question about a world."""
-    return Writer(dice, world).question()
+def question(dice: random.Random, world: World, focus: str = "") -> Question:
+    """A question about a world, perhaps of one kind."""
+    return Writer(dice, world, focus=focus).question()
