@@ -326,15 +326,16 @@ def shorter(sql: str, fails: Callable[[str], bool], tries: int = 150) -> str:
 
 def _smaller(sql: str) -> Iterator[str]:
     """The question with one node of its tree left out, or replaced by one of those below; large ones first."""
-    with suppress(sqlglot.errors.SqlglotError, AttributeError, ValueError):
+    try:
         many = len(list(sqlglot.parse_one(sql, dialect="duckdb").walk()))
-        for n in range(1, many):
-            for way in range(3):
-                tree = sqlglot.parse_one(sql, dialect="duckdb")
-                node = list(tree.walk(bfs=True))[n]
-                if not _cut(node, way):
-                    continue
-                text = tree.sql(dialect="duckdb")
+    except sqlglot.errors.SqlglotError:
+        return
+    for n in range(1, many):
+        for way in range(3):
+            tree = sqlglot.parse_one(sql, dialect="duckdb")
+            node = list(tree.walk(bfs=True))[n]
+            with suppress(Exception):  # a tree that is none cannot be written
+                text = tree.sql(dialect="duckdb") if _cut(node, way) else sql
                 if len(text) < len(sql):
                     yield text
 

@@ -50,6 +50,7 @@ class Rel:
     role: str = ""  # of a table
     plain: bool = True
     loose_unit: bool = False  # it is named without the table's name only
+    bait: str = ""  # a column that has given its name to the unit
 
     @property
     def names(self) -> list[str]:
@@ -166,8 +167,8 @@ class Writer:
             only = rels[0]
             if only.role != "lines":
                 return Rel(f"(SELECT * FROM {only.text}{where}) AS {self.quoted(alias)}", alias, only.kinds, only.unit,
-                           plain=plain)  # fmt: skip
-        items, kinds, called = [], Kinds(), None
+                           plain=plain, bait=only.bait)  # fmt: skip
+        items, kinds, called, bait = [], Kinds(), None, ""
         if unit is not None and self.chance(0.9):
             called = self.again(rels)
             items.append(f"{unit} AS {self.quoted(called or '')}")
@@ -177,6 +178,7 @@ class Writer:
             items[0] = f"{unit} AS {self.quoted(called)}"
             other = self.again(rels, [called])
             kinds[other] = kind
+            bait = other
             items.append(f"{self.ref(rels, rels[0], name)} AS {self.quoted(other)}")
         for _ in range(self.dice.randint(1, 3)):
             what, kind = self.made(rels)
@@ -185,7 +187,7 @@ class Writer:
             items.append(f"{what} AS {self.quoted(name)}")
         self.dice.shuffle(items)
         text = f"(SELECT {', '.join(items)} FROM {self.after(rels)}{where}) AS {self.quoted(alias)}"
-        return Rel(text, alias, kinds, called, plain=plain)
+        return Rel(text, alias, kinds, called, plain=plain, bait=bait)
 
     def after(self, rels: list[Rel]) -> str:
         return rels[0].text + "".join(each.text for each in rels[1:])
@@ -425,8 +427,11 @@ class Writer:
         anything = self.ref(rels, rel, self.dice.choice(list(rel.kinds)))
         if self.chance(0.8 if self.focus == "names" else 0.3):  # who, or what, is told from others
             what = self.pick(anything, anything, unit or anything)
+            if rel.bait and self.chance(0.6):
+                what = self.ref(rels, rel, rel.bait)
             return self.pick(
                 f"COUNT(DISTINCT {what})", f"COUNT(DISTINCT {what}) FILTER (WHERE {self.condition(rels)})",
+                f"COUNT(DISTINCT {what}) FILTER (WHERE {self.condition(rels)})",
                 f"COUNT(DISTINCT CASE WHEN {self.condition(rels)} THEN {what} END)", f"COUNT({what})",
             )  # fmt: skip
         many = ["COUNT(*)", "COUNT(*)", f"COUNT({anything})"]
@@ -444,7 +449,7 @@ class Writer:
 
     def key(self, rels: list[Rel]) -> str:
         rel = self.dice.choice(rels)
-        name = self.dice.choice(list(rel.kinds))
+        name = self.dice.choice([each for each, kind in rel.kinds.items() if rel.role != "codes" or kind != "loose"])
         what = self.ref(rels, rel, name)
         return self.pick(f"FLOOR({what} / 4)", f"{what} > 1", what) if rel.kinds[name] in ("number", "real") else what
 

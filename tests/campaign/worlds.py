@@ -164,7 +164,7 @@ class World:
     def random(cls, dice: random.Random, *, form: str | None = None, place: str | None = None) -> World:
         place = place or dice.choice(["frames"] * 6 + ["parquet", "duckdb", "csv"])
         forms = ["text"] if place == "csv" else list(FORMS)
-        form = form or dice.choice(forms + ["whole", "small", "text"] * (4 if place != "csv" else 0))
+        form = form or dice.choice(forms + ["whole", "whole", "small", "text"] * (4 if place != "csv" else 0))
         if place == "csv" and form not in ("text", "small", "whole"):
             form = "text"
         unit = dice.choice(NAMES)
