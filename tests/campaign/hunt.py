@@ -48,7 +48,7 @@ def court(seed: int, *, form: str | None = None, place: str | None = None) -> It
 
 def judged(opened: Court, asked: Question, n: int) -> str:
     """One question, judged; joins are looked at person by person, and now and then everything is."""
-    return opened.judge(asked, n, heard=n % 6 == 0, lineage=asked.focus == "joins" or n % 6 == 1)
+    return opened.judge(asked, n, heard=n % 6 == 0, lineage=asked.focus in ("joins", "counts") or n % 6 == 1)
 
 
 def hunt(seed: int, questions: int, tally: Tally, *, focus: str = "", form: str | None = None, place: str | None = None) -> None:

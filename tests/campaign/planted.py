@@ -103,7 +103,8 @@ def no_qualifier(patch: Patch) -> None:
 
     def loose(self: Any, what: Any) -> Any:
         there = [each for each in self.sides if what.name.lower() in each.names]
-        if what.table is None or not there or self.test is not None:
+        units = {(each.table.unit or "").lower() for each in there}
+        if what.table is None or not there or what.name.lower() in units or self.test is not None:
             return plain(self, what)
         return replace(what, name=there[0].names[what.name.lower()], table=None)
 
@@ -180,6 +181,6 @@ PLANTS: dict[str, Plant] = {
     "raw bits of a unit": Plant(raw_bits, worlds(focus="names", form="real", place="frames")),
     "rows that are not bounded": Plant(unbounded, crowd),
     "a cap that is off by one": Plant(off_by_one, worlds(form="small", place="frames")),
-    "a qualifier that is ignored": Plant(no_qualifier, worlds(focus="joins", form="small", place="frames")),
+    "a qualifier that is ignored": Plant(no_qualifier, worlds(focus="counts", form="small", place="frames")),
     "one is true": Plant(one_is_true, constants),
 }

@@ -69,7 +69,7 @@ class Writer:
     world: World
     held: dict[str, Rel] = field(default_factory=dict)  # what WITH has made, by name
     hidden: set[str] = field(default_factory=set)  # tables that WITH has hidden
-    focus: str = ""  # names: what a column is; joins: who meets whom
+    focus: str = ""  # names: what a column is; joins: who meets whom; counts: what DuckDB counts, too
 
     def pick(self, *choices: Any) -> Any:
         return self.dice.choice(choices)
@@ -151,7 +151,7 @@ class Writer:
         found = None
         if deep > 0 and way < (0.95 if self.focus == "names" else 0.75):
             ways = [self.rows, self.rows, self.rows, self.folded, self.united]
-            found = self.pick(*ways, *([self.rows] * 6 if self.focus else []))(deep - 1, taken)
+            found = self.pick(*ways, *([self.rows] * 6 if self.focus in ("names", "joins") else []))(deep - 1, taken)
         while found is None:
             found = self.base(self.pick("visits", "visits", "visits", "labs", "labs", "people", "bills", "lines"), taken)
             if found is None and all(self.world.tables[each].lower() in self.hidden for each in PEOPLE):
@@ -283,7 +283,7 @@ class Writer:
         """Tables side by side, and a filter."""
         first = self.base("staff", ()) if row else None
         rels, conditions = [first or self.relation(deep, ())], list[str]()
-        many = {"names": [0, 0, 0, 0, 0, 1], "joins": [0, 1, 1, 2]}.get(self.focus, [0, 0, 0, 1, 1, 2])
+        many = {"names": [0, 0, 0, 0, 0, 1], "joins": [0, 1, 1, 2], "counts": [0, 1, 1, 2]}.get(self.focus, [0, 0, 0, 1, 1, 2])
         for _ in range(self.dice.choice(many)):
             taken = [each.alias for each in rels]
             public = rels[0].owner == "row" or self.chance(0.35)
@@ -296,7 +296,7 @@ class Writer:
                     rels.append(replace(found[0], text=f" {self.pick('JOIN', 'LEFT JOIN')} {found[0].text} ON {found[1]}"))
                     continue
             self._join(rels, conditions, other)
-        if self.chance(0.4):
+        if self.chance(0.9 if self.focus == "counts" else 0.4):
             conditions.append(self.condition(rels))
         if self.chance(0.2):
             conditions.append(self.test(rels))
@@ -469,14 +469,14 @@ class Writer:
 
     def question(self) -> Question:
         """The whole of it."""
-        self.focus = self.focus or self.pick("", "", "names", "joins")
+        self.focus = self.focus or self.pick("", "", "", "names", "names", "joins", "joins", "counts")
         before = self.ctes()
         row = self.chance(0.12) and self.world.tables["staff"].lower() not in self.hidden
         rels, where = self.joined(self.pick(1, 2) if self.focus else 2, row=row)
         unit = None if rels[0].owner != "unit" else self.unit(rels)
         after = f"FROM {self.after(rels)}{where}"
         row = rels[0].owner == "row"
-        if self.chance(0.15):  # what DuckDB can count by itself
+        if self.chance(1 if self.focus == "counts" else 0.15):  # what DuckDB can count by itself
             counts = "units" if unit is not None and self.chance(0.5) else "rows"
             what = f"COUNT(DISTINCT {unit})" if counts == "units" else "COUNT(*)"
             plain = all(each.plain for each in rels)
