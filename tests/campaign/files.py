@@ -83,7 +83,7 @@ def _stamps() -> dict[str, Type]:
 
 def _decimal(kind: pa.DataType, digits: int, scale: int) -> Type:
     most = Decimal("9" * (digits - scale) + "." + "9" * scale) if scale else Decimal("9" * digits)
-    return _of(kind, [Decimal(0), Decimal(1), Decimal(5), None], [most, -most, Decimal(0), None], "number")
+    return _of(kind, [Decimal(0), Decimal(1), Decimal(5), None], [most, most.copy_negate(), Decimal(0), None], "number")
 
 
 TYPES: dict[str, Type] = {

@@ -41,6 +41,9 @@ def examine(many: int, *, unit: bool) -> Iterator[str]:
         ends = sorted({0, many - 1, max(many - 2, 0), *(each for each in (31, 50, 62, 63, 126, 127) if each < many)})
         plans = plans if len(plans) == 1 else [plans[0], plans[-1]]
         before = [looked(without, plan, 1) for plan in plans]
+        with opened([*plain, *((100 + n, n) for n in range(many))], unit) as all_met:  # each of them is met by a row
+            for plan in plans:
+                looked(all_met, plan, 1)
         for at in ends:
             with opened([*plain, (99, at)], unit) as other:
                 for plan, exact in zip(plans, before, strict=True):
