@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import random
-
 from typing import Any
 
 import pytest

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +21,9 @@ LIMIT = 30.0  # seconds, where a hundredth of that is enough
 
 
 @pytest.mark.parametrize("unit", [False, True])
-@pytest.mark.parametrize("many", [*widths.NUMBERS, *widths.MORE] if SOAK else [1, 2, 33, 63, 64, 65, 90, 126, 127, 128, 129, 400])
+@pytest.mark.parametrize(
+    "many", [*widths.NUMBERS, *widths.MORE] if SOAK else [1, 2, 33, 63, 64, 65, 90, 126, 127, 128, 129, 400]
+)
 def test_any_number_of_conditions(many: int, unit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if unit and many == 400 and not SOAK:
         pytest.skip("ten seconds, in a soak only")

@@ -1,4 +1,4 @@
-"""Whatever a file or a frame holds in one person's rows: the data open, are read and answered as without that person."""
+"""Whatever a file or a frame holds in one person's rows: the data open and answer as without that person."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ def test_a_physical_type(name: str, tmp_path: Path) -> None:
                 assert opened[0] == opened[1], f"one person's row decides whether the data open: {place}, {two}"
                 if not opened[0]:
                     assert two[0] == two[1]
+                    assert "opening fails" not in two[0], f"not in words of ours: {name}, {place}"
                     continue
                 for sql in files.ASKED if SOAK else [*files.ASKED[:3], *dice.sample(files.ASKED[3:], 2)]:
                     try:

@@ -28,8 +28,35 @@ from discreet.opening import one_table
 from lineage import BUDGET
 
 PLAIN_PEOPLE = 12
-MALFORMED = [b"\xff\xfe", b"\xc3\x28", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"ok\x80", b"\xc0\x80", b"", b"\x00", b"a", b"\xc3"]
-TEXTS = ["", "\0", "a\0b", "\u202e", "\U0010ffff", "e\u0301", "'", '"', "nan", "1e999", "x" * 70000, "\ufeff", "\n", " a", "A"]
+MALFORMED = [
+    b"\xff\xfe",
+    b"\xc3\x28",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"ok\x80",
+    b"\xc0\x80",
+    b"",
+    b"\x00",
+    b"a",
+    b"\xc3",
+]
+TEXTS = [
+    "",
+    "\0",
+    "a\0b",
+    "\u202e",
+    "\U0010ffff",
+    "e\u0301",
+    "'",
+    '"',
+    "nan",
+    "1e999",
+    "x" * 70000,
+    "\ufeff",
+    "\n",
+    " a",
+    "A",
+]
 FLOATS = [float("nan"), float("inf"), -float("inf"), -0.0, 0.0, 1e308, -1e308, 5e-324, 2.0**53, 2.0**63, 2.0**64]
 
 
@@ -138,7 +165,9 @@ def people(kind: Type, worst: bool, seed: int = 0) -> pa.Table:
         values = pa.concat_arrays(parts)
         values = values.dictionary_encode() if dictionary else values
         ids += [99] * len(bad)
-    table = pa.table({"id": pa.array(ids, pa.int64()), "x": values, "g": pa.array(["x" if n % 3 else "y" for n in ids])})
+    table = pa.table(
+        {"id": pa.array(ids, pa.int64()), "x": values, "g": pa.array(["x" if n % 3 else "y" for n in ids])}
+    )
     order = list(range(len(ids)))
     dice.shuffle(order)
     return table.take(pa.array(order)) if not pa.types.is_nested(values.type) else table
@@ -204,13 +233,17 @@ def pair(name: str, place: str, declared: Any, neighbours: str, folder: Path) ->
             (own := folder / f"{n}").mkdir()
             try:
                 data = PLACES[place](people(TYPES[name], worst), own)
-            except (pa.ArrowException, pl.exceptions.PolarsError, duckdb.Error, ValueError, TypeError, OverflowError, NotImplementedError):
+            except BaseException as problem:  # polars panics
+                if isinstance(problem, KeyboardInterrupt):
+                    raise
                 found.append("cannot be made")  # by whoever would bring it
                 continue
             try:
                 found.append(stack.enter_context(_opened(data, declared, neighbours)))
             except dp.Refusal as no:
                 found.append(str(no))
+            except duckdb.Error as problem:
+                found.append(f"opening fails: {type(problem).__name__}")
         yield found
 
 

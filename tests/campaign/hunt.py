@@ -37,7 +37,9 @@ class Tally:
 
 
 @contextmanager
-def court(seed: int, *, form: str | None = None, place: str | None = None) -> Iterator[tuple[random.Random, World, Court]]:
+def court(
+    seed: int, *, form: str | None = None, place: str | None = None
+) -> Iterator[tuple[random.Random, World, Court]]:
     """World `seed`, opened, and the dice that go on to write its questions."""
     dice = random.Random(seed)
     world = World.random(dice, form=form, place=place)
@@ -51,7 +53,9 @@ def judged(opened: Court, asked: Question, n: int) -> str:
     return opened.judge(asked, n, heard=n % 6 == 0, lineage=asked.focus in ("joins", "counts") or n % 6 == 1)
 
 
-def hunt(seed: int, questions: int, tally: Tally, *, focus: str = "", form: str | None = None, place: str | None = None) -> None:
+def hunt(
+    seed: int, questions: int, tally: Tally, *, focus: str = "", form: str | None = None, place: str | None = None
+) -> None:
     """Ask questions about one world. What is found is told with the shortest question that shows it."""
     with court(seed, form=form, place=place) as (dice, world, opened):
         for n in range(questions):

@@ -82,7 +82,9 @@ def unbounded(patch: Patch) -> None:
 def _every(relation: Few, place: Any, tables: Any) -> tuple[str, Any]:
     inner, stored = relations.laid(relation.source, place, tables)
     names = dict.fromkeys((relation.unit, *relation.columns))
-    return f"SELECT {', '.join(relations.quoted(each) for each in names)} FROM {inner}", {each: stored[each] for each in names}
+    return f"SELECT {', '.join(relations.quoted(each) for each in names)} FROM {inner}", {
+        each: stored[each] for each in names
+    }
 
 
 def off_by_one(patch: Patch) -> None:

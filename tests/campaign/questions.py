@@ -132,7 +132,9 @@ class Writer:
         alias = name if self.chance(0.3) else self.fresh(taken)
         if alias.lower() in {each.lower() for each in taken}:
             alias = self.fresh(taken)
-        text = self.written(name) if alias == name else f"{self.written(name)} {self.pick('AS ', '')}{self.quoted(alias)}"
+        text = (
+            self.written(name) if alias == name else f"{self.written(name)} {self.pick('AS ', '')}{self.quoted(alias)}"
+        )
         return Rel(text, alias, kinds, unit, owner, role, loose_unit=loose,
                    plain=role != "lines" and (owner != "public" or (role == "towns" and not self.world.twice)))  # fmt: skip
 
@@ -153,7 +155,9 @@ class Writer:
             ways = [self.rows, self.rows, self.rows, self.folded, self.united]
             found = self.pick(*ways, *([self.rows] * 6 if self.focus in ("names", "joins") else []))(deep - 1, taken)
         while found is None:
-            found = self.base(self.pick("visits", "visits", "visits", "labs", "labs", "people", "bills", "lines"), taken)
+            found = self.base(
+                self.pick("visits", "visits", "visits", "labs", "labs", "people", "bills", "lines"), taken
+            )
             if found is None and all(self.world.tables[each].lower() in self.hidden for each in PEOPLE):
                 return self.relation(0, taken)
         return found
@@ -172,7 +176,9 @@ class Writer:
         if unit is not None and self.chance(0.9):
             called = self.again(rels)
             items.append(f"{unit} AS {self.quoted(called or '')}")
-        if called is not None and len(rels) == 1 and self.chance(0.8 if self.focus == "names" else 0.4):  # the unit takes the name of a column
+        if (
+            called is not None and len(rels) == 1 and self.chance(0.8 if self.focus == "names" else 0.4)
+        ):  # the unit takes the name of a column
             name, kind = self.pick(*rels[0].kinds.items())
             called = self.pick(name, name, rels[0].alias)
             items[0] = f"{unit} AS {self.quoted(called)}"
@@ -283,17 +289,25 @@ class Writer:
         """Tables side by side, and a filter."""
         first = self.base("staff", ()) if row else None
         rels, conditions = [first or self.relation(deep, ())], list[str]()
-        many = {"names": [0, 0, 0, 0, 0, 1], "joins": [0, 1, 1, 2], "counts": [0, 1, 1, 2]}.get(self.focus, [0, 0, 0, 1, 1, 2])
+        many = {"names": [0, 0, 0, 0, 0, 1], "joins": [0, 1, 1, 2], "counts": [0, 1, 1, 2]}.get(
+            self.focus, [0, 0, 0, 1, 1, 2]
+        )
         for _ in range(self.dice.choice(many)):
             taken = [each.alias for each in rels]
             public = rels[0].owner == "row" or self.chance(0.35)
             other = self.base(self.pick("towns", "codes"), taken) if public else self.relation(deep - 1, taken)
             if other is None:
                 continue
-            if other.owner == "unit" and not rels[0].loose_unit and self.chance(0.35 if self.focus == "joins" else 0.05):
+            if (
+                other.owner == "unit"
+                and not rels[0].loose_unit
+                and self.chance(0.35 if self.focus == "joins" else 0.05)
+            ):
                 found = self.decoy(rels, taken)
                 if found is not None:
-                    rels.append(replace(found[0], text=f" {self.pick('JOIN', 'LEFT JOIN')} {found[0].text} ON {found[1]}"))
+                    rels.append(
+                        replace(found[0], text=f" {self.pick('JOIN', 'LEFT JOIN')} {found[0].text} ON {found[1]}")
+                    )
                     continue
             self._join(rels, conditions, other)
         if self.chance(0.9 if self.focus == "counts" else 0.4):
@@ -364,14 +378,19 @@ class Writer:
             named, there = self.ref(every, rel, mine), self.ref(every, other, theirs)
             if rel.kinds[mine] in ("loose", "number") and self.chance(0.5):
                 code = self.dice.choice([each for each, *_ in CODES if each is not None])
-                named = self.pick(f"{named} + 0", f"ABS({named})", f"{named} * 0 + {code}", f"COALESCE({named}, 0) * 0 + {code}")
+                named = self.pick(
+                    f"{named} + 0", f"ABS({named})", f"{named} * 0 + {code}", f"COALESCE({named}, 0) * 0 + {code}"
+                )
             return self.pick(f"{named} = {there}", f"{there} = {named}")
         if rel.role == "lines" or other.role == "lines":
             if {rel.role, other.role} > {"lines", "bills"} or rel.role not in ("bills", "lines") or not other.role:
                 return None
             if other.role not in ("bills", "lines"):
                 return None
-            a, b = (f"{self.written(each.alias)}.{self.written(self.world.names[each.role]['bill'])}" for each in (rel, other))
+            a, b = (
+                f"{self.written(each.alias)}.{self.written(self.world.names[each.role]['bill'])}"
+                for each in (rel, other)
+            )
             return f"{a} = {b}"
         if rel.unit is None or other.unit is None:
             return None

@@ -19,15 +19,23 @@ MORE = [150, 151, 200, 255, 256, 257, 300, 400]
 
 def opened(rows: list[tuple[int, int]], unit: bool) -> dp.Curator:
     """A table of who and x; every row is a person where there is no unit."""
-    frame = pa.table({"who": pa.array([a for a, _ in rows], pa.int64()), "x": pa.array([b for _, b in rows], pa.int64())})
-    declared = table("data", "who", rows_per_unit=1, columns={"x": (0, 1000)}) if unit else table("data", columns={"x": (0, 1000)})
+    frame = pa.table(
+        {"who": pa.array([a for a, _ in rows], pa.int64()), "x": pa.array([b for _, b in rows], pa.int64())}
+    )
+    declared = (
+        table("data", "who", rows_per_unit=1, columns={"x": (0, 1000)})
+        if unit
+        else table("data", columns={"x": (0, 1000)})
+    )
     return curator(Source(places={"data": '"data"'}, frames={"data": frame}), [declared])
 
 
 def planned(curator: dp.Curator, many: int) -> list[Plan]:
     """The plans of so many counts, each of the rows of one value: of one question, or of as many as there are."""
     if many <= 90:
-        return [h.plan_of(curator, f"SELECT {', '.join(f'COUNT(*) FILTER (WHERE x = {n})' for n in range(many))} FROM data")]
+        return [
+            h.plan_of(curator, f"SELECT {', '.join(f'COUNT(*) FILTER (WHERE x = {n})' for n in range(many))} FROM data")
+        ]
     told = curator.explain_many([f"SELECT COUNT(*) FROM data WHERE x = {n}" for n in range(many)], epsilon=1)
     return list({each.plan.key: each.plan for each in told}.values())
 

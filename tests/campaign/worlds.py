@@ -114,7 +114,9 @@ WORST: dict[str, list[Any]] = {
 }
 TOWNS = [("1", "x", 3), ("2", "y", 4), ("3", "x", None), ("a", None, 9), ("01", "y", 12)]
 TWICE = [*TOWNS, ("1", "y", 5), (None, "x", 7), ("a", "y", 1)]  # a key that is none
-CODES = [(each, n % 10, "xy"[n % 2]) for n, each in enumerate([0, 1, 5, 2**53, 2**53 + 1, 2**53 + 2, 10**18, 10**18 + 1])]
+CODES = [
+    (each, n % 10, "xy"[n % 2]) for n, each in enumerate([0, 1, 5, 2**53, 2**53 + 1, 2**53 + 2, 10**18, 10**18 + 1])
+]
 CODES += [(2**63 - 1, 9, "x"), (2**63 - 2, 8, "y"), (10**18, 3, "y"), (None, 1, "x")]
 
 
@@ -192,7 +194,11 @@ class World:
             if role == "lines":
                 unit = f"{named['bill']} -> {self.tables['bills']}.{self.names['bills']['bill']}"
             if role in PEOPLE:
-                more = {"rows_per_unit": 1} if role == "people" else caps | ({} if role == "visits" else {"rows_per_unit": 3})
+                more = (
+                    {"rows_per_unit": 1}
+                    if role == "people"
+                    else caps | ({} if role == "visits" else {"rows_per_unit": 3})
+                )
                 said |= more
             if role == "bills":
                 said["key"] = named["bill"]
@@ -296,7 +302,7 @@ def _apart(dice: random.Random, names: dict[str, str]) -> dict[str, str]:
     """The same names, each once."""
     taken: set[str] = set()
     for role, name in names.items():
-        while names[role].lower() in taken:
+        while name.lower() in taken:
             names[role] = dice.choice(NAMES)
         taken.add(names[role].lower())
     return names
