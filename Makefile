@@ -16,9 +16,10 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The long version: ten times the draws and the random questions, a thousand killed processes, a million entries.
+# The long version: ten times the draws and the random questions, twenty times the campaign, a thousand killed processes,
+# a million entries.
 soak: $(VENV)/.test
-	DISCREET_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_statistics.py tests/test_contract.py tests/test_ledger_crash.py tests/test_fuzz.py tests/test_kmeans.py
+	DISCREET_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_statistics.py tests/test_contract.py tests/test_ledger_crash.py tests/test_fuzz.py tests/test_kmeans.py $(wildcard tests/test_campaign*.py)
 	$(BIN)/python bench/ledger.py 1000000
 
 # Break the promise on purpose, one way at a time; fails unless the tests notice every one.

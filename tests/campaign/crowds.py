@@ -15,7 +15,8 @@ TABLES = [
     table("towns", public=True),
 ]
 MADE = [
-    "CREATE TABLE visits AS SELECT n // 2 AS who, n % 10 AS x, ['x', 'y'][1 + n % 2] AS ward, n AS big FROM range(10) AS r(n)",
+    "CREATE TABLE visits AS SELECT n // 2 AS who, n % 10 AS x, ['x', 'y'][1 + n % 2] AS ward, n AS big"
+    " FROM range(10) AS r(n)",
     "CREATE TABLE labs AS SELECT n // 2 AS who, n % 10 AS y, n AS big FROM range(10) AS r(n)",
     "CREATE TABLE bills AS SELECT n // 2 AS who, n AS bill, n % 10 AS cost FROM range(10) AS r(n)",
     "CREATE TABLE lines AS SELECT n AS bill, n % 10 AS amount FROM range(10) AS r(n)",
@@ -28,13 +29,13 @@ CROWD = [
     "INSERT INTO lines SELECT 1000, n % 10 FROM range({n}) AS r(n)",
 ]
 ASKED = [
-    "SELECT COUNT(*) FROM visits a WHERE EXISTS (SELECT * FROM labs b WHERE b.who = a.who AND b.big > a.big + 1000000000)",
+    "SELECT COUNT(*) FROM visits a WHERE EXISTS (SELECT * FROM labs b WHERE b.who = a.who AND b.big > a.big + 999999)",
     "SELECT COUNT(*) FROM visits a WHERE NOT EXISTS (SELECT * FROM labs b WHERE b.who = a.who AND b.y + a.x > 100)",
     "SELECT COUNT(*) FROM visits a JOIN visits b ON a.who = b.who",
     "SELECT COUNT(*) FROM visits a JOIN visits b ON a.who = b.who AND a.big <> b.big",
     "SELECT SUM(a.x) FROM visits a LEFT JOIN labs b ON a.who = b.who AND a.x < b.y",
     "SELECT COUNT(*) FROM visits JOIN labs USING (who) JOIN bills USING (who)",
-    "SELECT COUNT(*) FROM (SELECT who, x FROM visits UNION ALL SELECT who, y FROM labs) u JOIN labs ON u.who = labs.who",
+    "SELECT COUNT(*) FROM (SELECT who, x FROM visits UNION ALL SELECT who, y FROM labs) u JOIN labs USING (who)",
     "SELECT COUNT(*) FROM lines a JOIN lines b ON a.bill = b.bill",
     "SELECT COUNT(*) FROM bills a JOIN lines b ON a.bill = b.bill JOIN labs c ON c.who = a.who",
     "SELECT COUNT(*) FROM labs WHERE who IN (SELECT a.who FROM visits a JOIN visits b ON a.who = b.who)",

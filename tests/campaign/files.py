@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import discreet as dp
-from campaign.worlds import EXTREMES
+from campaign.worlds import EXTREMES, INF, NAN
 from discreet.opening import one_table
 from lineage import BUDGET
 
@@ -116,15 +116,15 @@ def _decimal(kind: pa.DataType, digits: int, scale: int) -> Type:
 TYPES: dict[str, Type] = {
     **{str(each): _whole(each) for each in (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(),
                                             pa.uint32(), pa.uint64())},
-    "float32": _of(pa.float32(), [0.0, 1.5, 9.0, None], [*(x for x in FLOATS if abs(x) < 1e38 or x in (1e308,)), 3e38], "number"),
+    "float32": _of(pa.float32(), [0.0, 1.5, 9.0, None], [*(x for x in FLOATS if abs(x) < 1e38), NAN, 3e38], "number"),
     "float64": _of(pa.float64(), [0.0, 1.5, 9.0, None], FLOATS, "number"),
     "float16": Type(lambda: pa.array([np.float16(1), np.float16(5), None], pa.float16()),
-                    lambda: pa.array([np.float16(x) for x in (np.nan, np.inf, -np.inf, -0.0, 65504, 6e-8)], pa.float16()), "number"),
+                    lambda: pa.array(list(map(np.float16, (NAN, INF, -INF, -0.0, 65504))), pa.float16()), "number"),
     "bool": _of(pa.bool_(), [True, False, None], [True, False, None], "truth"),
     "string": _texts(pa.string(), pa.binary()),
     "large string": _texts(pa.large_string(), pa.large_binary()),
     "binary": _of(pa.binary(), [b"a", b"b", None], [*MALFORMED, b"\\x00", b"x" * 70000, None]),
-    "fixed binary": _of(pa.binary(4), [b"abcd", b"efgh", None], [b"\xff\xff\xff\xff", b"\0\0\0\0", b"\xc3\x28ab", None]),
+    "fixed binary": _of(pa.binary(4), [b"abcd", b"efgh", None], [b"\xff" * 4, b"\0" * 4, b"\xc3\x28ab", None]),
     "date32": _viewed(pa.date32(), DAYS, W32, pa.int32()),
     "date64": _viewed(pa.date64(), [1704067200000, 1706745600000, None], W64),
     "time32 s": _viewed(pa.time32("s"), [0, 3600, None], W32, pa.int32()),
@@ -205,7 +205,8 @@ DECLARED: dict[str, list[Any]] = {
     "other": [{}, str],
 }
 ASKED = [
-    "SELECT COUNT(x), COUNT(*) FROM data", "SELECT COUNT(DISTINCT x) FROM data", "SELECT x, COUNT(*) FROM data GROUP BY x",
+    "SELECT COUNT(x), COUNT(*) FROM data", "SELECT COUNT(DISTINCT x) FROM data",
+    "SELECT x, COUNT(*) FROM data GROUP BY x",
     "SELECT COUNT(*) FROM data WHERE x IS NULL", "SELECT COUNT(*) FROM data WHERE CAST(x AS TEXT) LIKE '%a%'",
     "SELECT g, COUNT(x) FROM data GROUP BY g", "SELECT COUNT(*) FROM data WHERE x = 'a' OR x > 'b'",
     "SELECT COUNT(*) FROM data WHERE x > 3", "SELECT COUNT(*) FROM data WHERE x = x AND x IN (1, 5)",
@@ -213,11 +214,14 @@ ASKED = [
     "SELECT SUM(LEAST(GREATEST(x * 2 - 1, 0), 9)) FROM data", "SELECT COUNT(DISTINCT id) FROM data WHERE LENGTH(x) > 1",
     "SELECT UPPER(x) AS k, COUNT(*) FROM data GROUP BY k", "SELECT COUNT(*) FROM data WHERE CAST(x AS DOUBLE) > 0",
     "SELECT COUNT(*) FROM data WHERE x > DATE '2024-01-15'", "SELECT YEAR(x) AS y, COUNT(*) FROM data GROUP BY y",
-    "SELECT DATE_TRUNC('month', x) AS m, COUNT(*) FROM data GROUP BY m", "SELECT COUNT(*) FROM data WHERE x + INTERVAL 1 MONTH > x",
+    "SELECT DATE_TRUNC('month', x) AS m, COUNT(*) FROM data GROUP BY m",
+    "SELECT COUNT(*) FROM data WHERE x + INTERVAL 1 MONTH > x",
     "SELECT COUNT(DISTINCT CAST(x AS DATE)) FROM data", "SELECT SUM(DATE_DIFF('day', x, DATE '2024-01-01')) FROM data",
-    "SELECT COUNT(*) FROM data WHERE x", "SELECT COUNT(*) FILTER (WHERE x IS NULL), COUNT(*) FILTER (WHERE g = 'x') FROM data",
+    "SELECT COUNT(*) FROM data WHERE x",
+    "SELECT COUNT(*) FILTER (WHERE x IS NULL), COUNT(*) FILTER (WHERE g = 'x') FROM data",
     "SELECT SUM(n) FROM (SELECT id, COUNT(DISTINCT x) AS n FROM data GROUP BY id)",
-    "SELECT COUNT(m) FROM (SELECT id, MAX(x) AS m FROM data GROUP BY id)", "SELECT x || 'b' AS k, COUNT(*) FROM data GROUP BY k",
+    "SELECT COUNT(m) FROM (SELECT id, MAX(x) AS m FROM data GROUP BY id)",
+    "SELECT x || 'b' AS k, COUNT(*) FROM data GROUP BY k",
     "SELECT COUNT(*) FROM data a JOIN data b ON a.id = b.id AND a.x = b.x", "SELECT MODE(x) FROM data",
     "SELECT COUNT(DISTINCT REPLACE(x, 'a', 'b')) FROM data", "SELECT COUNT(DISTINCT x + 1) FROM data",
     "SELECT COUNT(*) FROM (SELECT id, x FROM data UNION ALL SELECT id, x FROM data)",

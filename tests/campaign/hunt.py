@@ -65,7 +65,8 @@ def hunt(
             except Found as found:
                 short = shorter(asked.sql, lambda sql: _fails(opened, replace(asked, sql=sql), n, found))  # noqa: B023
                 raise Found(
-                    f"{found}\nworld {seed}, question {n} ({world.form}, {world.place}, {world.neighbours}):\n{short}\nwas\n{asked.sql}"
+                    f"{found}\nworld {seed}, question {n} ({world.form}, {world.place}, {world.neighbours}):"
+                    f"\n{short}\nwas\n{asked.sql}"
                 ) from found
         tally.pairs += opened.ran
         tally.came.update(opened.checked)

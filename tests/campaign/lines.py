@@ -12,8 +12,8 @@ from campaign.oracle import Found
 from discreet.engines.source import Source, open_path
 
 Open = Callable[[Path], Source]
-PIECES = [b'"', b'"', b'""', b",", b",", b"x", b"7", b"\r", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b" ", b"'", b"\\", b'\\"', b"\t", b";",
-          b"5'11\"", b"\x1a", b"\xc3", b"\x85", b"\xe2\x80\xa8", b"x" * 3000]  # fmt: skip
+PIECES = [b'"', b'"', b'""', b",", b",", b"x", b"7", b"\r", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b" ", b"'", b"\\",
+          b'\\"', b"\t", b";", b"5'11\"", b"\x1a", b"\xc3", b"\x85", b"\xe2\x80\xa8", b"x" * 3000]  # fmt: skip
 PLAIN = [
     b"1,ann,3",
     b"2,bob,4",

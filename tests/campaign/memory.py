@@ -1,4 +1,4 @@
-"""Whatever was asked before, a question means the same: plans of a curator that remembers, beside those of a new one."""
+"""Whatever was asked before, a question means the same: plans of a curator that remembers, and of a new one."""
 
 from __future__ import annotations
 

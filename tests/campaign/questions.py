@@ -1,7 +1,7 @@
 """Random questions about a world, in which every alias is drawn from the names of units, columns and tables.
 
-`question(dice, world)` writes one. The grammar knows which columns are in scope under which name, so that most questions
-can be answered; a refusal is no failure. A few joins are on purpose of people who may not be the same.
+`question(dice, world)` writes one. The grammar knows which columns are in scope under which name, so that most
+questions can be answered; a refusal is no failure. A few joins are on purpose of people who may not be the same.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Writer:
             self.written(name) if alias == name else f"{self.written(name)} {self.pick('AS ', '')}{self.quoted(alias)}"
         )
         return Rel(text, alias, kinds, unit, owner, role, loose_unit=loose,
-                   plain=role != "lines" and (owner != "public" or (role == "towns" and not self.world.twice)))  # fmt: skip
+                   plain=role in (*PEOPLE[:-1], "staff") or (role == "towns" and not self.world.twice))  # fmt: skip
 
     def quoted(self, name: str) -> str:
         """A name where a bare word may be read as something else."""
@@ -208,7 +208,8 @@ class Writer:
             return what, kind
         if kind in NUMERIC:
             return self.pick(
-                (f"{what} * 2 - 1", kind), (f"-{what}", kind), (f"CASE WHEN {self.condition(rels)} THEN {what} END", kind),
+                (f"{what} * 2 - 1", kind), (f"-{what}", kind),
+                (f"CASE WHEN {self.condition(rels)} THEN {what} END", kind),
                 (f"ABS({what})", kind), (f"{what} * 0 + {harsh}", kind), (f"FLOOR({what} / 3)", kind),
                 (f"COALESCE({what}, 0)", kind), (f"LEAST({what}, 4)", kind), (f"{what} > 3", "flag"),
             )  # fmt: skip
@@ -353,14 +354,16 @@ class Writer:
         assert number is not None
         named = self.ref([base], base, number)
         whole = constant.lstrip("-").isdigit()
-        made = self.pick(f"COALESCE({named}, 0) * 0 + {constant}", f"ABS({constant} + {named} * 0)", f"CAST({constant} AS BIGINT)",
+        made = self.pick(f"COALESCE({named}, 0) * 0 + {constant}", f"ABS({constant} + {named} * 0)",
+                         f"CAST({constant} AS BIGINT)",
                          f"LEAST({constant}, {constant})", constant) if whole else self.pick(
                              constant, f"COALESCE({constant}, {constant})")  # fmt: skip
         unit = self.again([base])
         decoy = self.again([base], [unit])
         more = self.again([base], [unit, decoy])
         alias = self.fresh(taken)
-        text = (f"(SELECT {self.ref([base], base, base.unit)} AS {self.quoted(unit)}, {made} AS {self.quoted(decoy)}, {named} AS"
+        whose = self.ref([base], base, base.unit)
+        text = (f"(SELECT {whose} AS {self.quoted(unit)}, {made} AS {self.quoted(decoy)}, {named} AS"
                 f" {self.quoted(more)} FROM {base.text}) AS {self.quoted(alias)}")  # fmt: skip
         rel = Rel(text, alias, {more: base.kinds[number]}, unit, plain=False)
         a, b = f"{self.quoted(alias)}.{self.quoted(decoy)}", f"{self.quoted(alias)}.{self.quoted(unit)}"

@@ -1,7 +1,7 @@
 """Databases about the same people under hostile names and in every form of unit, and pairs that differ in one unit.
 
-A `World` is what an owner declares: which names tables, columns and units have (all drawn from one small pool, so that a
-column is called like a table or like another table's unit), how a unit is stored, the caps, the kind of neighbours.
+A `World` is what an owner declares: which names tables, columns and units have (all drawn from one small pool, so that
+a column is called like a table or like another table's unit), how a unit is stored, the caps, the kind of neighbours.
 `World.pair` draws two databases that differ in one hostile unit; `World.open` puts one of them somewhere.
 """
 
@@ -63,7 +63,7 @@ FORMS: dict[str, Form] = {
                  [[0.0, -0.0], [NAN], [0.3], [5e-324], [-INF]], "{!r}"),
     "float32": Form(pa.float32(), [2.0**24, 1.0, INF, 0.5, -1.0, 3.0], [[0.0, -0.0], [NAN], [2.0**24 + 2]], "{!r}"),
     "decimal": Form(pa.decimal128(38, 2), _decimals("1", "1.01", "1e35", "0", "-1", "9007199254740992"),
-                    [_decimals("9007199254740993"), _decimals("1.10"), _decimals("100000000000000000000000000000000001")]),
+                    [_decimals("9007199254740993"), _decimals("1.10"), _decimals("1" + "0" * 34 + "1")]),
     "date": Form(pa.date32(), [dt.date(2024, 1, n) for n in range(1, 7)], [[dt.date(1, 1, 1)], [dt.date(9999, 12, 31)]],
                  "DATE '{}'"),
     "stamp": Form(pa.timestamp("us"), [dt.datetime(2024, 1, 1, 0, 0, 0, n) for n in range(6)],
