@@ -33,3 +33,21 @@ def test_a_world(number: int, record_property: Any) -> None:
     print(tally)
     assert tally.share > 0.35, "too few questions were answered to see anything"
     assert tally.pairs >= 40
+
+
+# ── what one kind of question is after, in a form of unit that shows it ──────────────────────────────────────────
+
+FOCUS = {
+    "caps": ("", "small"),
+    "forms": ("names", "real"),
+    "equality": ("joins", "decimal"),
+    "qualifiers": ("counts", "small"),
+}
+
+
+@pytest.mark.parametrize("name", FOCUS)
+def test_one_kind_of_question(name: str) -> None:
+    """The first worlds in which `planted.py` finds its defects."""
+    (focus, form), tally = FOCUS[name], Tally()
+    hunt(1000, 24, tally, focus=focus, form=form, place="frames")
+    assert tally.came["answered"] >= 4, tally
