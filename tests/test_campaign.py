@@ -1,0 +1,53 @@
+"""Random questions under hostile names, of hostile people in hostile worlds: exact data within what was paid for, and
+transcripts equal. A world that fails is repeated with DISCREET_CAMPAIGN=number pytest tests/test_campaign.py -k world.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import pytest
+
+from campaign.hunt import Tally, hunt
+from discreet.engines import source
+
+SOAK = bool(os.environ.get("DISCREET_SOAK"))
+ONE = os.environ.get("DISCREET_CAMPAIGN")
+WORLDS = [int(ONE)] if ONE else [random.randrange(10**9) for _ in range(320)] if SOAK else range(16)
+QUESTIONS = 36
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are small, and there are thousands of questions."""
+    monkeypatch.setitem(source.SETTINGS, "threads", 1)
+
+
+@pytest.mark.parametrize("number", WORLDS)
+def test_a_world(number: int, record_property: Any) -> None:
+    tally = Tally()
+    hunt(number, QUESTIONS, tally)
+    record_property("campaign", str(tally))
+    print(tally)
+    assert tally.share > 0.35, "too few questions were answered to see anything"
+    assert tally.pairs >= 40
+
+
+# ── what one kind of question is after, in a form of unit that shows it ──────────────────────────────────────────
+
+FOCUS = {
+    "caps": ("", "small"),
+    "forms": ("names", "real"),
+    "equality": ("joins", "decimal"),
+    "qualifiers": ("counts", "small"),
+}
+
+
+@pytest.mark.parametrize("name", FOCUS)
+def test_one_kind_of_question(name: str) -> None:
+    """The first worlds in which `planted.py` finds its defects."""
+    (focus, form), tally = FOCUS[name], Tally()
+    hunt(1000, 24, tally, focus=focus, form=form, place="frames")
+    assert tally.came["answered"] >= 4, tally
