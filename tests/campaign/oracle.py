@@ -120,6 +120,8 @@ def mixes(plan: Plan, whole: Exact, parts: list[Exact]) -> str | None:
     Values that differ are not the sum over people, but at least what one person has and at most what all have.
     """
     for n, measure in enumerate(plan.measures):
+        if plan.naming is not None and measure.needs not in ("sums", "units"):
+            continue  # a key that a person alone does not name has no place for what the person has in it
         there, alone = cells(plan, whole, n), [cells(plan, each, n) for each in parts]
         summed: dict[Any, int] = {}
         for each in alone:
