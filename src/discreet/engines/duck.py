@@ -76,6 +76,7 @@ class DuckDB:
                 now = self.source.version()
                 if self._unreadable is None or self._unreadable[0] != now or self._unreadable[1] < time.monotonic():
                     self.source = self.source.current()
+                    self.source.mend()
                     self._unreadable = None
                     return self.source
             except Exception:  # whatever it says, it may say it of somebody

@@ -190,7 +190,7 @@ class Source:
     def mend(self) -> None:
         """Connect anew where a failure has made the connection useless for whoever asks next."""
         try:
-            self.connection.cursor().execute("SELECT 1").fetchall()
+            self.cursor().execute("SELECT 1").fetchall()
         except duckdb.Error:
             self.connection = self.connect()
 
