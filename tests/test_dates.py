@@ -390,3 +390,18 @@ def test_parameters_are_told_apart() -> None:
         asked.ask("SELECT ? AS x, COUNT(*) FROM data", params=[each], epsilon=1).kinds[0] for each in (1, True, 1.0)
     ]
     assert kinds == ["integer", "boolean", "real"]
+
+
+@pytest.mark.parametrize("key", ["day + 1", "day - 1", "day + INTERVAL 7 DAY", "day - INTERVAL 1 YEAR"])
+@pytest.mark.parametrize("far", [dt.date(1, 1, 1), dt.date(9999, 12, 31)])
+@pytest.mark.parametrize("source", ["data", "(SELECT who, MAX(day) AS day FROM data GROUP BY who) AS t"])
+def test_no_day_is_beyond_the_calendar_of_whoever_reads_it(key: str, far: dt.date, source: str) -> None:
+    """Where every row is a unit, undeclared groups are found, too; a day beyond Python's calendar was a failure."""
+    found = []
+    for days in ([dt.date(2024, 1, 1)], [dt.date(2024, 1, 1), far]):
+        frame = pa.table({"who": [f"p{n}" for n in range(len(days))], "day": days})
+        unit = {} if source == "data" else {"unit": "who", "rows_per_unit": 1}
+        with dp.open(frame, columns={"day": ("2024-01-01", "2024-12-31")}, budget=dp.Budget(epsilon=9), **unit) as held:
+            answer = held.ask(f"SELECT {key} AS d, COUNT(*) AS n FROM {source} GROUP BY d", epsilon="1e-9")
+            found.append([str(each) for each in answer.to_arrow()["d"].to_pylist()])
+    assert found[0] == found[1]

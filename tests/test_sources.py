@@ -12,6 +12,7 @@ import os
 import random
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from pathlib import Path
@@ -359,13 +360,10 @@ def test_a_unit_is_one_unit_however_it_is_called(case: Case, place: str, tmp_pat
         if n is not None:
             column = pa.chunked_array([*column.chunks, *[case.worst.slice(n, 1)] * 5])
         rows = pa.table({"id": ["q"] * len(column), "n": [n % 5 for n in range(len(column))], "x": column})
-        try:
-            with opened(place, rows, tmp_path, None, unit="x") as curator:
-                _, exact = exactly(curator, h.Asked("SELECT COUNT(*) FROM data"))
-                found.append(int(exact.sums[0].sum()))
-        except dp.NotUnderstood as no:  # its type names nobody, whatever is in it
-            assert "equal and differ" in str(no)
-            found.append(-1)
+        with suppress(dp.NotUnderstood), opened(place, rows, tmp_path, None, unit="x") as curator:
+            _, exact = exactly(curator, h.Asked("SELECT COUNT(*) FROM data"))
+            found.append(int(exact.sums[0].sum()))
+    assert len(found) in (0, 1 + len(range(0, len(case.worst), 1 if SOAK else 4)))  # its type may name nobody
     assert all(0 <= each - found[0] <= 2 for each in found), found
 
 

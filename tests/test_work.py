@@ -10,7 +10,7 @@ import pytest
 
 import discreet as dp
 from discreet.engines import duck
-from discreet.plan.joining import REPEATED, ROOM
+from discreet.plan.joining import DECLARED, REPEATED, ROOM
 from lineage import asked, stored, table
 
 ROWS = 1_000_000 if os.environ.get("DISCREET_SOAK") else 250_000
@@ -97,10 +97,34 @@ def test_rows_that_meet_are_as_few_as_is_said(tmp_path: Path) -> None:
     curator = stored(tmp_path / "held.duckdb", made, tables)
     assert asked(curator, "SELECT COUNT(*) FROM many JOIN few ON many.who = few.who") == [2000 * REPEATED]
     assert asked(curator, "SELECT COUNT(*) FROM lines JOIN orders ON lines.number = orders.number") == [400 * REPEATED]
+    both = "SELECT COUNT(*) FROM many JOIN few AS a ON many.who = a.who JOIN few AS b ON many.who = b.who"
+    assert asked(curator, both)[0] <= 2000 * REPEATED
     pairs = "SELECT COUNT(*) FROM few AS a WHERE EXISTS (SELECT 1 FROM few AS b WHERE a.who = b.who AND b.y > a.y)"
     assert asked(curator, pairs)[0] <= round(ROOM**0.5)
     same = "SELECT COUNT(DISTINCT a.who) FROM few AS a JOIN few AS b ON a.who = b.who AND a.y = b.y"
     assert asked(curator, same) == [2]
+
+
+def test_tables_that_multiply_are_bounded_as_a_whole_or_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixteen tables with twelve rows of one unit are 12^16 joined rows, also within a fold; declared are one, or ten."""
+    monkeypatch.setattr(duck, "SECONDS", SECONDS)
+    made = [f"CREATE TABLE {name} AS SELECT least(i, 1000) AS who FROM range(1012) AS r(i)" for name in ("one", "ten")]
+    tables = [table("one", "who", rows_per_unit=1), table("ten", "who", rows_per_unit=10)]
+    curator = stored(tmp_path / "held.duckdb", made, tables)
+
+    def joined(name: str, times: int) -> str:
+        return f"{name} AS t0 " + " ".join(f"JOIN {name} AS t{n} ON t{n}.who = t0.who" for n in range(1, times))
+
+    assert asked(curator, f"SELECT COUNT(*) FROM {joined('one', 16)}") == [1001]
+    assert asked(curator, f"SELECT COUNT(*) FROM {joined('ten', 5)}") == [1000 + 10**5]
+    for times in (8, 16):
+        inside = f"(SELECT t0.who, COUNT(*) AS c FROM {joined('ten', times)} GROUP BY t0.who)"
+        for sql in (f"SELECT COUNT(*) FROM {inside}", f"SELECT COUNT(*) FROM {joined('ten', times)}"):
+            with pytest.raises(dp.NotAllowed, match="joined rows here"):
+                curator.explain(sql)
+    assert DECLARED >= 10**7
 
 
 def test_a_pattern_meets_no_text_that_takes_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

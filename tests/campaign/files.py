@@ -255,7 +255,7 @@ def _opened(data: Any, declared: Any, neighbours: Any) -> dp.Curator:
     """A curator as `dp.open` makes it, with its ledger in memory."""
     catalogue, source = one_table(
         data, unit="id", columns={"x": declared, "g": ["x", "y"]}, rows_per_unit=3, groups_per_unit=2,
-        neighbours=neighbours, budget=BUDGET, ledger=None, name="data",
+        neighbours=neighbours, budget=BUDGET, ledger=None, name="data", csv=None,
     )  # fmt: skip
     ledger = dp.Ledger(None, dataset="data", budget=BUDGET, neighbours=neighbours, unit="person")
     return dp.Curator(catalogue, source, ledger)

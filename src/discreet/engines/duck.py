@@ -220,10 +220,7 @@ class DuckDB:
                 return cursor.sql(text, params=given).to_arrow_table()
             return cursor.execute(text, given).fetchall()
 
-        try:
-            return _beside(run, cursor.interrupt, look.until)
-        finally:
-            cursor.close()
+        return _beside(run, cursor, look.until)
 
     def close(self) -> None:
         """Let go of the data."""
@@ -233,12 +230,13 @@ class DuckDB:
             self.shelf.close()
 
 
-def _beside(run: Callable[[], Any], interrupt: Callable[[], None], until: float) -> Any:
-    """What a function returns that runs in a thread of its own; TimeoutError when it is not done by then.
+def _beside(run: Callable[[], Any], cursor: duckdb.DuckDBPyConnection, until: float) -> Any:
+    """What a function finds with a cursor, in a thread of its own; TimeoutError when it is not done by then.
 
-    Because  this thread only waits, so that whoever asks can give up at any time (Ctrl-C): that is what it raises then
-             (KeyboardInterrupt), and not the failure that an interrupted engine would report. Either way the engine is
-             told to stop, again and again until it does, for one that has just begun forgets it.
+    Because  this thread only waits, so that whoever asks can give up at any time (Ctrl-C, once or several times): then
+             it raises that (KeyboardInterrupt), and not the failure that an interrupted engine would report. Either way
+             others tell the engine to stop, again and again until it does, for one that has just begun forgets it; and
+             it is the engine's own thread that closes the cursor.
     """
     found, problems, done = list[Any](), list[BaseException](), threading.Event()
 
@@ -247,19 +245,23 @@ def _beside(run: Callable[[], Any], interrupt: Callable[[], None], until: float)
             found.append(run())
         except BaseException as problem:  # for whoever waits
             problems.append(problem)
-        finally:
-            done.set()
+        with suppress(Exception):
+            cursor.close()
+        done.set()
 
-    threading.Thread(target=act, daemon=True).start()
+    def stop() -> None:
+        while not done.wait(0.05):
+            with suppress(Exception):
+                cursor.interrupt()
+
     try:
-        done.wait(max(0.0, until - time.monotonic()))
+        threading.Thread(target=act, daemon=True).start()
+        if not done.wait(max(0.0, until - time.monotonic())):
+            raise TimeoutError("it took too long")
     finally:
-        late, last = not done.is_set(), time.monotonic() + GRACE
-        while not done.is_set() and time.monotonic() < last:
-            interrupt()
-            done.wait(0.05)
-    if late:
-        raise TimeoutError("it took too long")
+        if not done.is_set():
+            threading.Thread(target=stop, daemon=True).start()
+            done.wait(GRACE)
     if problems:
         raise problems[0]
     return found[0]

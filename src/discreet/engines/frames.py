@@ -232,10 +232,12 @@ def _times(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _decimals(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Decimals of up to 38 digits, others as floats; one with more digits than its type says is NULL."""
+    """Decimals of up to 38 digits, others as texts, so that none is taken for another. One with more digits than its
+    type says is NULL.
+    """
     kind = column.type
     if kind.precision > 38 or kind.scale < 0:
-        return column.cast(pa.float64())
+        return column.cast(pa.string()).cast(pa.large_string())
     most = Decimal(10**kind.precision - 1).scaleb(-kind.scale, Context(prec=kind.precision))
     high, low = pa.scalar(most, kind), pa.scalar(most.copy_negate(), kind)
     column = _only(column, pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high)))

@@ -10,6 +10,8 @@ Because  people's tables are joined only where the condition makes their units e
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
+from math import isqrt, prod
 
 from discreet.errors import NotAllowed
 from discreet.plan.below import Below
@@ -22,9 +24,10 @@ from discreet.sql import query as q
 
 __all__ = ["join"]
 
-ROOM = 10**6  # joined rows of one unit, where tables have several rows of it on both sides
-REPEATED = 10  # rows of a table that share what is declared to tell its rows apart
-REFERRING = 100  # rows that refer to the same key, where they meet each other
+ROOM = 10**6  # joined rows of one unit, where several tables have several rows of it
+DECLARED = 10**7  # … where so many are declared
+REPEATED = 10  # … for each row, where the rows of all others are declared to be told apart by what they are joined on
+REFERRING = 100  # rows of a table that refer to the same key, where they meet each other
 
 Joined = tuple[Below, Scope, q.Expression | None]
 
@@ -239,10 +242,12 @@ class _Caps:
         plain = first.table.public or first.table.single
         self.many = [] if plain else [first]  # tables of whose rows several may meet several of another
         self.repeated: dict[int, str] = {}  # tables of which one row joins, and the column that is declared to tell it
+        self.placed = [first]
         self.scanned = False  # whether a public table is read once more for each row
 
     def add(self, side: Side, mine: list[str], theirs: list[str], *, compared: bool) -> None:
         """One table more, joined by its columns `mine` with `theirs`; `compared`: by more than equality."""
+        self.placed.append(side)
         if not side.tests:
             self._count(side, mine, theirs)
         if side.table.public:
@@ -274,22 +279,41 @@ class _Caps:
         """Of tables whose rows meet other rows: the column that bounds them, and how many rows may share a value of it.
 
         Given    any number of rows of one unit in any table, whatever is declared.
-        Promise  at most about ROOM joined rows of one unit, or as many as are declared, times REPEATED for each table
-                 of which one row joins, times the rows of one table where only one has several.
-        Because  a table whose rows a declared column tells apart has at most REPEATED rows for each of its values; each
-                 of n others has at most ROOM^(1/n) rows of a unit, or as many as are declared. Where another table says
-                 whose rows they are, at most REFERRING rows refer to each of its keys.
+        Promise  at most ROOM joined rows of one unit where several tables have several rows of it, or as many as are
+                 declared, which are at most DECLARED; and REPEATED for each row of the only one that has, besides.
+        Because  tables of which one row joins, as a column that is declared to tell rows apart says, have so many rows
+                 for each of its values that their product is at most REPEATED. Of the others each has at most `most`
+                 rows of a unit, or as many as are declared, and `most` is the largest number for which the product is
+                 at most ROOM, if there is one. Where another table says whose rows they are, so many rows refer to each
+                 of its keys that their product is at most the root of ROOM, and of that table there are so many rows of
+                 each unit.
         """
-        found = {place: (column, REPEATED) for place, column in self.repeated.items()}
+        repeated = root(REPEATED, len(self.repeated))
+        found = {place: (column, repeated) for place, column in self.repeated.items()}
         if len(self.many) < (1 if self.scanned else 2):
             return found
-        room = round(ROOM ** (1 / max(2, len(self.many))))
-        for side in self.many:
-            table = side.table
-            if table.unit is not None:
-                most = REFERRING if table.through is not None else max(table.rows_per_unit or 0, room)
-                found[id(side)] = table.unit, most
-        return found
+        refer = [each for each in self.many if each.table.through is not None]
+        whole = [each for each in self.many if each.table.through is None and each.table.unit is not None]
+        if refer:  # how many keys they refer to is bounded by the tables of these keys
+            whole += [each for each in self.placed if id(each) in self.repeated and each.table.through is None]
+        referring = min(REFERRING, root(isqrt(ROOM), len(refer)))
+        room = (isqrt(ROOM) if self.scanned else ROOM) // referring ** len(refer)
+        caps = [each.table.rows_per_unit or 1 for each in whole]
+        declared = prod(caps) * referring ** len(refer)
+        if declared > DECLARED:
+            raise NotAllowed(
+                f"one {self.many[0].table.unit} could have {declared:,} joined rows here.",
+                instead="join fewer tables of many rows, or group by the unit inside first",
+                place=self.many[-1].place,
+            )
+        most = next(n for n in count(isqrt(ROOM), -1) if prod(max(n, each) for each in caps) <= room or n <= 1)
+        found |= {id(each): (each.table.unit or "", max(most, cap)) for each, cap in zip(whole, caps, strict=True)}
+        return found | {id(each): (each.table.unit or "", referring) for each in refer}
+
+
+def root(number: int, degree: int) -> int:
+    """The largest whole number whose power of this degree is at most a number."""
+    return next(n for n in count(1) if (n + 1) ** max(degree, 1) > number)
 
 
 def _few(side: Side, part: Part, bounded: tuple[str, int] | None) -> Part:

@@ -199,9 +199,9 @@ def _same(one: Owned, a: str | None, other: Owned, b: str | None) -> bool:
 
 def _few(relation: Few, catalogue: Catalogue, equal: Pairs) -> Owned:
     """Because  some of the rows are kept, by a choice among rows that share the unit, the key that says whose they are,
-    or a key that no two units share, as it is declared.
+    or a key that no two units share, as it is declared. A filter above says nothing of the rows that are chosen from.
     """
-    found = owned(relation.source, catalogue, equal)
+    found = owned(relation.source, catalogue)
     found.needs({relation.unit, *relation.columns})
     table = catalogue.table(relation.source) if isinstance(relation.source, str) else None
     keys = table.key if table is not None and len(table.key) == 1 else ()

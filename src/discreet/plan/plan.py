@@ -80,9 +80,14 @@ class Key:
         return tuple(map(self.value, range(self.span[0], self.span[1] + 1))) if self.span else ()
 
     def value(self, grouped: Any) -> Any:
-        """The value that rows are grouped by, as it is shown."""
-        dated = self.kind == "date" and self.span is not None and grouped is not None
-        return date.fromordinal(grouped) if dated else grouped
+        """The value that rows are grouped by, as it is shown; a day that is not declared stays a number, which is no
+        key.
+
+        Because  rows of other groups than the declared ones may be among what an engine finds, and no calendar has all
+                 their days.
+        """
+        inside = grouped is not None and self.span is not None and self.span[0] <= grouped <= self.span[1]
+        return date.fromordinal(grouped) if inside and self.kind == "date" else grouped
 
     @property
     def size(self) -> int:
