@@ -110,7 +110,8 @@ def test_tables_that_multiply_are_bounded_as_a_whole_or_refused(
 ) -> None:
     """Sixteen tables with twelve rows of one unit are 12^16 joined rows, also within a fold; declared are one, or ten."""
     monkeypatch.setattr(duck, "SECONDS", SECONDS)
-    made = [f"CREATE TABLE {name} AS SELECT least(i, 1000) AS who FROM range(1012) AS r(i)" for name in ("one", "ten")]
+    rows = "SELECT least(i, 1000) AS who FROM range(1012) AS r(i)"
+    made = [f"CREATE TABLE one AS {rows}", f"CREATE TABLE ten AS {rows}"]
     tables = [table("one", "who", rows_per_unit=1), table("ten", "who", rows_per_unit=10)]
     curator = stored(tmp_path / "held.duckdb", made, tables)
 

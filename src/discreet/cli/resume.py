@@ -47,7 +47,10 @@ def _resume(options: argparse.Namespace) -> None:
             print(f"{each}\nrecorded as {each.mechanism}\n")
         if failures:
             print(f"{catalogue.name} {'has stopped' if ledger.stopped else 'still answers'} since then.")
-        if failures and not options.yes and not _sure():
+        waiting = ledger.waiting
+        if waiting:
+            print(f"{waiting} questions were begun too often and never answered: given up, or their processes killed.")
+        if (failures or waiting) and not options.yes and not _sure():
             raise NotUnderstood("nothing was resumed.", instead="say yes, or give --yes")
         resumed = ledger.resume(failures)
     print(f"{catalogue.name} answers again." if resumed else f"Nothing of {catalogue.name} has stopped.")

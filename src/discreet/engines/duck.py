@@ -225,7 +225,15 @@ class DuckDB:
     def close(self) -> None:
         """Let go of the data."""
         self._closed = True
-        self.source.connection.close()
+        last = time.monotonic() + GRACE
+        while True:
+            try:
+                self.source.connection.close()
+                break
+            except duckdb.Error:  # a question that was given up is about to end
+                if time.monotonic() > last:
+                    raise
+                time.sleep(0.01)
         if self.shelf is not None:
             self.shelf.close()
 

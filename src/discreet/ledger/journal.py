@@ -105,6 +105,8 @@ class Journal:
         """One transaction. Nobody is told anything before it is on disk, or known to have changed nothing."""
         new = self._begin()
         state = self.state
+        if self.mark is not None and not new:
+            self._abreast(self.mark.seen(state.identity))
         start, outcomes = state.link, list[tuple[_Turn[Any], Any, Refusal | None]]()
         for each in turns:
             before = state.link
@@ -123,6 +125,22 @@ class Journal:
                 self.mark.raise_to(state.identity, state.link)
         for each, value, problem in outcomes:
             each.settle(value, problem)
+
+    def _abreast(self, seen: Link) -> None:
+        """Refuse to go on with a copy of a ledger whose other copy went on since it was opened.
+
+        Because  whoever writes raises the mark of this machine, and nobody else writes here while this one does.
+        """
+        link, same = self.state.link, True
+        if seen.seq < link.seq and seen != START:
+            rows = self.store.execute("SELECT hash FROM discreet_entries WHERE seq = ?", seen.seq)
+            same = bool(rows) and rows[0][0] == seen.hash
+        if seen.seq > link.seq or (seen.seq == link.seq and seen != link) or not same:
+            self.store.rollback()
+            raise LedgerCorrupt(
+                f"entry {seen.seq} is not the one this machine saw: another copy of this ledger went on. Put the newest"
+                " one back, and use no other."
+            )
 
     def _begin(self) -> bool:
         """A transaction in which the state is that of the whole history; True if the ledger is new."""

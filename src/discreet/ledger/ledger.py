@@ -221,6 +221,8 @@ class Ledger:
             raise NotUnderstood("a receipt is answered by a function.", instead="ledger.answer(receipt, lambda: b'…')")
         if receipt.answer is not None:
             return receipt.answer
+        if receipt.used:  # a mistake, and no failure of the engine
+            raise NotUnderstood("this receipt was used.", instead="spend again: the question is paid for once")
         said = None
         try:
             with receipt.answering(self._identity, self.dataset):
@@ -264,6 +266,12 @@ class Ledger:
             elif isinstance(fact, Resumed) and fact.dataset == dataset:
                 found.clear()
         return [_unanswered(entry, charges, notes) for entry in found]
+
+    @property
+    def waiting(self) -> int:
+        """How many questions were begun so often, and never answered, that they wait for `resume`."""
+        dataset = self._dataset()
+        return self._journal.turn(lambda turn: turns.waiting(turn, dataset))
 
     def resume(self, seen: Sequence[Unanswered] | None = None) -> bool:
         """Let the data set answer again, on record; whether there was anything to resume. For its owner.
@@ -314,6 +322,7 @@ class Ledger:
     def admit(self, analyst: str) -> None:
         """Refuse somebody who has no budget here, where others have."""
         dataset = self._dataset()
+        _named(analyst)
         self._journal.turn(lambda turn: turn.state.admit_analyst(dataset, analyst))
 
     @property
@@ -326,6 +335,7 @@ class Ledger:
 
         Somebody who has no budget here, where others have, is refused as in spending.
         """
+        _named(analyst)
         return self._left(analyst)
 
     def _left(self, analyst: str | None) -> Left:
@@ -493,3 +503,8 @@ def _store(where: str | os.PathLike[str] | None) -> Store:
             instead='write Ledger("clinic.ledger", …) or Ledger("postgresql://…", …)',
         )
     return SQLite(place)
+
+
+def _named(analyst: object) -> None:
+    if not isinstance(analyst, str):
+        raise NotUnderstood("an analyst is named by a text.", instead='analyst="alice"')

@@ -22,7 +22,20 @@ from discreet.ledger.journal import Journal
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.state import TRIES, State, title
 
-__all__ = ["Caps", "Declared", "audit", "charge", "declare", "decode", "fail", "keep", "opened", "resume", "version"]
+__all__ = [
+    "Caps",
+    "Declared",
+    "audit",
+    "charge",
+    "declare",
+    "decode",
+    "fail",
+    "keep",
+    "opened",
+    "resume",
+    "version",
+    "waiting",
+]
 
 Caps = Mapping[Account, Budget]
 SHORT = 4096  # characters of a record that is kept decoded
@@ -238,10 +251,16 @@ def resume(journal: Journal, dataset: str, seen: int) -> bool:
     failed = len(state.failures.get(dataset, ()))
     if failed > seen:
         raise NotAllowed("there are failures that were not shown yet.", instead="look again: discreet resume CATALOGUE")
-    if not failed and not any(tries >= TRIES for tries in state.begun.values()):
+    if not failed and not waiting(journal, dataset):
         return False
     journal.append(Resumed(dataset=dataset))
     return True
+
+
+def waiting(journal: Journal, dataset: str) -> int:
+    """How many questions about a data set were begun so often that they wait for its owner."""
+    begun = [charge for charge, tries in journal.state.begun.items() if tries >= TRIES]
+    return sum(_charge_at(journal, charge).dataset == dataset for charge in begun)
 
 
 def decode(text: str) -> tuple[Mechanism, Price]:
