@@ -444,3 +444,18 @@ def test_init_takes_dates(tmp_path: Path) -> None:
     sql = "SELECT DATE_TRUNC('month', day) AS m, COUNT(*) AS n FROM visits GROUP BY m"
     rows = list(csv.reader(io.StringIO(fine(tmp_path, "ask", "visits.toml", sql, "--epsilon", "3", "--format", "csv"))))
     assert [row[0] for row in rows] == ["m", "2024-01-01", "2024-02-01"]
+
+
+def test_init_says_how_a_csv_is_written_whose_lines_are_no_records(tmp_path: Path) -> None:
+    """A quarter of such a file was left out without a word to its owner."""
+    quoted = "".join(f'{n},"two\nlines"\n' for n in range(20))
+    for text, said in (("id,note\n" + quoted, "\ncsv = { newlines = true }"), ("id,n\n1;2\n", "\n# csv = { delimiter")):
+        path = tmp_path / f"data{len(text)}.csv"
+        path.write_text(text)
+        fine(tmp_path, "init", path.name, "--yes")
+        assert said in path.with_suffix(".toml").read_text()
+        assert "no records by themselves" in path.with_suffix(".toml").read_text()
+    plain = tmp_path / "plain.csv"
+    plain.write_text("id,n\n1,2\n")
+    fine(tmp_path, "init", plain.name, "--yes")
+    assert "csv =" not in plain.with_suffix(".toml").read_text()

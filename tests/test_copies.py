@@ -33,7 +33,7 @@ def test_two_copies_of_a_ledger_do_not_both_go_on(tmp_path: Path) -> None:
     with pytest.raises(dp.LedgerCorrupt, match="another copy"):
         other.spend(SMALL)
     one.spend(SMALL)
-    with pytest.raises(dp.LedgerCorrupt, match="not the one|another copy|missing"):
+    with pytest.raises(dp.LedgerCorrupt, match=r"not the one|another copy|missing"):
         other.spend(SMALL)
     with opened(tmp_path / "a.ledger", tmp_path / "marks") as same:  # two of the same file go on
         one.spend(dp.Laplace(epsilon="0.1", sensitivity=1))

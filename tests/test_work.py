@@ -108,7 +108,7 @@ def test_rows_that_meet_are_as_few_as_is_said(tmp_path: Path) -> None:
 def test_tables_that_multiply_are_bounded_as_a_whole_or_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sixteen tables with twelve rows of one unit are 12^16 joined rows, also within a fold; declared are one, or ten."""
+    """Sixteen tables with twelve rows of one unit are 12^16 joined rows, also in a fold; declared are one, or ten."""
     monkeypatch.setattr(duck, "SECONDS", SECONDS)
     rows = "SELECT least(i, 1000) AS who FROM range(1012) AS r(i)"
     made = [f"CREATE TABLE one AS {rows}", f"CREATE TABLE ten AS {rows}"]

@@ -29,6 +29,8 @@ class Found:
     name: str
     columns: Mapping[str, str]
     typed: bool  # False: every column is stored as text, and its kind is a guess
+    broken: int = 0  # lines of a CSV file that are no records by themselves, among the first
+    quoted: bool = False  # whether one of these has a quote
 
 
 def look(path: Path) -> list[Found]:
@@ -66,7 +68,8 @@ def _csv(path: Path) -> Found:
     names = header(first, path.name, Csv())
     rows = [row for line in lines if len(row := split(line, Csv()) or []) == len(names)]
     kinds = {name: _guess([(row[n] or "").strip() for row in rows]) for n, name in enumerate(names)}
-    return Found(path.stem, kinds, False)
+    broken = [line for line in lines if line and len(split(line, Csv()) or []) != len(names)]
+    return Found(path.stem, kinds, False, len(broken), any(b'"' in line for line in broken))
 
 
 def _guess(values: list[str]) -> str:

@@ -82,7 +82,7 @@ def catalogue(dataset: Mapping[str, str], budget: Mapping[str, str], tables: Seq
 
 
 def _table(table: Declared, *, hints: bool) -> str:
-    lines = [f"[tables.{_key(table.found.name)}]"]
+    lines = [f"[tables.{_key(table.found.name)}]", *_written(table.found)]
     if table.public:
         return "\n".join([*lines, "public = true   # nobody is in it", ""])
     if table.unit is not None:
@@ -99,6 +99,19 @@ def _table(table: Declared, *, hints: bool) -> str:
             hint = f"; {PLACEHOLDERS[kind]}" if hints and not said and kind in PLACEHOLDERS else ""
             lines.append(f"columns.{_key(name)} = {_value(said)}   # {WORDS[kind]}{hint}")
     return "\n".join([*lines, ""])
+
+
+def _written(found: Found) -> list[str]:
+    """How a CSV file is written, where its first lines are not all records by themselves."""
+    if not found.broken:
+        return []
+    said = f"# Of the first lines of the file, {found.broken} are no records by themselves, and would be left out."
+    if not found.quoted:
+        return [said, '# csv = { delimiter = ";" }   # another delimiter?']
+    more = (
+        "# Texts in quotes that hold line breaks are read so; if there are none, leave it out, and so are those lines:"
+    )
+    return [said, more, "csv = { newlines = true }"]
 
 
 def named(name: str) -> bool:
