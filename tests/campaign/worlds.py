@@ -303,8 +303,9 @@ def _apart(dice: random.Random, names: dict[str, str]) -> dict[str, str]:
     taken: set[str] = set()
     for role, name in names.items():
         while name.lower() in taken:
-            names[role] = dice.choice(NAMES)
-        taken.add(names[role].lower())
+            name = dice.choice(NAMES)  # noqa: PLW2901
+        names[role] = name
+        taken.add(name.lower())
     return names
 
 
