@@ -67,7 +67,8 @@ def test_a_physical_type(name: str, tmp_path: Path) -> None:
                         answered += judged(two, sql, 1) == "answered"
                     except Found as found:
                         raise Found(f"{found}: {name}, {place}, declared {declared!r}: {sql}") from found
-    assert answered >= 2, "too few were answered to see anything"
+    refused = name.startswith("decimal 76")  # by its type, in files
+    assert answered >= 2 or refused, "too few were answered to see anything"
 
 
 @pytest.mark.parametrize("part", range(40 if SOAK else 4))

@@ -28,9 +28,10 @@ from discreet.plan.automatic import wanted_bounds
 from discreet.plan.compile import compile
 from discreet.plan.distinct import Owners
 from discreet.plan.expression import Apply, Field
+from discreet.plan.measure import Caps
 from discreet.plan.plan import Plan
 from discreet.plan.price import plans_for
-from discreet.plan.relation import Derived, Few, Folded, From, Made, United
+from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, United
 from discreet.sql.parse import parse
 from lineage import Country, exact, stored, table, too_far
 
@@ -403,6 +404,25 @@ TAMPERED: list[tuple[str, type, Callable[[Any], Any]]] = [
     (UNITED, United,
      lambda node: replace(node, parts=(node.parts[0], replace(node.parts[1], called="x")))),
 ]  # fmt: skip
+
+
+def test_a_filter_says_nothing_of_the_rows_that_were_chosen_before_it(tmp_path: Path) -> None:
+    """Rows of one unit are chosen from a join of everybody's, and only then those of one unit are kept: whom a row was
+    chosen against is somebody else."""
+    tables = [table(name, "who", rows_per_unit=5, columns={"zip": {}}) for name in "ab"]
+    made = [f"CREATE TABLE {name} AS SELECT n AS who, 'z' AS zip FROM range(9) AS r(n)" for name in "ab"]
+    held = stored(tmp_path / "held.duckdb", made, tables)
+    zips, units = ([Field(name=name, kind=kind) for name in names] for names, kind in (
+        (("zip", "zip2"), "text"), (("who", "who2"), "integer")))  # fmt: skip
+    same = [Apply(function="=", arguments=tuple(each), kind="boolean") for each in (zips, units)]
+    first = Part(source="a", how="first", names=(("who", "who"), ("zip", "zip")))
+    joined = From(parts=(first, Part(source="b", how="inner", names=(("who", "who2"), ("zip", "zip2")), on=same[0])))
+    plan = replace(
+        plan_of(held, "SELECT COUNT(*) FROM a"), table=Few(source=joined, unit="who", columns=("who2",), most=4),
+        where=same[1], caps=Caps(unit="who", rows=5, groups=1),
+    )  # fmt: skip
+    with pytest.raises(dp.NotAllowed, match="whose rows"):
+        check(held, plan)
 
 
 @pytest.mark.parametrize("number", range(len(TAMPERED)))

@@ -105,7 +105,7 @@ def _by(stored: str, nodes: list[Node]) -> str:
 
 def _plain(stored: str, node: Node) -> bool:
     """Whether DuckDB reads every value of a type, and casts every one of them."""
-    forms = {"VARCHAR": ("BYTE_ARRAY",), "UUID": ("FIXED_LEN_BYTE_ARRAY",)}
+    forms = {"VARCHAR": ("BYTE_ARRAY",), "UUID": ("FIXED_LEN_BYTE_ARRAY",), "DOUBLE": ("DOUBLE",)}  # or large decimals
     return stored in SAFE and node.physical in forms.get(stored, (node.physical,))
 
 
