@@ -412,17 +412,23 @@ def _database(path: Path, names: list[str] | None) -> Source:
 
 
 def _table(connection: duckdb.DuckDBPyConnection, name: str) -> str:
-    """A table of a database, without collations: texts are equal when their letters are."""
+    """A table of a database, without collations: texts are equal when their letters are; and without times
+    beyond a day, which no cast can take.
+    """
     place = f"data.main.{quoted(name)}"
     own = "database_name = 'data' AND schema_name = 'main' AND table_name = ?"  # other schemas may have that name, too
     made = connection.execute(f"SELECT sql FROM duckdb_tables() WHERE {own}", [name]).fetchall()
-    if made and "collate" not in str(made[0][0]).lower():
-        return place
-    columns = [
-        f"decode(encode({quoted(column)})) AS {quoted(column)}" if stored == "VARCHAR" else quoted(column)
-        for column, stored, *_ in connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall()
-    ]
-    return f"(SELECT {', '.join(columns)} FROM {place})"
+    plain = bool(made) and "collate" not in str(made[0][0]).lower()
+    columns, forms = connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall(), dict[str, str]()
+    for column, stored, *_ in columns:
+        own_name = quoted(column)
+        if stored == "VARCHAR" and not plain:
+            forms[column] = f"decode(encode({own_name})) AS {own_name}"
+        if stored in ("TIME", "TIME_NS"):
+            day = f"'00:00:00'::{stored} AND '24:00:00'::{stored}"
+            forms[column] = f"CASE WHEN {own_name} BETWEEN {day} THEN {own_name} END AS {own_name}"
+    shown = ", ".join(forms.get(column, quoted(column)) for column, *_ in columns)
+    return f"(SELECT {shown} FROM {place})" if forms else place
 
 
 def open_frame(frame: Any, name: str, columns: Iterable[str], unit: str | None = None) -> Source:
