@@ -1,0 +1,160 @@
+"""Failures that tell something: an engine that fails, takes long, or is asked again."""
+
+from __future__ import annotations
+
+from mutants.mutant import Edit, Mutant
+
+MUTANTS = [
+    Mutant(
+        "refund on error",
+        [
+            Edit(
+                "discreet.ledger.ledger:Ledger.answer",
+                "            said = problem.said if",
+                (
+                    "\n"
+                    "            self._journal.turn(lambda turn: turn.state.spent.clear())\n"
+                    "            said = problem.said if"
+                ),
+            )
+        ],
+        ["test_threats.py::test_02_if_an_engine_fails_all_the_same"],
+    ),
+    Mutant(
+        "the engine's own words",
+        [
+            Edit(
+                "discreet.ledger.ledger:Ledger._fail",
+                ("        self._notes.add(entry, said)\n        raise Broken(FAILED)"),
+                ("        self._notes.add(entry, said)\n        raise Broken(said)"),
+            )
+        ],
+        ["test_threats.py::test_02_what_the_engine_said_is_gone"],
+    ),
+    Mutant(
+        "breaker: only the question that failed waits",
+        [
+            Edit(
+                "discreet.ledger.state:State.admit_running",
+                "        if dataset in self.stopped:\n",
+                "        if dataset in self.stopped and not self.failures:\n",
+            )
+        ],
+        ["test_breaker.py::test_one_failure_stops_all_new_questions_until_the_owner_resumes"],
+    ),
+    Mutant(
+        "breaker: what is under way goes on",
+        [Edit("discreet.ledger.turns:keep", "        journal.state.admit_running(receipt.dataset)\n", "")],
+        ["test_breaker.py::test_questions_under_way_when_it_stops_are_all_told_the_same"],
+    ),
+    Mutant(
+        "breaker: time is no failure",
+        [
+            Edit(
+                "discreet.engines.duck:DuckDB.aggregate",
+                "        if self._closed:\n",
+                '        if self._closed or "Timeout" in said:\n',
+            )
+        ],
+        ["test_breaker.py::test_memory_and_time_are_failures"],
+    ),
+    Mutant(
+        "breaker: a release that fails is tried again",
+        [
+            Edit(
+                "discreet.ledger.ledger:Ledger.answer",
+                "        except Interrupted:\n",
+                "        except (Interrupted, TypeError):\n",
+            )
+        ],
+        ["test_breaker.py::test_whatever_happens_after_the_data_are_open_is_a_failure"],
+    ),
+    Mutant(
+        "breaker: giving up is a failure",
+        [
+            Edit(
+                "discreet.engines.duck:_beside",
+                '            raise TimeoutError("it took too long")\n',
+                (
+                    '            raise TimeoutError("it took too long")\n'
+                    "    except KeyboardInterrupt:\n"
+                    "        raise TimeoutError from None\n"
+                ),
+            )
+        ],
+        ["test_breaker.py::test_ctrl_c_in_the_middle_of_a_question"],
+    ),
+    Mutant(
+        "breaker: begun again without end",
+        [
+            Edit(
+                "discreet.ledger.state:State.begin_again",
+                "        self.begun[charge] = self.begun.get(charge, 0) + 1",
+                "        self.begun[charge] = 1",
+            )
+        ],
+        ["test_breaker.py::test_a_question_is_begun_again_so_often_and_no_more"],
+    ),
+    Mutant(
+        "breaker: plans are tried on the data",
+        [
+            Edit("discreet.engines.duck:DuckDB.check", "cursor = self.source.empty()", "cursor = self.source.cursor()"),
+            Edit(
+                "discreet.engines.duck:DuckDB.check",
+                "statements(plan, *self._from(plan, quoted)).values()",
+                "statements(plan, *self._from(plan)).values()",
+            ),
+        ],
+        ["test_breaker.py::test_data_that_cannot_be_opened_any_more"],
+    ),
+    Mutant(
+        "the newest data for a question about older ones",
+        [
+            Edit(
+                "discreet.engines.duck:DuckDB.aggregate", "Look(source or self.source, salt,", "Look(self.source, salt,"
+            )
+        ],
+        ["test_breaker.py::test_data_that_are_replaced_under_a_paid_question"],
+    ),
+    Mutant(
+        "what changed while it was read is told",
+        [
+            Edit(
+                "discreet.engines.source:Source.steady",
+                ("        try:\n            return set(self._places)"),
+                ("        try:\n            return True or set(self._places)"),
+            )
+        ],
+        [
+            "test_breaker.py::test_data_that_are_replaced_under_a_paid_question",
+            "test_breaker.py::test_data_that_change_hide_whether_the_engine_failed",
+        ],
+    ),
+    Mutant(
+        "of several, what fits is bought",
+        [Edit("discreet.ledger.turns:charge", "        spent = spent + cost\n", "        spent = cost\n")],
+        ["test_breaker.py::test_spending_for_several_takes_what_fits"],
+    ),
+    Mutant(
+        "a plan that was not tried",
+        [
+            Edit(
+                "discreet.curator:Curator._runnable",
+                ("            with suppress(NotAllowed):\n                self.engine.check(each)\n"),
+                "            with suppress(NotAllowed):\n",
+            )
+        ],
+        ["test_breaker.py::test_the_plan_that_is_run_was_checked"],
+    ),
+    Mutant(
+        "strangers see plans",
+        [
+            Edit(
+                "discreet.ledger.ledger:Ledger.admit",
+                "        self._journal.turn(lambda turn: turn.state.admit_analyst(dataset, analyst))",
+                "        self._journal.turn(lambda turn: analyst and turn.state.admit_analyst(dataset, analyst))",
+            )
+        ],
+        ["test_breaker.py::test_strangers_hear_nothing_else"],
+    ),
+]

@@ -1,0 +1,137 @@
+"""The index of units: what it holds, and which questions it answers."""
+
+from __future__ import annotations
+
+from mutants.mutant import Edit, Mutant
+
+MUTANTS = [
+    Mutant(
+        "index: one row too many",
+        [Edit("discreet.engines.build:_chosen", "WHERE r <= {rows} - b", "WHERE r <= {rows} - b + 1")],
+        [
+            "test_index.py::test_of_each_unit_what_the_caps_allow_counts_and_no_less",
+            "test_index.py::test_no_person_moves_the_sums_further_than_was_paid_for",
+        ],
+    ),
+    Mutant(
+        "index: the rows of earlier groups are forgotten",
+        [Edit("discreet.engines.build:_chosen", "WHERE r <= {rows} - b", "WHERE r <= {rows}")],
+        [
+            "test_index.py::test_of_each_unit_what_the_caps_allow_counts_and_no_less",
+            "test_index.py::test_no_person_moves_the_sums_further_than_was_paid_for",
+        ],
+    ),
+    Mutant(
+        "index: no cap on groups",
+        [Edit("discreet.engines.build:_chosen", "WHERE g <= {groups} AND (b", "WHERE ({groups} > 0) AND (b")],
+        [
+            "test_index.py::test_of_each_unit_what_the_caps_allow_counts_and_no_less",
+            "test_index.py::test_no_person_moves_the_sums_further_than_was_paid_for",
+        ],
+    ),
+    Mutant(
+        "index: undeclared values are in a group",
+        [
+            Edit(
+                "discreet.engines.build:_people",
+                'f"CASE WHEN {_within(value, key.values, key.span)} THEN {value} END AS k{n}"',
+                'f"{value} AS k{n}"',
+            )
+        ],
+        ["test_index.py::test_of_each_unit_what_the_caps_allow_counts_and_no_less"],
+    ),
+    Mutant(
+        "index: equal rows share a place",
+        [Edit("discreet.engines.build:_chosen", "hash(hash(h, {like})) AS d", "hash(hash(h, 0 * ({like}))) AS d")],
+        ["test_index.py::test_rows_have_equal_chances"],
+    ),
+    Mutant(
+        "index: quantiles of rows that may have no value",
+        [
+            Edit(
+                "discreet.plan.indexed:_served",
+                "isinstance(each, Field) and each.name in table.required",
+                "isinstance(each, Field)",
+            )
+        ],
+        ["test_index_quantiles.py"],
+    ),
+    Mutant(
+        "index: quantiles of all rows that it holds",
+        [Edit("discreet.engines.index:Index.statements", "WHERE {quoted(table.mark(number))}", "")],
+        ["test_index_quantiles.py"],
+    ),
+    Mutant(
+        "index: hashes that are only combined",
+        [Edit("discreet.engines.build:_chosen", "hash(hash(h, {like})) AS d", "hash(h, {like}) AS d")],
+        ["test_index.py::test_rows_have_equal_chances"],
+    ),
+    Mutant(
+        "index: rows chosen by the order of storage",
+        [Edit("discreet.engines.build:_chosen", "PARTITION BY u ORDER BY d", "PARTITION BY u ORDER BY n")],
+        ["test_index.py::test_parts_make_no_difference"],
+    ),
+    Mutant(
+        "index: the same choice in every index",
+        [
+            Edit(
+                "discreet.engines.index:Shelf.build",
+                'salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1',
+                ("coins.flip(8)\n                salt = 0"),
+            )
+        ],
+        ["test_index.py::test_each_index_chooses_afresh"],
+    ),
+    Mutant(
+        "index: part of the people twice",
+        [Edit("discreet.engines.build:_steps", "% {parts} = {part}", "% {parts} <= {part}")],
+        ["test_index.py::test_parts_make_no_difference"],
+    ),
+    Mutant(
+        "index: a stale one is read",
+        [
+            Edit(
+                "discreet.engines.index:Shelf._path",
+                "_digest(FORMAT, self._dataset, version, repr(self.tables))",
+                "_digest(FORMAT, self._dataset, repr(self.tables))",
+            )
+        ],
+        ["test_index.py::test_new_data_are_read_themselves_until_it_is_built_anew"],
+    ),
+    Mutant(
+        "index: one of other caps is read",
+        [
+            Edit(
+                "discreet.engines.index:Shelf._path",
+                "_digest(FORMAT, self._dataset, version, repr(self.tables))",
+                "_digest(FORMAT, self._dataset, version)",
+            )
+        ],
+        ["test_index.py::test_an_index_of_another_catalogue_is_not_read"],
+    ),
+    Mutant(
+        "index: one under another name is read",
+        [Edit("discreet.engines.index:Index.__init__", "!= [(name,)]:", "== []:")],
+        ["test_index.py::test_an_index_of_another_catalogue_is_not_read"],
+    ),
+    Mutant(
+        "index: read under a filter",
+        [Edit("discreet.plan.indexed:choice", "if plan.where is not None or plan.naming", "if plan.naming")],
+        ["test_index.py::test_it_is_read_where_it_costs_no_accuracy_and_explain_says_so"],
+    ),
+    Mutant(
+        "index: read for plans that say more",
+        [Edit("discreet.plan.indexed:choice", " or not _bare(plan)", "")],
+        ["test_index.py::test_what_is_not_known_here_is_not_read"],
+    ),
+    Mutant(
+        "index: written in place",
+        [Edit("discreet.engines.index:Shelf.build", 'unfinished = path.with_suffix(".part")', "unfinished = path")],
+        ["test_index_building.py::test_killed_while_it_is_built"],
+    ),
+    Mutant(
+        "index: everybody can read it",
+        [Edit("discreet.engines.build:write", "        path.chmod(0o600)\n", "")],
+        ["test_index_building.py::test_only_its_owner_can_open_it"],
+    ),
+]

@@ -1,0 +1,212 @@
+"""Several tables: joins, unions, and what is computed per unit before it is asked about."""
+
+from __future__ import annotations
+
+from mutants.mutant import Edit, Mutant
+
+MUTANTS = [
+    Mutant(
+        "joins: rows of different people",
+        [
+            Edit(
+                "discreet.plan.joining:_Joiner._same_people",
+                "        if not classes.same(owner, other):\n",
+                "        if False:\n",
+            )
+        ],
+        ["test_joined.py::test_rows_of_different_people_and_of_nobody_are_refused"],
+    ),
+    Mutant(
+        "joins: EXISTS may look at anybody",
+        [
+            Edit(
+                "discreet.plan.joining:_Joiner.joined",
+                ("            if side is not first:\n                self._same"),
+                ("            if side is not first and not side.tests:\n                self._same"),
+            )
+        ],
+        ["test_joined.py::test_rows_of_different_people_and_of_nobody_are_refused"],
+    ),
+    Mutant(
+        "joins: a row that is a person joins other people's",
+        [
+            Edit(
+                "discreet.plan.joining:_Joiner._same_people",
+                "        if owner is None or other is None:\n",
+                "        if owner is None and other is None:\n",
+            ),
+            Edit(
+                "discreet.plan.joining:_Joiner._same_people",
+                "        if not classes.same(owner, other):\n",
+                "        if owner and other and not classes.same(owner, other):\n",
+            ),
+        ],
+        ["test_joined.py::test_rows_of_different_people_and_of_nobody_are_refused"],
+    ),
+    Mutant(
+        "joins: rows of nobody",
+        [
+            Edit(
+                "discreet.plan.joining:_Joiner.joined",
+                "            if side is not first and first.table.public:\n",
+                (
+                    "            if side is not first and first.table.public:\n"
+                    "                break\n"
+                    "            if False:\n"
+                ),
+            )
+        ],
+        ["test_joined.py::test_rows_of_different_people_and_of_nobody_are_refused"],
+    ),
+    Mutant(
+        "joins: units that may be equal and differ",
+        [
+            Edit(
+                "discreet.plan.joining:_Joiner._classes",
+                "if loose or same(known.get(a), known.get(b))",
+                "if loose or known",
+            ),
+            Edit("discreet.plan.below:united", "not same(_owner(each), _owner(first))", "not _owner(first)"),
+        ],
+        ["test_joined.py::test_units_that_may_be_equal_and_differ_are_refused"],
+    ),
+    Mutant(
+        "joins: a declared key of a public table is believed",
+        [Edit("discreet.plan.joining:_Joiner.joined", "row=owner is None or first.table.single)", "row=False)")],
+        [
+            "test_joined.py::test_a_key_that_is_none_makes_nobody_count_twice",
+            "test_joined.py::test_what_a_condition_cannot_tell_apart_joins_once",
+        ],
+    ),
+    Mutant(
+        "joins: public rows are told apart as they are stored",
+        [
+            Edit(
+                "discreet.engines.relations:_told",
+                "    texts, sides = compared(on.arguments, stored), [",
+                "    texts, sides = [quoted(getattr(each, 'name', '')) for each in on.arguments], [",
+            )
+        ],
+        [
+            "test_joined.py::test_a_key_that_is_none_makes_nobody_count_twice",
+            "test_joined.py::test_what_a_condition_cannot_tell_apart_joins_once",
+        ],
+    ),
+    Mutant(
+        "joins: all public rows",
+        [
+            Edit(
+                "discreet.plan.joining:_single",
+                ("        return ()\n    back"),
+                ("        return ()\n    return ()\n    back"),
+            )
+        ],
+        [
+            "test_joined.py::test_a_key_that_is_none_makes_nobody_count_twice",
+            "test_joined.py::test_what_a_condition_cannot_tell_apart_joins_once",
+        ],
+    ),
+    Mutant(
+        "campaign: decimals that are equal as doubles",
+        [
+            Edit(
+                "discreet.plan.joining:_Joiner._classes",
+                "if loose or same(known.get(a), known.get(b))",
+                "if loose or known.get(a) is not None",
+            ),
+            Edit("discreet.plan.ownership:_same", "and same(mine.column, theirs.column)", ""),
+        ],
+        ["test_campaign.py::test_one_kind_of_question[equality]"],
+    ),
+    Mutant(
+        "joins: one row of each unit, also after a join",
+        [Edit("discreet.plan.joining:_Joiner._shape", "first.table.single and len(only) == 1", "first.table.single")],
+        ["test_joined.py::test_so_much_of_one_person_counts"],
+    ),
+    Mutant(
+        "joins: the unit of a table that nobody named is lost",
+        [
+            Edit("discreet.plan.joining:_Joiner._shape", "(seen or each.name == owner)", "seen"),
+            Edit(
+                "discreet.plan.joining:_Joiner._owner",
+                "            if owner is None and side.table.unit is not None:",
+                "            if owner is None and side.table.unit == '':",
+            ),
+        ],
+        ["test_joined.py::test_rows_that_another_table_owns_are_still_somebodys"],
+    ),
+    Mutant(
+        "unions: people who are rows count twice",
+        [
+            Edit(
+                "discreet.plan.below:united",
+                "        if each.table.unit is None and not each.table.public:\n",
+                "        if False:\n",
+            )
+        ],
+        ["test_joined.py::test_rows_of_different_people_and_of_nobody_are_refused"],
+    ),
+    Mutant(
+        "unions: the caps of one part",
+        [Edit("discreet.plan.below:_sum", "sum(each or 0 for each in caps)", "max(each or 0 for each in caps)")],
+        ["test_joined.py::test_so_much_of_one_person_counts"],
+    ),
+    Mutant(
+        "computed once: rows that were left out count",
+        [
+            Edit(
+                "discreet.plan.below:laid",
+                "source=below.relation, where=below.where, columns=",
+                "source=below.relation, where=None, columns=",
+            )
+        ],
+        ["test_agreement.py"],
+    ),
+    Mutant(
+        "per unit: rows of nobody are somebody",
+        [Edit("discreet.engines.relations:_folded", 'conditions = [f"{unit} IS NOT NULL"]', 'conditions = ["TRUE"]')],
+        ["test_agreement.py"],
+    ),
+    Mutant(
+        "per unit: a count without end",
+        [
+            Edit(
+                "discreet.engines.relations:_total",
+                'return count if most is None else f"least({count}, {most})"',
+                "return count",
+            )
+        ],
+        ["test_joined.py::test_so_much_of_one_person_counts"],
+    ),
+    Mutant(
+        "per unit: a sum without end",
+        [
+            Edit(
+                "discreet.engines.relations:_total",
+                '        value = f"least(greatest({value}, {low}), {high}) + 0 * {value}"',
+                '        value = f"{value} + 0 * {low + high}"',
+            )
+        ],
+        ["test_joined.py::test_so_much_of_one_person_counts"],
+    ),
+    Mutant(
+        "per unit: one row, also with a key",
+        [Edit("discreet.plan.folding:folded", "single=not made", "single=True")],
+        ["test_joined.py::test_so_much_of_one_person_counts"],
+    ),
+    Mutant(
+        "EXISTS as a join",
+        [Edit("discreet.engines.relations:WORDS", '"semi": "SEMI JOIN"', '"semi": "JOIN"')],
+        ["test_agreement.py"],
+    ),
+    Mutant(
+        "NOT EXISTS as EXISTS",
+        [Edit("discreet.engines.relations:WORDS", '"anti": "ANTI JOIN"', '"anti": "SEMI JOIN"')],
+        ["test_agreement.py"],
+    ),
+    Mutant(
+        "LEFT JOIN as JOIN",
+        [Edit("discreet.engines.relations:WORDS", '"left": "LEFT JOIN"', '"left": "JOIN"')],
+        ["test_agreement.py"],
+    ),
+]

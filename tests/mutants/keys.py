@@ -1,0 +1,91 @@
+"""Groups: which keys are named, in which order, and what is said of those that are few."""
+
+from __future__ import annotations
+
+from mutants.mutant import Edit, Mutant
+
+MUTANTS = [
+    Mutant(
+        "rows of units have a rest, too",
+        [
+            Edit(
+                "discreet.plan.complement:best",
+                "[] if draft.caps.unit is not None or draft.private else",
+                "[] if draft.private else",
+            )
+        ],
+        ["test_complement.py::test_rows_of_units_do_not_follow"],
+    ),
+    Mutant(
+        "key leaked: every key is named",
+        [Edit("discreet.plan.plan:Plan.release", "self.naming.release(exact.units, coins)", "exact.units > 0")],
+        ["test_threats.py::test_07_a_key_of_one_person_is_named_with_probability_delta"],
+    ),
+    Mutant(
+        "HAVING on true values",
+        [
+            Edit(
+                "discreet.curator:Curator._look",
+                (
+                    "\n"
+                    "            paid, exact = self.engine.aggregate(plan, receipt, version, self._coins, source)\n"
+                    "            return kept(paid.release(exact, self._coins))\n"
+                ),
+                (
+                    "\n"
+                    "            paid, exact = self.engine.aggregate(plan, receipt, version, self._coins, source)\n"
+                    "            from discreet.plan.after import carry\n"
+                    "            from discreet.plan.answer import ROW, _columns\n"
+                    "            from discreet.plan.plan import Released\n"
+                    "\n"
+                    "            draft = list(self._drafts.values())[-1][0]\n"
+                    "            true = Released(keys=paid.groups, sums=exact.sums)\n"
+                    "            stay = carry(draft.view, _columns(draft, paid, true), "
+                    "[ROW]).columns[len(draft.view.items) :]\n"
+                    "            released = paid.release(exact, self._coins)\n"
+                    "            for each in released.sums:\n"
+                    "                for n in range(each.shape[1]):\n"
+                    "                    if stay and n not in stay[0]:\n"
+                    "                        each[:, n] = -(10**6)\n"
+                    "            return kept(released)\n"
+                ),
+            )
+        ],
+        [
+            "test_threats.py::test_08_everything_above_runs_on_released_values_only",
+            "test_threats.py::test_08_a_filter_does_not_see_people",
+        ],
+    ),
+    Mutant(
+        "undeclared values of a declared key reach the answer",
+        [Edit("discreet.engines.duck:_rows", "if key.declared and not every", "if key.span and not every")],
+        ["test_threats.py::test_07_undeclared_values_of_a_declared_key_are_nobody"],
+    ),
+    Mutant(
+        "naming keys costs nothing",
+        [Edit("discreet.plan.plan:Plan.pieces", "*(() if self.naming is None else (self.naming,))", "*()")],
+        ["test_neighbours.py::test_the_price_is_that_of_the_goods"],
+    ),
+    Mutant(
+        "all of δ for every question",
+        [
+            Edit(
+                "discreet.plan.price:_events",
+                "budget.events * min(epsilon / budget.epsilon, Fraction(1))",
+                "budget.events",
+            )
+        ],
+        ["test_neighbours.py::test_the_price_is_that_of_the_goods"],
+    ),
+    Mutant(
+        "private keys in the order of storage",
+        [
+            Edit(
+                "discreet.plan.plan:Plan.release",
+                "sorted(named.tolist(), key=lambda index: _rank(exact.keys[index]))",
+                "named.tolist()",
+            )
+        ],
+        ["test_threats.py::test_07_private_keys_come_in_an_order_of_their_own"],
+    ),
+]

@@ -1,0 +1,203 @@
+"""The ledger: what is charged, when, and what is answered from it again."""
+
+from __future__ import annotations
+
+from mutants.mutant import Edit, Mutant
+
+MUTANTS = [
+    Mutant(
+        "a better bound makes an old question a new one",
+        [
+            Edit(
+                "discreet.curator:Curator._with_bounds",
+                "        for bounds in choices:\n",
+                "        for bounds in choices[-1:]:\n",
+            )
+        ],
+        ["test_automatic.py::test_the_same_question_keeps_the_bounds_it_was_asked_with"],
+    ),
+    Mutant(
+        "noise cached across questions: the key ignores the filter",
+        [
+            Edit(
+                "discreet.plan.plan:Plan.key",
+                "hashlib.sha256(write(self).encode())",
+                "hashlib.sha256(write(__import__('dataclasses').replace(self, where=None)).encode())",
+            )
+        ],
+        ["test_threats_spending.py::test_12_another_question_is_never_answered_from_memory"],
+    ),
+    Mutant(
+        "noise cached across questions: the ledger does not compare",
+        [
+            Edit(
+                "discreet.plan.plan:Plan.key",
+                "hashlib.sha256(write(self).encode())",
+                "hashlib.sha256(write(__import__('dataclasses').replace(self, where=None)).encode())",
+            ),
+            Edit(
+                "discreet.ledger.turns:_the_same",
+                ".asks_the_same(fact) or before.mechanism != fact.mechanism:",
+                ".asks_the_same(fact):",
+            ),
+        ],
+        ["test_threats_spending.py::test_12_another_question_is_never_answered_from_memory"],
+    ),
+    Mutant(
+        "check, then charge",
+        [
+            Edit("discreet.ledger.turns:_first", "                state.admit(fact, spent)\n", ""),
+            Edit(
+                "discreet.ledger.ledger:Ledger._spend",
+                "        return self._journal.turn(lambda turn: turns.charge(turn, choices))",
+                (
+                    "        fact = choices[0][0]\n"
+                    "        self._journal.turn(lambda turn: turn.find(fact.name or '') or turn.state.admit(fact))\n"
+                    "        return self._journal.turn(lambda turn: turns.charge(turn, choices))"
+                ),
+            ),
+        ],
+        ["test_threats_spending.py::test_09_to_check_and_to_charge_is_one_thing"],
+    ),
+    Mutant(
+        "new data, old answer",
+        [
+            Edit(
+                "discreet.curator:Curator.run_all",
+                ("        version = self._named(source.seen)\n        paid = [[(plan, plan.key) for"),
+                ("        version = ''\n        paid = [[(plan, plan.key) for"),
+            )
+        ],
+        [
+            "test_threats_spending.py::test_12_new_data_are_charged_again",
+            "test_threats_spending.py::test_12_new_data_under_an_open_curator",
+        ],
+    ),
+    Mutant(
+        "version: a hash of the data",
+        [
+            Edit(
+                "discreet.ledger.turns:version",
+                'known = f"v{os.urandom(16).hex()}"',
+                'known = f"v{hashlib.sha256(said).hexdigest()[:32]}"',
+            )
+        ],
+        ["test_versions.py::test_whatever_an_analyst_can_reach_is_the_same_byte_by_byte_on_neighbours"],
+    ),
+    Mutant(
+        "version: a hash of the data in what is remarked",
+        [
+            Edit(
+                "discreet.engines.duck:DuckDB.remarks",
+                "        return () if said is None else (said,)\n",
+                (
+                    "        state = self.source.version()[:4]  # said of no row, or so it seems\n"
+                    "        return (state,) if said is None else (said, state)\n"
+                ),
+            )
+        ],
+        ["test_versions.py::test_whatever_an_analyst_can_reach_is_the_same_byte_by_byte_on_neighbours"],
+    ),
+    Mutant(
+        "version: all ledgers have one key",
+        [
+            Edit(
+                "discreet.ledger.store:Store.key",
+                "            found = os.urandom(KEY)\n",
+                "            found = bytes(KEY)\n",
+            )
+        ],
+        ["test_versions.py::test_no_two_ledgers_have_a_tag_in_common"],
+    ),
+    Mutant(
+        "version: two processes give two names",
+        [
+            Edit(
+                "discreet.ledger.turns:version", "    known = journal.state.versions.get(tag)\n", "    known = None\n"
+            ),
+            Edit(
+                "discreet.ledger.facts:Version.name", 'return f"version {self.tag}"', 'return f"version {self.label}"'
+            ),
+            Edit(
+                "discreet.ledger.state:State.name_version",
+                "if tag in self.versions or label in self._labels:",
+                "if label in self._labels:",
+            ),
+        ],
+        ["test_versions.py::test_the_same_data_keep_their_name_and_other_data_get_another"],
+    ),
+    Mutant(
+        "version: the hashes of old ledgers are shown",
+        [Edit("discreet.ledger.ledger:Ledger.__iter__", "yield state.follow(row).shown", "yield state.follow(row)")],
+        ["test_versions.py::test_a_ledger_of_format_1_is_read_and_its_fingerprints_are_shown_to_nobody"],
+    ),
+    Mutant(
+        "ledger: everybody can read it",
+        [Edit("discreet.ledger.store:OWNER", "OWNER = 0o600", "OWNER = 0o644")],
+        ["test_versions.py::test_all_files_beside_the_data_are_their_owners_alone_whatever_the_umask"],
+    ),
+    Mutant(
+        "ledger: everybody can read its log",
+        [
+            Edit(
+                "discreet.ledger.store:SQLite._tighten",
+                'for end in ("", "-wal", "-shm", "-journal"):',
+                'for end in ("",):',
+            )
+        ],
+        ["test_versions.py::test_a_ledger_that_others_could_read_is_tightened_when_it_is_opened"],
+    ),
+    Mutant(
+        "shown, not kept",
+        [
+            Edit(
+                "discreet.ledger.ledger:Ledger.answer",
+                "return self._journal.turn(lambda turn: turns.keep(turn, receipt, answer))",
+                ("self._journal.turn(lambda turn: turns.keep(turn, receipt, answer))\n            return answer"),
+            )
+        ],
+        ["test_ledger_answers.py::test_what_was_paid_and_never_answered_is_answered_at_no_further_cost_and_once"],
+    ),
+    Mutant(
+        "the same question is paid again",
+        [
+            Edit(
+                "discreet.curator:Curator.run_all",
+                "plan = next(each for each in plans if each.key == receipt.key)",
+                "plan = plans[0]",
+            ),
+            Edit(
+                "discreet.curator:Curator.run_all",
+                "[(plan, plan.key) for plan in plans]",
+                "[(plan, None) for plan in plans]",
+            ),
+        ],
+        ["test_threats_spending.py::test_12_the_same_bytes_for_nothing"],
+    ),
+    Mutant(
+        "looked at before it is paid",
+        [
+            Edit(
+                "discreet.curator:Curator.run_all",
+                ("        version = self._named(source.seen)\n        paid = [[(plan, plan.key) for"),
+                (
+                    "        version = self._named(source.seen)\n"
+                    "        source.cursor().execute(f'SELECT count(*) FROM {source.place(choices[0][0].table)}')\n"
+                    "        paid = [[(plan, plan.key) for"
+                ),
+            )
+        ],
+        ["test_threats_spending.py::test_09_the_charge_is_durable_before_a_row_is_read"],
+    ),
+    Mutant(
+        "a stranger hears what was asked before",
+        [
+            Edit(
+                "discreet.curator:Curator.ask",
+                ("        self.ledger.admit(analyst)  # before anything else is said\n        default ="),
+                "        default =",
+            )
+        ],
+        ["test_shown.py::test_who_has_no_budget_does_not_hear_what_was_asked"],
+    ),
+]

@@ -1,0 +1,98 @@
+"""Files and frames: a value that breaks or changes the rows of others."""
+
+from __future__ import annotations
+
+from mutants.mutant import Edit, Mutant
+
+MUTANTS = [
+    Mutant(
+        "an open quote goes on in the next line",
+        [
+            Edit(
+                "discreet.engines.delimited:_lines",
+                ("        fields = split(line, form)\n        if fields"),
+                (
+                    "        fields = split(line, form)\n"
+                    "        while fields is None and line and (more := _line(file)) is not None:\n"
+                    "            line += more\n"
+                    "            fields = split(line, form)\n"
+                    "        if fields"
+                ),
+            )
+        ],
+        [
+            "test_sources.py::test_a_line_is_a_record_of_its_own",
+            "test_sources.py::test_any_bytes_are_read_line_by_line",
+        ],
+    ),
+    Mutant(
+        "a line that is not UTF-8 ends the file",
+        [
+            Edit(
+                "discreet.engines.delimited:split",
+                "            return [_text(field) for field in line.split(delimiter)]",
+                "            raise",
+            )
+        ],
+        [
+            "test_sources.py::test_a_line_is_a_record_of_its_own",
+            "test_sources.py::test_any_bytes_are_read_line_by_line",
+        ],
+    ),
+    Mutant(
+        "a stray quote in a file that promises none",
+        [
+            Edit(
+                "discreet.engines.delimited:split",
+                "if strict and line.find(quote, at, end) >= 0:",
+                "if strict and len(line) > 10**9:",
+            )
+        ],
+        ["test_sources.py::test_a_file_that_does_not_keep_to_its_form_is_refused"],
+    ),
+    Mutant(
+        "why data cannot be read again is told",
+        [
+            Edit(
+                "discreet.engines.duck:DuckDB.current",
+                (
+                    "            except Exception:  # whatever it says, it may say it of somebody\n"
+                    "                self._unreadable"
+                ),
+                ("            except OSError:\n                self._unreadable"),
+            )
+        ],
+        ["test_sources.py::test_data_that_cannot_be_read_again_are_refused_in_one_sentence"],
+    ),
+    Mutant(
+        "milliseconds as DuckDB reads them",
+        [
+            Edit(
+                "discreet.engines.parquet:_other",
+                '"MicroSeconds", "NanoSeconds"',
+                '"MicroSeconds", "MilliSeconds", "NanoSeconds"',
+            )
+        ],
+        ["test_sources.py::test_a_value_changes_its_own_row_only[timestamp ms None-parquet-{}]"],
+    ),
+    Mutant(
+        "a file's statistics decide which rows are read",
+        [
+            Edit(
+                "discreet.engines.parquet:UNPRUNED", 'UNPRUNED = "filter_pushdown,join_filter_pushdown,', 'UNPRUNED = "'
+            )
+        ],
+        ["test_sources.py::test_statistics_decide_nothing"],
+    ),
+    Mutant(
+        "one text that is no text refuses a frame",
+        [
+            Edit(
+                "discreet.engines.frames:_letters",
+                ("    except pa.ArrowInvalid:\n        texts"),
+                ("    except pa.ArrowKeyError:\n        texts"),
+            )
+        ],
+        ["test_sources.py::test_a_value_changes_its_own_row_only[string_view-arrow-{}]"],
+    ),
+]

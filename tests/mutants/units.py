@@ -1,0 +1,307 @@
+"""Whose rows these are: units that are lost, mistaken, renamed, or taken for one another."""
+
+from __future__ import annotations
+
+from mutants.mutant import Edit, Mutant
+
+MUTANTS = [
+    Mutant(
+        "rows without an owner count",
+        [Edit("discreet.engines.duck:_rows", 'f"{unit} IS NOT NULL"', '"TRUE"')],
+        ["test_threats.py::test_05_the_cap_holds_under_any_name"],
+    ),
+    Mutant(
+        "grouping by the unit",
+        [
+            Edit(
+                "discreet.plan.compile:_key",
+                "    if found is None or question.unit in fields(found.tree):",
+                "    if found is None:",
+            ),
+            Edit(
+                "discreet.plan.compile:_key",
+                "any(is_unit(each, question.table, question.alias) for",
+                "any(each.name == '' for",
+            ),
+        ],
+        ["test_threats.py::test_05_grouping_by_the_unit_is_refused_also_where_it_is_declared"],
+    ),
+    Mutant(
+        "names: grouping by what is made of the unit",
+        [Edit("discreet.plan.compile:_key", " or question.unit in fields(found.tree):", ":")],
+        ["test_names.py::test_grouping_by_what_is_made_of_the_unit_is_refused"],
+    ),
+    Mutant(
+        "units: the record is not compared",
+        [
+            Edit(
+                "discreet.ledger.protection:_compare",
+                "before is not None and before != whose",
+                "before is None and whose == ''",
+            )
+        ],
+        ["test_units_on_record.py::test_another_unit_is_refused_and_amended_on_record"],
+    ),
+    Mutant(
+        "units: a table that was left out is forgotten",
+        [Edit("discreet.ledger.protection:declared", "whole = {**(known or {}), **said}", "whole = dict(said)")],
+        ["test_units_on_record.py::test_what_does_not_change_who_is_protected_is_free"],
+    ),
+    Mutant(
+        "units: a plan about others is admitted",
+        [Edit("discreet.ledger.turns:_admissible", "    protection.admit(state, fact.dataset, mechanism)\n", "")],
+        ["test_units_on_record.py::test_a_curator_that_is_open_while_the_owner_amends_is_refused"],
+    ),
+    Mutant(
+        "units: a charge about others is verified",
+        [
+            Edit(
+                "discreet.ledger.protection:verify",
+                "    kind, whose = state.datasets[dataset], state.protects.get(dataset)\n",
+                "    kind, whose = state.datasets[dataset], None\n",
+            )
+        ],
+        ["test_units_on_record.py::test_the_ledger_itself_refuses_a_plan_about_other_units_and_verifying_finds_one"],
+    ),
+    Mutant(
+        "units: rows that were added up by somebody else",
+        [Edit("discreet.plan.plan:Plan.strays", 'else (f"unit {column.lower()}",)', "else tuple(whose.values())")],
+        ["test_units_on_record.py::test_every_plan_of_the_fixtures_is_about_the_units_of_its_catalogue_and_no_others"],
+    ),
+    Mutant(
+        "index: rows without an owner count",
+        [Edit("discreet.engines.build:_people", "{unit} IS NOT NULL AND {some}", "{some}")],
+        ["test_index.py::test_of_each_unit_what_the_caps_allow_counts_and_no_less"],
+    ),
+    Mutant(
+        "equality: a computed column passes for a stored one",
+        [
+            Edit(
+                "discreet.plan.below:known",
+                "stored = found.exact and isinstance(found.tree, Field)",
+                "stored = found.kind is not None",
+            )
+        ],
+        [
+            "test_equality.py::test_a_computed_number_passes_for_nobody",
+            "test_equality.py::test_a_computed_number_passes_for_nobody_however_deep",
+        ],
+    ),
+    Mutant(
+        "equality: what a UNION ALL computes passes for what is stored",
+        [
+            Edit(
+                "discreet.plan.below:_hull",
+                "step=step, values=values, kind=kind)",
+                "step=step, values=values, kind=kind, exact=True)",
+            )
+        ],
+        [
+            "test_equality.py::test_a_computed_number_passes_for_nobody",
+            "test_equality.py::test_a_computed_number_passes_for_nobody_however_deep",
+        ],
+    ),
+    Mutant(
+        "equality: a computed number meets whole numbers as they are",
+        [
+            Edit(
+                "discreet.engines.render:_whole",
+                'tree.kind == "integer" and not _double(tree, stored)',
+                'tree.kind == "integer"',
+            )
+        ],
+        ["test_equality.py::test_a_computed_number_joins_one_of_a_hundred_codes"],
+    ),
+    Mutant(
+        "equality: dates beyond the calendar are one person",
+        [
+            Edit(
+                "discreet.engines.render:compared",
+                'if _kind(arguments[0]) == "moment" and _alike(arguments, stored):',
+                "if False:",
+            )
+        ],
+        ["test_equality.py::test_one_unit_everywhere_or_two_everywhere"],
+    ),
+    Mutant(
+        "equality: a unit of any type",
+        [Edit("discreet.plan.schema:_safe", "    if stored == MIXED:\n", "    if False:\n")],
+        ["test_equality.py::test_a_unit_of_a_type_that_is_not_safe_is_refused_when_the_data_are_opened"],
+    ),
+    Mutant(
+        "equality: whoever is NaN is somebody in an index",
+        [
+            Edit(
+                "discreet.engines.build:_people",
+                "unit, columns = owner(table.unit, stored), [",
+                "unit, columns = quoted(table.unit), [",
+            )
+        ],
+        ["test_equality.py::test_signs_and_payloads_are_one_unit_in_two_million_rows"],
+    ),
+    Mutant(
+        "campaign: units by how they are written",
+        [
+            Edit(
+                "discreet.engines.duck:_rows",
+                "        unit = owner(plan.caps.unit, stored)\n",
+                '        unit = f"CAST({quoted(plan.caps.unit)} AS VARCHAR)"\n',
+            )
+        ],
+        ["test_campaign.py::test_one_kind_of_question[forms]"],
+    ),
+    Mutant(
+        "campaign: a table's name in front of a column",
+        [
+            Edit(
+                "discreet.plan.sides:Scope.__call__",
+                ("            name = side.names.get(what.name.lower())\n            if name is None:"),
+                (
+                    "            name = next((e.names[what.name.lower()] for e in self.sides if self.test is "
+                    "None and what.name.lower() in e.names and what.name.lower() != "
+                    "str(e.table.unit).lower()), side.names.get(what.name.lower()))\n"
+                    "            if name is None:"
+                ),
+            )
+        ],
+        ["test_campaign.py::test_one_kind_of_question[qualifiers]"],
+    ),
+    Mutant(
+        "names: the unit of what is computed is its name in the question",
+        [
+            Edit(
+                "discreet.plan.aggregates:_measure",
+                "owners(trees[0], question.unit)",
+                "owners(trees[0], question.table.unit)",
+            ),
+            Edit(
+                "discreet.plan.ownership:check",
+                "if isinstance(each, Owners) and _counted(each.of) not in found.owners:",
+                "if False:",
+            ),
+        ],
+        [
+            "test_names.py::test_other_names_change_nothing[add-remove-turned]",
+            "test_names.py::test_other_names_change_nothing[add-remove-folded]",
+            "test_names.py::test_other_names_change_nothing[add-remove-joined]",
+        ],
+    ),
+    Mutant(
+        "names: the unit is looked up by its new name",
+        [
+            Edit(
+                "discreet.plan.below:_renamed",
+                "made=column.made or Field(name=column.name, kind",
+                "made=column.made or Field(name=name, kind",
+            ),
+            Edit("discreet.plan.ownership:check", "        found.needs(fields(tree))\n", "        pass\n"),
+        ],
+        ["test_names.py::test_other_names_change_nothing[add-remove-renamed]"],
+    ),
+    Mutant(
+        "names: a relation takes the column of the outer name for the unit",
+        [
+            Edit(
+                "discreet.plan.below:laid", "unit=below.unit, called=table.unit", "unit=table.unit, called=table.unit"
+            ),
+            Edit("discreet.plan.ownership:_made", " or (unit in found.owners) != people", ""),
+        ],
+        [
+            "test_names.py::test_other_names_change_nothing[add-remove-sides]",
+            "test_names.py::test_other_names_change_nothing[add-remove-exists]",
+        ],
+    ),
+    Mutant(
+        "names: a per-unit total takes the outer name",
+        [
+            Edit(
+                "discreet.plan.folding:folded", '        unit=below.unit or "",\n', '        unit=table.unit or "",\n'
+            ),
+            Edit("discreet.plan.ownership:_made", " or (unit in found.owners) != people", ""),
+        ],
+        ["test_names.py::test_other_names_change_nothing[add-remove-folded of renamed]"],
+    ),
+    Mutant(
+        "names: qualifiers say nothing",
+        [
+            Edit(
+                "discreet.plan.kinds:is_unit",
+                "return what.table is None or what.table.lower() == alias.lower()",
+                "return True",
+            )
+        ],
+        ["test_names.py::test_a_qualifier_that_names_no_table_or_another_is_refused"],
+    ),
+    Mutant(
+        "names: every star is the same",
+        [
+            Edit(
+                "discreet.plan.sides:Scope.star",
+                'side = self._side(what.table or "", what.place)',
+                "side = self.sides[0]",
+            )
+        ],
+        [
+            "test_names.py::test_a_qualifier_that_names_no_table_or_another_is_refused",
+            "test_names.py::test_a_qualifier_that_fits_says_which_table",
+        ],
+    ),
+    Mutant(
+        "names: USING means aliases",
+        [
+            Edit(
+                "discreet.plan.split:_more",
+                "table=each.mark, place=joined.place",
+                "table=each.below.alias, place=joined.place",
+            )
+        ],
+        ["test_names.py::test_a_qualifier_that_fits_says_which_table"],
+    ),
+    Mutant(
+        "names: those of the planner can be written",
+        [Edit("discreet.plan.joining:_Joiner.__init__", "if not self.scope.names(_reads(each))]", "if False]")],
+        ["test_names.py::test_a_name_that_could_mean_something_else_is_refused"],
+    ),
+    Mutant(
+        "names: a UNION ALL puts the unit where it likes",
+        [Edit("discreet.plan.below:united", "        if each.places != first.places:", "        if False:")],
+        ["test_names.py::test_a_name_that_could_mean_something_else_is_refused"],
+    ),
+    Mutant(
+        "ownership: any column is carried as the unit",
+        [Edit("discreet.plan.ownership:_made", " or (unit in found.owners) != people", "")],
+        ["test_names.py::test_a_plan_of_somebody_elses_rows_is_refused"],
+    ),
+    Mutant(
+        "ownership: whoever is counted",
+        [
+            Edit(
+                "discreet.plan.ownership:check",
+                "if isinstance(each, Owners) and _counted(each.of) not in found.owners:",
+                "if False:",
+            )
+        ],
+        ["test_names.py::test_a_plan_of_somebody_elses_rows_is_refused"],
+    ),
+    Mutant(
+        "ownership: any join",
+        [Edit("discreet.plan.ownership:_joined", " or not _meets(0, n, parts, inner, classes)", "")],
+        ["test_names.py::test_a_plan_of_somebody_elses_rows_is_refused"],
+    ),
+    Mutant(
+        "ownership: a unit with keys has one row",
+        [Edit("discreet.plan.ownership:_folded", "once=not relation.keys", "once=True")],
+        ["test_names.py::test_a_plan_of_somebody_elses_rows_is_refused"],
+    ),
+    Mutant(
+        "ownership: only the first plan is looked at",
+        [
+            Edit(
+                "discreet.curator:Curator._runnable",
+                ("        for each in plans:\n            ownership"),
+                ("        for each in plans[:1]:\n            ownership"),
+            )
+        ],
+        ["test_names.py::test_nothing_is_paid_for_a_plan_that_cannot_be_followed"],
+    ),
+]

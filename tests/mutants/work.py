@@ -1,0 +1,97 @@
+"""Questions that are too much work: for the planner, for an engine, or for memory."""
+
+from __future__ import annotations
+
+from mutants.mutant import Edit, Mutant
+
+MUTANTS = [
+    Mutant(
+        "exhaustion: a replacement that makes no text longer",
+        [
+            Edit(
+                "discreet.plan.sizes:_call",
+                "return sizes[0] * max(1, *sizes[2:3]) if sizes else PLAIN",
+                "return sizes[0]",
+            )
+        ],
+        ["test_exhaustion.py::test_no_text_is_longer_than_its_bound"],
+    ),
+    Mutant(
+        "exhaustion: an exponent of as many digits as its bound",
+        [
+            Edit(
+                "discreet.numerals:rational",
+                "(len(said[1]) > len(str(most_exponent)) or int(said[1]) > most_exponent)",
+                "len(said[1]) > 5",
+            )
+        ],
+        ["test_exhaustion.py::test_a_number_that_is_larger_than_it_looks_is_never_computed"],
+    ),
+    Mutant(
+        "exhaustion: constants that are equal where Python says so",
+        [
+            Edit(
+                "discreet.plan.expression:Literal.__eq__",
+                "type(self.value) is type(other.value) and self.value",
+                "self.value",
+            )
+        ],
+        [
+            "test_exhaustion.py::test_constants_of_different_types_are_different",
+            "test_exhaustion.py::test_what_was_asked_before_changes_no_plan",
+        ],
+    ),
+    Mutant(
+        "exhaustion: regions that are no work",
+        [
+            Edit(
+                "discreet.batching:_joined",
+                "work.spend(work.REGION * len(found.codes) ** 2",
+                "work.spend(work.REGION * len(found.codes) * 0",
+            )
+        ],
+        ["test_exhaustion.py::test_several_questions_share_a_budget"],
+    ),
+    Mutant(
+        "work: EXISTS compares all rows of a unit",
+        [
+            Edit(
+                "discreet.plan.joining:_Caps.add",
+                "elif not side.table.single and (compared or not side.tests):",
+                "elif not side.tests:",
+            )
+        ],
+        ["test_work.py"],
+    ),
+    Mutant(
+        "work: what is declared to be one row is believed",
+        [
+            Edit(
+                "discreet.plan.joining:_Caps.meeting",
+                "        found = {place: (column, repeated) for place, column in self.repeated.items()}\n",
+                "        found = {}\n",
+            )
+        ],
+        ["test_work.py"],
+    ),
+    Mutant(
+        "work: rows that refer to one key all meet",
+        [Edit("discreet.plan.joining:_Caps.meeting", "min(REFERRING, root(isqrt(ROOM), len(refer)))", "10**9")],
+        ["test_work.py"],
+    ),
+    Mutant(
+        "work: as many rows as are declared meet, of all tables",
+        [Edit("discreet.plan.joining:_Caps.meeting", "        if declared > DECLARED:\n", "        if False:\n")],
+        ["test_work.py::test_tables_that_multiply_are_bounded_as_a_whole_or_refused"],
+    ),
+    Mutant(
+        "work: each table may repeat its rows",
+        [Edit("discreet.plan.joining:_Caps.meeting", "root(REPEATED, len(self.repeated))", "REPEATED")],
+        ["test_work.py::test_tables_that_multiply_are_bounded_as_a_whole_or_refused"],
+    ),
+    Mutant(
+        "work: a public table is read for all rows of a unit",
+        [Edit("discreet.plan.joining:_Caps.meeting", "(1 if self.scanned else 2)", "2")],
+        ["test_work.py"],
+    ),
+]
