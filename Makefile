@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint soak mutants bench bench-peers clean
+.PHONY: demo test quick lint soak mutants bench bench-peers clean
 
 demo: $(VENV)/.test
 	@$(BIN)/discreet demo
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# A cross-section of the tests, for between two edits: the first case of each test function that is not slow.
+quick: lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal --quick
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -12,6 +12,13 @@ import psycopg
 import pytest
 from hypothesis import settings
 
+from quick import (  # noqa: F401  # pytest finds them here
+    pytest_addoption,
+    pytest_collection_modifyitems,
+    pytest_runtest_logreport,
+    pytest_sessionfinish,
+)
+
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy comes: two test processes share the cores already
 settings.register_profile("plain", deadline=None)  # machines are noisy; nothing here is timed
 settings.load_profile("plain")
