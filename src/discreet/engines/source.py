@@ -314,7 +314,9 @@ def _states(path: Path) -> list[tuple[str, int, int, int]]:
 
 def _open(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
     if not path.exists():
-        raise NotUnderstood(f"there is no {path}.", instead="name a .parquet, .csv or .duckdb file")
+        raise NotUnderstood(
+            f"there is no {path}.", instead="name a .parquet, .csv or .duckdb file, or a folder of files"
+        )
     if path.is_dir():
         return _folder(path, names, said, progress)
     if path.suffix.lower() in DATABASES:

@@ -37,6 +37,10 @@ def _toml(path: Path) -> tuple[str, dict[str, Any]]:
     except UnicodeDecodeError:
         raise NotUnderstood(f"{path} is not a catalogue.", instead="write one with: discreet init DATA") from None
     except tomllib.TOMLDecodeError as problem:
+        if path.suffix.lower() in (".csv", ".tsv", ".txt"):
+            raise NotUnderstood(
+                f"{path} is not a catalogue.", instead=f"write one with: discreet init {path}"
+            ) from None
         raise _not_toml(text, str(problem)) from None
     except (ValueError, RecursionError):
         raise NotUnderstood(
