@@ -54,7 +54,7 @@ PEOPLE: dict[str, Any] = {
     },
 }  # fmt: skip
 VISITS: dict[str, Any] = {
-    "budget": dp.Budget(epsilon=60, delta="1e-5"),
+    "budget": dp.Budget(epsilon=200, delta="1e-5"),
     "unit": "patient_id",
     "rows_per_unit": 6,
     "groups_per_unit": 3,
@@ -64,7 +64,7 @@ VISITS: dict[str, Any] = {
     },
 }  # fmt: skip
 TRIPS: dict[str, Any] = {
-    "budget": dp.Budget(epsilon=60, delta="1e-4"),
+    "budget": dp.Budget(epsilon=200, delta="1e-4"),
     "unit": "rider",
     "rows_per_unit": 100,
     "groups_per_unit": 40,
@@ -148,15 +148,15 @@ ASKED = [
     load("people", "crossed", table="people", by=["sex", "smoker"]),
     load("people", "stacked", table="people", by=["sex"]),
     ask("visits", "SELECT ward, COUNT(*), COUNT(DISTINCT patient_id), SUM(cost) FROM visits GROUP BY ward"),
-    ask("visits", "SELECT nurse, COUNT(*) FROM visits GROUP BY nurse", epsilon="4", delta="1e-6"),
-    ask("visits", "SELECT DISTINCT nurse, ward FROM visits", epsilon="4", delta="1e-6"),
+    ask("visits", "SELECT nurse, COUNT(*) FROM visits GROUP BY nurse", epsilon="20", delta="1e-6"),
+    ask("visits", "SELECT DISTINCT nurse, ward FROM visits", epsilon="40", delta="1e-6"),
     ask("visits", "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) FROM visits GROUP BY month"),
     ask("visits", "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)"),
     ask("visits", "SELECT COUNT(*) FROM visits WHERE UPPER(ward) LIKE 'W%' AND cost * 2 + 1 > 100"),
     ask("visits", "SELECT MEDIAN(cost) FROM visits", epsilon="1"),
     load("visits", "prefix", table="visits", by="ward", count="COUNT(DISTINCT patient_id)"),
     ask("trips", "SELECT line, COUNT(*) FROM trips GROUP BY line", epsilon="1"),
-    ask("trips", "SELECT place, COUNT(DISTINCT rider) FROM trips GROUP BY place", epsilon="8", delta="1e-5"),
+    ask("trips", "SELECT place, COUNT(DISTINCT rider) FROM trips GROUP BY place", epsilon="20", delta="1e-5"),
     ask("trips", "SELECT COUNT(*) FROM trips WHERE seen < '2024-01-04'"),
     ask("trips", "SELECT line, COUNT(*) FROM trips GROUP BY line", epsilon="1") | {"rows": 50},
     ask("clinic", "SELECT town, COUNT(*) FROM patients JOIN towns ON patients.zip = towns.zip GROUP BY town",
@@ -330,7 +330,7 @@ def _clusters(curator: Curator) -> list[dict[str, Any]]:
     return asked
 
 
-CITY = dp.Budget(epsilon=100, delta="1e-3")
+CITY = dp.Budget(epsilon=500, delta="1e-3")
 
 
 def _register(place: Path) -> None:
@@ -393,7 +393,7 @@ ana.budget = { epsilon = "10", delta = "1e-6" }
 bob.budget = { epsilon = "5", delta = "1e-7" }
 
 [families]
-city.budget = { epsilon = "100", delta = "1e-3" }
+city.budget = { epsilon = "500", delta = "1e-3" }
 
 [tables.patients]
 unit = "patient_id"
