@@ -16,6 +16,7 @@ import numpy as np
 
 from discreet.core.coins import Coins
 from discreet.core.record import read
+from discreet.plan.plan import Exact
 
 FOLDER = Path(__file__).parent / "golden"
 RECORDS = (Path(__file__).parent / "records.jsonl").read_text().splitlines()
@@ -68,6 +69,20 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(each) for each in value]
     return value
+
+
+def secrets() -> list[tuple[str, str, Any]]:
+    """Of each case of the contract its name, its mechanism as it is on record, and a secret."""
+    lines = (FOLDER / "secrets.jsonl").read_text("utf-8").splitlines()
+    return [tuple(json.loads(line)) for line in lines]
+
+
+def secret_of(said: Any) -> Any:
+    """What a mechanism is given, from what is written in `secrets.jsonl`."""
+    if isinstance(said, dict) and "sums" in said:
+        sums = tuple(np.array(each) for each in said["sums"])
+        return Exact(keys=tuple(map(tuple, said["keys"])), units=np.array(said["units"]), sums=sums)
+    return tuple(said["tuple"]) if isinstance(said, dict) else said
 
 
 def records_of(name: str) -> list[Any]:

@@ -3,7 +3,8 @@
     python tests/history.py tests/golden/ledgers/0.3.0
 
 makes the folder of another version. It holds the data (`*.parquet`), the catalogue of the clinic (`clinic.toml`), the
-ledger (`city.ledger`), the index beside it, and what was asked and told (`city.json`). Coins, names and times are made
+ledger (`city.ledger`), the index beside it, a respondent's file (`respondent`) with a report of each randomizer, and
+what was asked and told (`city.json`). Coins, names and times are made
 up by a counter, so the same version writes the same answers again; only the tag of the files' version differs.
 
 A ledger goes by what it holds and not by where it is: a copy is opened like the original, by whoever has no mark of it.
@@ -33,19 +34,23 @@ import pyarrow.parquet as pq
 
 import discreet as dp
 from discreet.core.coins import SYSTEM, Coins, System
+from discreet.core.record import read
 from discreet.curator import Curator
 from discreet.engines.source import Source
 from discreet.learn import KMeans
 from discreet.ledger import journal
 from discreet.ledger.facts import Charge
+from discreet.local import Memoised, Respondent
+from discreet.local.randomizer import Randomizer
 from discreet.opening import ledger_of
 from discreet.plan import catalogue
 from discreet.workload import Workload
-from golden import Seeded, plain
+from golden import Seeded, plain, secret_of, secrets
 
 LEDGER = "city.ledger"
 CLINIC = ("patients", "bills", "lines", "stays", "towns")
 NOISE = dp.Laplace(epsilon="0.1", sensitivity=1)
+MEMO = Memoised(k=3, forever=2, each=1)
 PEOPLE: dict[str, Any] = {
     "budget": dp.Budget(epsilon=40),
     "columns": {
@@ -235,9 +240,10 @@ def make(folder: Path) -> None:
         stack.enter_context(mock.patch.object(System, "flip", lambda _, count: coins.flip(count)))
         stack.enter_context(mock.patch.object(os, "urandom", names.take))
         stack.enter_context(mock.patch.object(journal, "datetime", Clock()))
-        steps = _write(folder)
+        steps, reports = _write(folder), _respondent(folder)
         with dp.Ledger(folder / LEDGER) as ledger:
             found = {"balances": balances(ledger), "words": Counter(words(ledger)), "head": ledger.verify().head}
+        found["reports"] = reports
     lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in steps)
     about = json.dumps(found, ensure_ascii=False, indent=1)
     (folder / "city.json").write_text(f'{about[:-2]},\n "steps": [\n{lines}\n]}}\n', "utf-8")
@@ -314,6 +320,20 @@ def _write(folder: Path) -> list[dict[str, Any]]:
     return steps
 
 
+def _respondent(folder: Path) -> dict[str, Any]:
+    """A respondent who has answered every question there is, once, and one again and again."""
+    respondent = Respondent(folder / "respondent", budget=dp.Budget(epsilon=40), new=True)
+    reports = {name: plain(respondent.answer(name, value, randomizer)) for name, value, randomizer in randomizers()}
+    respondent.again("every day", 1, MEMO)
+    return reports
+
+
+def randomizers() -> list[tuple[str, Any, Randomizer]]:
+    """One of each, with a name and a value."""
+    cases = [(name, secret_of(said), read(text)) for name, text, said in secrets()]
+    return [(name, value, each) for name, value, each in cases if isinstance(each, Randomizer)]
+
+
 def _clusters(curator: Curator) -> list[dict[str, Any]]:
     """All questions of a k-means."""
     asked, plainly = list[dict[str, Any]](), curator.ask
@@ -337,7 +357,9 @@ def _register(place: Path) -> None:
     """What curators do seldom, done to the ledger itself: crashes, failures, analysts, budgets of each kind."""
     budget = dp.Budget(epsilon=3, delta="1e-6")
     with dp.Ledger(place, dataset="register", budget=budget, families={"city": CITY}, failures=2) as ledger:
-        for n, mechanism in enumerate((NOISE, dp.Gaussian(rho="0.01", sensitivity=2), THRESHOLD, dp.compose(NOISE, MAX))):
+        for n, mechanism in enumerate(
+            (NOISE, dp.Gaussian(rho="0.01", sensitivity=2), THRESHOLD, dp.compose(NOISE, MAX))
+        ):
             keep(ledger, ledger.spend(mechanism, key=f"question {n}", version="2026"))
         keep(ledger, ledger.spend(NOISE))
         for receipt in ledger.spend_all([[(NOISE, "one")], [(NOISE, "two"), (MAX, "instead")]], version="2026"):

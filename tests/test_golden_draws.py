@@ -23,12 +23,11 @@ from discreet.learn import KMeans
 from discreet.ledger.facts import Charge
 from discreet.local import Wire
 from discreet.local.randomizer import Collected
-from discreet.plan.plan import Exact
-from golden import FOLDER, Book, Seeded, plain, records_of
+from golden import FOLDER, Book, Seeded, plain, records_of, secret_of, secrets
 from history import ASKED, LEDGER, opened, told
 
 DRAWS, FLOWS = Book("draws.jsonl"), Book("flows.jsonl")
-CASES = [json.loads(line) for line in (FOLDER / "secrets.jsonl").read_text("utf-8").splitlines()]
+CASES = secrets()
 DATA = sorted((FOLDER / "ledgers").iterdir())[0]
 CLOSED = (None, "total")  # of other workloads the strategy is found with floats: only how many coins they take is told
 TIMES = 12
@@ -39,14 +38,6 @@ class Reseeded(Seeded):
 
     def begin(self, name: str) -> None:
         self.__init__(name)  # type: ignore[misc]
-
-
-def secret_of(said: Any) -> Any:
-    """What a mechanism is given, from what is written in `secrets.jsonl`."""
-    if isinstance(said, dict) and "sums" in said:
-        sums = tuple(np.array(each) for each in said["sums"])
-        return Exact(keys=tuple(map(tuple, said["keys"])), units=np.array(said["units"]), sums=sums)
-    return tuple(said["tuple"]) if isinstance(said, dict) else said
 
 
 @pytest.mark.parametrize("name", ["laplace law/1", "gaussian law/1"])
@@ -73,7 +64,9 @@ def test_mechanisms(case: tuple[str, str, Any]) -> None:
 def test_every_mechanism_is_drawn_from() -> None:
     """All classes on record that release something."""
     drawn = {type(read(text)) for _, text, _ in CASES}
-    known = {type(thing) for text in (FOLDER.parent / "records.jsonl").read_text().splitlines() for thing in [read(text)]}
+    known = {
+        type(thing) for text in (FOLDER.parent / "records.jsonl").read_text().splitlines() for thing in [read(text)]
+    }
     assert known <= drawn
 
 
