@@ -1,11 +1,11 @@
-"""A ledger with every kind of entry, and all that was asked in it: written once by each version, read by all later ones.
+"""A ledger with every kind of entry, and all that was asked in it: written by one version, read by all later ones.
 
     python tests/history.py tests/golden/ledgers/0.3.0
 
-makes the folder of another version. It holds the data (`*.parquet`), the catalogue of the clinic (`clinic.toml`), the
-ledger (`city.ledger`), the index beside it, a respondent's file (`respondent`) with a report of each randomizer, and
-what was asked and told (`city.json`). Coins, names and times are made
-up by a counter, so the same version writes the same answers again; only the tag of the files' version differs.
+makes the folder of another version (PYTHONPATH=src:tests, or discreet installed). It holds the data (`*.parquet`), the
+catalogue of the clinic (`clinic.toml`), the ledger (`city.ledger`), the index beside it (`*.duckdb.gz`), a respondent's
+file with a report of each randomizer (`respondent`), and what was asked and told (`city.json`). Coins, names and times
+are made up by a counter, so the same version writes the same again, but for the index and the tag of the files.
 
 A ledger goes by what it holds and not by where it is: a copy is opened like the original, by whoever has no mark of it.
 Data in files go by their size, time and inode as well, so a copy of a file is another version of the data and is paid
@@ -330,7 +330,8 @@ def _respondent(folder: Path) -> dict[str, Any]:
 
 def randomizers() -> list[tuple[str, Any, Randomizer]]:
     """One of each, with a name and a value."""
-    cases = [(name, secret_of(said), read(text)) for name, text, said in secrets()]
+    local = [each for each in secrets() if '"is":"plan/1"' not in each[1]]  # a plan that is not read fails elsewhere
+    cases = [(name, secret_of(said), read(text)) for name, text, said in local]
     return [(name, value, each) for name, value, each in cases if isinstance(each, Randomizer)]
 
 
@@ -357,9 +358,8 @@ def _register(place: Path) -> None:
     """What curators do seldom, done to the ledger itself: crashes, failures, analysts, budgets of each kind."""
     budget = dp.Budget(epsilon=3, delta="1e-6")
     with dp.Ledger(place, dataset="register", budget=budget, families={"city": CITY}, failures=2) as ledger:
-        for n, mechanism in enumerate(
-            (NOISE, dp.Gaussian(rho="0.01", sensitivity=2), THRESHOLD, dp.compose(NOISE, MAX))
-        ):
+        several = NOISE, dp.Gaussian(rho="0.01", sensitivity=2), THRESHOLD, dp.compose(NOISE, MAX)
+        for n, mechanism in enumerate(several):
             keep(ledger, ledger.spend(mechanism, key=f"question {n}", version="2026"))
         keep(ledger, ledger.spend(NOISE))
         for receipt in ledger.spend_all([[(NOISE, "one")], [(NOISE, "two"), (MAX, "instead")]], version="2026"):

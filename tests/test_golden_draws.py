@@ -23,7 +23,7 @@ from discreet.learn import KMeans
 from discreet.ledger.facts import Charge
 from discreet.local import Wire
 from discreet.local.randomizer import Collected
-from golden import FOLDER, Book, Seeded, plain, records_of, secret_of, secrets
+from golden import FOLDER, RECORDS, Book, Seeded, plain, records_of, secret_of, secrets
 from history import ASKED, LEDGER, opened, told
 
 DRAWS, FLOWS = Book("draws.jsonl"), Book("flows.jsonl")
@@ -64,10 +64,7 @@ def test_mechanisms(case: tuple[str, str, Any]) -> None:
 def test_every_mechanism_is_drawn_from() -> None:
     """All classes on record that release something."""
     drawn = {type(read(text)) for _, text, _ in CASES}
-    known = {
-        type(thing) for text in (FOLDER.parent / "records.jsonl").read_text().splitlines() for thing in [read(text)]
-    }
-    assert known <= drawn
+    assert {type(read(text)) for text in RECORDS} <= drawn
 
 
 # ── flows ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -111,7 +108,7 @@ def test_questions(dataset: str, coins: Reseeded, tmp_path: Path) -> None:
 
 
 def test_clusters(coins: Reseeded, tmp_path: Path) -> None:
-    """The questions that a k-means asks depend on floats; how many coins each takes does not, nor do the centres much."""
+    """What a k-means asks depends on floats; how many coins that takes does not, nor do the centres, but for digits."""
     with opened(DATA, "visits", ledger=tmp_path / LEDGER) as curator:
         coins.begin("clusters")
         model = KMeans(2, epsilon=4).fit_table(curator, "visits", ["cost", "minutes"])

@@ -54,10 +54,9 @@ def test_a_new_answer_costs(respondent: Respondent) -> None:
 def test_a_collector_is_dumped_and_loaded_as_ever(name: str, randomizer: Randomizer) -> None:
     wire, coins = Wire(randomizer=randomizer, question=name), Seeded(name)
     collector = Collector(wire, secret=bytes(range(32)))
-    collector.add(
-        [wire.encode(randomizer.randomize(VALUES[name], coins)) for _ in range(5)], keys=["a", "b", "c", 4, b"d"]
-    )
-    collector.add([b"no report", wire.encode(randomizer.randomize(VALUES[name], coins))], keys=["e", "a"])
+    sent = [wire.encode(randomizer.randomize(VALUES[name], coins)) for _ in range(6)]
+    collector.add(sent[:5], keys=["a", "b", "c", 4, b"d"])
+    collector.add([b"no report", sent[5]], keys=["e", "a"])
     dump = collector.dump().decode()
     assert DUMPS.holds(name, dump), dump
     again = Collector.load(DUMPS.known[name].encode())
