@@ -1,4 +1,4 @@
-"""The documentation runs: every example in the README, in docs/ and in docstrings, the demo, and what the tables name."""
+"""The documentation runs: every example in the README, in docs/ and in docstrings, the demo, and what tables name."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ import pytest
 
 import discreet as dp
 from discreet import errors
+from discreet.plan.catalogue import read
 from discreet.sql.functions import CALLED
-from discreet.sql.words import AGGREGATES, CALLS, OTHERS, WINDOWS
+from discreet.sql.words import AGGREGATES, CALLS, INSTEAD, OTHERS, WINDOWS
 from kit import said_by
 
 ROOT = Path(__file__).parents[1]
@@ -72,6 +73,15 @@ def test_a_wrong_example_is_caught() -> None:
         run(">>> 1 + 1\n3\n", "control")
     with pytest.raises(AssertionError):
         run(">>> [1, 2]  # noisy\n[7]\n", "control")
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "docs/catalogue.md"], ids=lambda page: page.name)
+def test_a_catalogue_that_is_shown_can_be_read(page: Path, tmp_path: Path) -> None:
+    blocks = re.findall(r"```toml\n(.*?)```", page.read_text(), re.S)
+    assert blocks
+    for block in blocks:
+        (tmp_path / "clinic.toml").write_text(block)
+        assert read(tmp_path / "clinic.toml").name == "clinic"
 
 
 def documentation() -> str:
@@ -153,6 +163,46 @@ def test_every_page_can_be_found_and_left() -> None:
         assert len(re.findall(r"\]\((\.\./)?[\w-]+\.md", text)) >= 2, page.name
 
 
+def test_the_glossary_has_the_nouns_that_users_meet() -> None:
+    defined = re.findall(r"^\*\*(.+?)\*\*", (ROOT / "docs/glossary.md").read_text(), re.M)
+    words = {word.strip(".").lower() for entry in defined for word in entry.split(", ")}
+    assert len(defined) == len(set(defined))
+    assert {
+        "unit",
+        "budget",
+        "ε",
+        "ρ",
+        "δ",
+        "cost",
+        "answer",
+        "margin",
+        "interval",
+        "ledger",
+        "receipt",
+        "refusal",
+    } <= words
+    assert {
+        "neighbours",
+        "contribution bounds",
+        "private key",
+        "release",
+        "plan",
+        "version",
+        "batch",
+        "workload",
+    } <= words
+    assert {"local model", "audit", "catalogue", "curator", "mechanism", "loss", "noise", "analyst", "owner"} <= words
+
+
+def test_the_map_has_every_folder() -> None:
+    """docs/developing.md says what is in each package, and names no folder that is not there."""
+    named = re.findall(r"^\| `([\w/]+/)` \|", (ROOT / "docs/developing.md").read_text(), re.M)
+    packages = {f"src/discreet/{path.parent.name}/" for path in (ROOT / "src/discreet").glob("*/__init__.py")}
+    assert packages <= set(named)
+    for folder in named:
+        assert (ROOT / folder).is_dir(), folder
+
+
 def entries() -> dict[str, list[str]]:
     """What docs/sql.md lists: by section, the code in the first column of its tables."""
     found: dict[str, list[str]] = {}
@@ -170,6 +220,12 @@ def test_the_reference_lists_the_sql_that_works() -> None:
     names |= {"if", "filter", "interval", "width_bucket"}
     for name in names - {"NOW", "TODAY"}:  # which are refused
         assert re.search(rf"(?<!\w){re.escape(spelled.get(name, name.upper()))}(?!\w)", listed), name
+
+
+def test_the_reference_says_what_to_ask_instead() -> None:
+    listed = " ".join(entries()["Asked in another way"])
+    for name in INSTEAD:
+        assert re.search(rf"(?<!\w){name.upper()}(?!\w)", listed), name
 
 
 FRAMES = {  # how an entry of each section is asked
