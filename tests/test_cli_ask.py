@@ -197,10 +197,25 @@ def test_three_mistakes_a_person_would_make(clinic: Path) -> None:
     ]
     assert "--epsilon 0.5" in refused(clinic, "ask", "clinic.toml", BY_SEX)
     assert "no catalogue" in refused(clinic, "ask", "klinik.toml", BY_SEX, "--epsilon", 1)
-    assert "not TOML" in refused(clinic, "ask", "visits.csv", BY_SEX, "--epsilon", 1)
+    assert "not a catalogue" in refused(clinic, "ask", "visits.csv", BY_SEX, "--epsilon", 1)
     assert "UTF-8" in refused(clinic, "ask", "clinic.toml", b"SELECT '\xff'".decode(errors="surrogateescape"))
     (clinic / "visits.csv").rename(clinic / "moved.csv")
     assert "visits.csv" in refused(clinic, "ask", "clinic.toml", BY_SEX, "--epsilon", 1)
+
+
+def test_mistakes_are_answered_with_what_would_work(clinic: Path) -> None:
+    assert "write a decimal point: 0.5" in refused(clinic, "ask", "clinic.toml", BY_SEX, "--epsilon", "0,5")
+    assert "discreet init visits.csv" in refused(clinic, "ask", "visits.csv", BY_SEX, "--epsilon", "1")
+    for wrong, right in (
+        (CATALOGUE.replace('source = "visits.csv"', 'source = "vists"'), "or a folder of files"),
+        (
+            CATALOGUE.replace("rows_per_unit = 3", 'rows_per_unit = 3\ncsv = { delimiter = "tab" }'),
+            'or "\\t" for a tab',
+        ),
+    ):
+        assert wrong != CATALOGUE
+        (clinic / "clinic.toml").write_text(wrong)
+        assert right in refused(clinic, "ask", "clinic.toml", BY_SEX, "--epsilon", "1")
 
 
 @pytest.mark.parametrize(

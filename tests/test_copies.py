@@ -7,6 +7,8 @@ import shutil
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
+from discreet.ledger import store
+from discreet.ledger.state import TRIES
 
 SMALL = dp.Laplace(epsilon="0.3", sensitivity=1)
+LARGE = dp.Laplace(epsilon="0.4", sensitivity=1)
 
 
 def opened(path: Path, marks: Path) -> dp.Ledger:
@@ -75,3 +80,46 @@ def test_ctrl_c_several_times_is_no_failure(tmp_path: Path, gap: float) -> None:
         assert not ended
         assert not held.ledger.stopped
         assert not held.failures
+
+
+def test_two_copies_do_not_both_go_on_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each looked at the mark before the other had raised it, and both were charged: 1.1 of a budget of 1."""
+    first = opened(tmp_path / "a.ledger", tmp_path / "marks")
+    first.spend(dp.Laplace(epsilon="0.3", sensitivity=1))
+    first.close()
+    shutil.copy(tmp_path / "a.ledger", tmp_path / "b.ledger")
+    ledgers = [opened(tmp_path / f"{name}.ledger", tmp_path / "marks") for name in "ab"]
+    both, commit = threading.Barrier(2), store.SQLite.commit
+
+    def slowly(self: store.SQLite) -> None:
+        with suppress(threading.BrokenBarrierError):
+            both.wait(1)  # for the other, which has looked at the mark by then, too
+        commit(self)
+
+    monkeypatch.setattr(store.SQLite, "commit", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        said = [each.exception() for each in [pool.submit(each.spend, LARGE) for each in ledgers]]
+    assert [type(each) for each in said if each is not None] == [dp.LedgerCorrupt]
+
+
+def test_resume_lets_no_other_data_set_begin_again(tmp_path: Path) -> None:
+    """It set back how often questions about all data sets of a ledger were begun."""
+    said = {"budget": dp.Budget(epsilon=9), "marks": tmp_path / "marks"}
+    one, other = (dp.Ledger(tmp_path / "a.ledger", dataset=name, **said) for name in ("one", "other"))
+    for ledger in (one, other):
+        for _ in range(1 + TRIES):
+            ledger.spend(SMALL, key="SELECT 1", version="v")
+        with pytest.raises(dp.Refusal, match="waits for the owner"):
+            ledger.spend(SMALL, key="SELECT 1", version="v")
+        assert ledger.waiting == 1
+    assert one.resume()
+    for ledger in (one, dp.Ledger(tmp_path / "a.ledger", dataset="one", **said)):  # and as it is read again
+        ledger.spend(SMALL, key="SELECT 1", version="v")
+        assert ledger.waiting == 0
+    for ledger in (other, dp.Ledger(tmp_path / "a.ledger", dataset="other", **said)):
+        with pytest.raises(dp.Refusal, match="waits for the owner"):
+            ledger.spend(SMALL, key="SELECT 1", version="v")
+        assert ledger.waiting == 1
+    assert other.resume()
+    other.spend(SMALL, key="SELECT 1", version="v")
+    assert [each.verify() for each in (one, other)]

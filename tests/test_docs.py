@@ -1,4 +1,4 @@
-"""The documentation runs: every example in the README and in docstrings, the demo, and what the tables name."""
+"""The documentation runs: every example in the README, in docs/ and in docstrings, the demo, and what tables name."""
 
 from __future__ import annotations
 
@@ -7,15 +7,24 @@ import importlib
 import pkgutil
 import re
 import sys
+from datetime import date, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.sql.words import AGGREGATES, CALLS, OTHERS, WINDOWS
+from discreet import errors
+from discreet.plan.catalogue import read
+from discreet.sql.functions import CALLED
+from discreet.sql.words import AGGREGATES, CALLS, INSTEAD, OTHERS, WINDOWS
 from kit import said_by
 
 ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+EVERYWHERE = [README, *PAGES]
+WITHOUT_EXAMPLES = {"command-line.md", "developing.md", "glossary.md", "promise.md", "unit-index.md"}
 
 
 class Noisy(doctest.OutputChecker):
@@ -41,11 +50,13 @@ def run(text: str, name: str) -> None:
     assert not failed, "".join(report)
 
 
-def test_the_readme_prints_what_it_says() -> None:
-    text = (ROOT / "README.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
-    assert len(blocks) >= 4
-    run("\n".join(blocks), "README.md")
+@pytest.mark.parametrize("page", EVERYWHERE, ids=lambda page: page.name)
+def test_a_page_prints_what_it_says(page: Path) -> None:
+    """The examples of a page run from top to bottom, by themselves: nothing is taken over from another page."""
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+    assert blocks or page.name in WITHOUT_EXAMPLES, page.name
+    if blocks:
+        run("\n".join(blocks), page.name)
 
 
 def test_docstrings_print_what_they_say() -> None:
@@ -64,36 +75,184 @@ def test_a_wrong_example_is_caught() -> None:
         run(">>> [1, 2]  # noisy\n[7]\n", "control")
 
 
-def test_the_readme_names_everything_public() -> None:
-    text = (ROOT / "README.md").read_text()
+@pytest.mark.parametrize("page", [README, ROOT / "docs/catalogue.md"], ids=lambda page: page.name)
+def test_a_catalogue_that_is_shown_can_be_read(page: Path, tmp_path: Path) -> None:
+    blocks = re.findall(r"```toml\n(.*?)```", page.read_text(), re.S)
+    assert blocks
+    for block in blocks:
+        (tmp_path / "clinic.toml").write_text(block)
+        assert read(tmp_path / "clinic.toml").name == "clinic"
+
+
+def documentation() -> str:
+    return "\n".join(page.read_text() for page in EVERYWHERE)
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text().splitlines()) <= 200
+
+
+def test_everything_public_is_documented() -> None:
+    text = documentation()
     for name in dp.__all__:
         thing = getattr(dp, name)
         if isinstance(thing, type) and issubclass(thing, Exception):
             assert thing.__doc__
+            assert f"`dp.{name}`" in text, name
         elif name not in ("Mechanism", "Noise", "Reach"):  # what the others are made of
             assert name in text, name
+
+
+def test_every_command_and_option_is_documented() -> None:
+    text = (ROOT / "docs/command-line.md").read_text()
     listed = re.findall(r"^    (\w+)  ", said_by(sys.executable, "-m", "discreet.cli", "--help"), re.M)
     assert "ask" in listed
     for command in listed:
         helped = said_by(sys.executable, "-m", "discreet.cli", command, "--help")
-        assert f"discreet {command}" in text
-        for option in re.findall(r"--\w+", helped):
-            assert option in text or option == "--help", option
-    for setting in re.findall(r'environ.get\("(DISCREET_\w+)"', (ROOT / "src/discreet/ledger/mark.py").read_text()):
-        assert f"${setting}" in text
-    for command in re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M):
-        everywhere = text + (ROOT / "CONTRIBUTING.md").read_text()
-        assert f"make {command}" in everywhere, command
+        assert f"discreet {command}" in text, command
+        for option in set(re.findall(r"--[\w-]+", helped)) - {"--help"}:
+            assert re.search(rf"{option}(?![\w-])", text), (command, option)
 
 
-def test_the_readme_lists_the_sql_that_works() -> None:
-    text = (ROOT / "README.md").read_text()
-    table = text[text.index("**What can be asked**") : text.index("**Groups.**")]
-    spelled = {"negative": "-", "is": "IS NULL", "||": "\\|\\|"}
-    names = {name for name, _ in (*CALLS.values(), *WINDOWS.values())} | {*AGGREGATES.values(), *OTHERS}
+def test_every_setting_is_documented() -> None:
+    code = "\n".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    settings = set(re.findall(r"DISCREET_[A-Z_]+", code))
+    assert "DISCREET_MARKS" in settings
+    for setting in settings:
+        assert f"`${setting}`" in documentation(), setting
+
+
+def test_every_make_target_is_documented() -> None:
+    text = documentation() + (ROOT / "CONTRIBUTING.md").read_text()
+    targets = re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.M)
+    assert "bench-peers" in targets
+    for target in targets:
+        assert re.search(rf"make {target}(?![\w-])", text), target
+
+
+def test_every_refusal_is_documented() -> None:
+    tree = [error for error in vars(errors).values() if isinstance(error, type) and issubclass(error, Exception)]
+    assert dp.Stopped in tree
+    for error in tree:
+        assert error.__name__ in (ROOT / "docs/mechanisms.md").read_text(), error
+
+
+def test_links_lead_somewhere() -> None:
+    for page in [*EVERYWHERE, ROOT / "CONTRIBUTING.md"]:
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            path, _, heading = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            assert target.is_file(), f"{page.name} links to {link}"
+            assert not heading or heading in anchors(target), f"{page.name} links to {link}"
+
+
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page are called in links."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.S | re.M)
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_can_be_found_and_left() -> None:
+    """A page has one title, says for whom it is, is linked from the README, and links to others."""
+    for page in PAGES:
+        text = page.read_text()
+        assert re.match(r"# .+\n\nThis page is for ", text), page.name
+        assert f"(docs/{page.name})" in README.read_text(), page.name
+        assert len(re.findall(r"\]\((\.\./)?[\w-]+\.md", text)) >= 2, page.name
+
+
+def test_the_glossary_has_the_nouns_that_users_meet() -> None:
+    defined = re.findall(r"^\*\*(.+?)\*\*", (ROOT / "docs/glossary.md").read_text(), re.M)
+    words = {word.strip(".").lower() for entry in defined for word in entry.split(", ")}
+    assert len(defined) == len(set(defined))
+    assert {
+        "unit",
+        "budget",
+        "ε",
+        "ρ",
+        "δ",
+        "cost",
+        "answer",
+        "margin",
+        "interval",
+        "ledger",
+        "receipt",
+        "refusal",
+    } <= words
+    assert {
+        "neighbours",
+        "contribution bounds",
+        "private key",
+        "release",
+        "plan",
+        "version",
+        "batch",
+        "workload",
+    } <= words
+    assert {"local model", "audit", "catalogue", "curator", "mechanism", "loss", "noise", "analyst", "owner"} <= words
+
+
+def test_the_map_has_every_folder() -> None:
+    """docs/developing.md says what is in each package, and names no folder that is not there."""
+    named = re.findall(r"^\| `([\w/]+/)` \|", (ROOT / "docs/developing.md").read_text(), re.M)
+    packages = {f"src/discreet/{path.parent.name}/" for path in (ROOT / "src/discreet").glob("*/__init__.py")}
+    assert packages <= set(named)
+    for folder in named:
+        assert (ROOT / folder).is_dir(), folder
+
+
+def entries() -> dict[str, list[str]]:
+    """What docs/sql.md lists: by section, the code in the first column of its tables."""
+    found: dict[str, list[str]] = {}
+    for section in re.split(r"^## ", (ROOT / "docs/sql.md").read_text(), flags=re.M)[1:]:
+        rows = re.findall(r"^\| (`.+?`) \|", section, re.M)
+        title = section[: section.index("\n")]
+        found[title] = [code.replace("\\|", "|") for row in rows for code in re.findall(r"`([^`]+)`", row)]
+    return found
+
+
+def test_the_reference_lists_the_sql_that_works() -> None:
+    listed = "\n".join(code for codes in entries().values() for code in codes)
+    spelled = {"negative": "-x", "is": "IS NULL"}
+    names = {name for name, _ in (*CALLS.values(), *WINDOWS.values())} | {*AGGREGATES.values(), *OTHERS, *CALLED}
     names |= {"if", "filter", "interval", "width_bucket"}
-    for name in names:
-        assert re.search(rf"(?<!\w){re.escape(spelled.get(name, name.upper()))}(?!\w)", table), name
+    for name in names - {"NOW", "TODAY"}:  # which are refused
+        assert re.search(rf"(?<!\w){re.escape(spelled.get(name, name.upper()))}(?!\w)", listed), name
+
+
+def test_the_reference_says_what_to_ask_instead() -> None:
+    listed = " ".join(entries()["Asked in another way"])
+    for name in INSTEAD:
+        assert re.search(rf"(?<!\w){name.upper()}(?!\w)", listed), name
+
+
+FRAMES = {  # how an entry of each section is asked
+    "Aggregates": "SELECT {} FROM data",
+    "Quantiles, least and greatest values": "SELECT {} FROM data",
+    "Histograms": "SELECT {} AS h FROM data",
+    "Operators": "SELECT COUNT(*) FROM data WHERE ({}) IS NOT NULL",
+    "Numbers": "SELECT COUNT(*) FROM data WHERE ({}) IS NOT NULL",
+    "Choices": "SELECT COUNT(*) FROM data WHERE ({}) IS NOT NULL",
+    "Texts": "SELECT COUNT(*) FROM data WHERE ({}) IS NOT NULL",
+    "Dates and timestamps": "SELECT COUNT(*) FROM data WHERE ({}) IS NOT NULL",
+    "Groups": "SELECT COUNT(*) FROM data {}",
+    "Windows": "SELECT sex, {} OVER (ORDER BY n) AS w FROM (SELECT sex, COUNT(*) AS n FROM data GROUP BY sex)",
+}
+
+
+@pytest.mark.parametrize("section", FRAMES)
+def test_the_reference_can_be_asked(section: str) -> None:
+    """Every entry of docs/sql.md compiles, of a table with the columns that the page names."""
+    rows = {"person": [1], "x": [1], "y": [2.5], "s": ["a"], "sex": ["F"], "day": [date(2024, 1, 31)]}
+    table = pa.table({**rows, "moment": [datetime(2024, 1, 31, 10, 30)]})
+    days = (date(2020, 1, 1), date(2026, 12, 31))
+    columns = {"x": (0, 100), "y": (0, 10), "s": str, "sex": ["F", "M"], "day": days, "moment": days}
+    budget = dp.Budget(epsilon=1000, delta="1e-6")
+    with dp.open(table, unit="person", columns=columns, rows_per_unit=2, budget=budget) as curator:
+        assert entries()[section]
+        for entry in entries()[section]:
+            assert curator.explain(FRAMES[section].format(entry), epsilon=1).plan, entry
 
 
 def test_the_demo_runs() -> None:

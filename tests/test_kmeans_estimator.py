@@ -389,7 +389,7 @@ def test_the_limits_of_a_table_are_said_in_its_own_words_and_are_the_readmes() -
     said = (
         f"{most[2]} of two columns, {most[4]} of four, {most[8]} of eight, {most[12]} of twelve, and {most[1]} of one"
     )
-    assert said in " ".join(Path("README.md").read_text("utf-8").split())
+    assert said in " ".join(Path("docs/kmeans.md").read_text("utf-8").split())
     assert nearer.MOST_LETTERS == LONGEST
 
 

@@ -28,6 +28,8 @@ import pytest
 
 import discreet as dp
 import hostile as h
+import lineage
+from campaign import oracle
 from discreet.engines import delimited, source
 from discreet.engines.delimited import LONGEST, MOST_LINES, read_csv
 from discreet.engines.frames import total
@@ -76,6 +78,109 @@ def test_a_text_that_is_not_utf8_breaks_no_question(encoding: str, tmp_path: Pat
         for sql in ("SELECT COUNT(*) FROM {} WHERE k LIKE 'a%'", "SELECT COUNT(DISTINCT k) FROM {} WHERE k = 'a'"):
             ledger = {"ledger": tmp_path / f"{name}{len(sql)}.ledger"}
             assert counted(tmp_path / f"{name}.parquet", sql.format(name), {"k": str}, **ledger) in ([50], [1])
+
+
+@pytest.mark.parametrize("place", ["file", "folder", "catalogue", "memory"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_two_people_whose_names_are_not_utf8_are_not_one(tmp_path: Path, place: str, neighbours: str) -> None:
+    """Both read `?1`, so the group of one took the place of the other's: twice as far as one person may go."""
+    plain, wrong, like = (b"p", "a"), (b"\xff1", "a"), (b"?1", "a")
+    pairs = {
+        "add-remove": ([plain, wrong, like], [plain, wrong, like, (b"\xfe1", "b")]),
+        "replace": ([plain, like, wrong], [plain, like, (b"\xfe1", "b")]),
+    }
+    held = [_opened_texts(tmp_path / f"{n}", rows, place, neighbours) for n, rows in enumerate(pairs[neighbours])]
+    with held[0], held[1]:
+        plan = h.plan_of(held[0], "SELECT k, COUNT(*) FROM data GROUP BY k")
+        for salt in range(16):
+            assert oracle.too_far(plan, *(lineage.exact(each, plan, salt) for each in held)) is None
+
+
+def _opened_texts(folder: Path, rows: list[tuple[bytes, str]], place: str, neighbours: str) -> dp.Curator:
+    """People by their names, with a group each, in a Parquet file that is opened in one of several ways."""
+    folder.mkdir()
+    (folder / "data").mkdir()
+    columns = {"id": raw_texts([name for name, _ in rows]), "k": pa.array([key for _, key in rows])}
+    if place == "memory":  # a time is read by Arrow, and then all columns are
+        columns["t"] = pa.array([0] * len(rows), pa.time32("s"))
+    pq.write_table(pa.table(columns), folder / "data" / "data.parquet")
+    said: dict[str, Any] = {"unit": "id", "rows_per_unit": 1, "groups_per_unit": 1, "ledger": folder / "data.ledger"}
+    declared = {"k": ["a", "b"], **({"t": {}} if place == "memory" else {})}
+    if place != "catalogue":
+        path = folder / "data" if place == "folder" else folder / "data" / "data.parquet"
+        return dp.open(path, budget=BUDGET, columns=declared, neighbours=neighbours, **said)
+    (folder / "data.toml").write_text(
+        f"""[dataset]
+        name = "data"
+        source = "data"
+        budget = {{ epsilon = "9" }}
+        neighbours = "{neighbours}"
+        [tables.data]
+        unit = "ID"
+        rows_per_unit = 1
+        groups_per_unit = 1
+        columns.k = {{ values = ["a", "b"] }}
+        """
+    )
+    return dp.Curator.load(folder / "data.toml")
+
+
+def test_keys_that_are_not_utf8_join_nobody_with_others(tmp_path: Path) -> None:
+    """A line of one person's order was joined with the order of another that read the same."""
+    found = []
+    for n, mine in enumerate(([], [(b"o\xfe", "one")])):
+        folder = tmp_path / f"{n}"
+        folder.mkdir()
+        orders = [(b"o\xff", "other"), (b"ok", "other"), *mine]
+        lines = [b"ok", *(name for name, _ in mine for _ in range(5))]
+        columns = {"number": raw_texts([name for name, _ in orders]), "who": pa.array([who for _, who in orders])}
+        pq.write_table(pa.table(columns), folder / "orders.parquet")
+        pq.write_table(
+            pa.table({"number": raw_texts(lines), "x": pa.array([1] * len(lines))}), folder / "lines.parquet"
+        )
+        (folder / "held.toml").write_text(
+            """[dataset]
+            name = "held"
+            source = "."
+            budget = { epsilon = "9" }
+            [tables.orders]
+            unit = "who"
+            key = "number"
+            rows_per_unit = 3
+            [tables.lines]
+            unit = "number -> Orders.number"
+            rows_per_unit = 3
+            columns.x = { min = 0, max = 9 }
+            """
+        )
+        with dp.Curator.load(folder / "held.toml") as curator:
+            plan = h.plan_of(curator, "SELECT COUNT(*) FROM lines")
+            found.append([int(x) for part in lineage.exact(curator, plan).sums for x in part.flat])
+    assert found == [[1], [1]]
+
+
+@pytest.mark.parametrize("place", ["arrow", "parquet", "loaded"])
+def test_two_people_beyond_all_years_are_not_one(tmp_path: Path, place: str) -> None:
+    """Timestamps that no engine knows were all the nearest that it does."""
+    unit = "ms" if place == "loaded" else "us"
+    held = []
+    for n, more in enumerate(([], [2**63 - 1])):
+        times = [0, 2**63 - 2, *more]
+        frame = pa.table({"id": pa.array(times, pa.timestamp(unit)), "k": pa.array(["a", "a", "b"][: len(times)])})
+        path = tmp_path / f"{n}.parquet"
+        pq.write_table(frame, path, version="2.6", coerce_timestamps=None)
+        said: dict[str, Any] = {
+            "unit": "id",
+            "rows_per_unit": 1,
+            "groups_per_unit": 1,
+            "ledger": tmp_path / f"{n}.ledger",
+        }
+        given, columns = frame if place == "arrow" else path, {"k": ["a", "b"]}
+        held.append(dp.open(given, name="data", columns=columns, budget=BUDGET, **said))
+    with held[0], held[1]:
+        plan = h.plan_of(held[0], "SELECT k, COUNT(*) FROM data GROUP BY k")
+        for salt in range(16):
+            assert oracle.too_far(plan, *(lineage.exact(each, plan, salt) for each in held)) is None
 
 
 # ── the table of types ───────────────────────────────────────────────────────────────────────────────────────────

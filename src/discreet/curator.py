@@ -89,6 +89,7 @@ class Curator:
                 reading,
                 csv={each.name: each.csv for each in catalogue.tables},
                 columns=catalogue.read,
+                telling=catalogue.telling,
             )
         catalogue = read.fitted(catalogue, source.stored)
         return cls(catalogue, source, ledger_of(catalogue, marks=marks, progress=progress))

@@ -99,7 +99,9 @@ def _reached(
     file = path.suffix.lower() in (".parquet", ".csv")
     one = name if name is not None and (file or path.is_file()) else None
     table = one or path.stem
-    return open_path(path, None if one is None else [one], csv={table: form}, columns={table: columns})
+    inside = [each.stem for each in path.iterdir()] if path.is_dir() else []
+    who = {} if unit is None else {each: [unit] for each in (table, *inside)}
+    return open_path(path, None if one is None else [one], csv={table: form}, columns={table: columns}, telling=who)
 
 
 def shelf_of(ledger: Ledger, catalogue: Catalogue) -> Shelf | None:

@@ -89,8 +89,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.ledger.state:State.begin_again",
-                "        self.begun[charge] = self.begun.get(charge, 0) + 1",
-                "        self.begun[charge] = 1",
+                "        self.begun.setdefault(charge, []).append(self.link.seq + 1)",
+                "        self.begun[charge] = [self.link.seq + 1]",
             )
         ],
         ["test_breaker.py::test_a_question_is_begun_again_so_often_and_no_more"],

@@ -200,4 +200,37 @@ MUTANTS = [
         ],
         ["test_shown.py::test_who_has_no_budget_does_not_hear_what_was_asked"],
     ),
+    Mutant(
+        "two copies of a ledger look at the mark at once",
+        [
+            Edit(
+                "discreet.ledger.mark:Mark.held",
+                "fcntl.flock(descriptor, fcntl.LOCK_EX)",
+                "fcntl.flock(descriptor, fcntl.LOCK_SH)",
+            )
+        ],
+        ["test_copies.py::test_two_copies_do_not_both_go_on_at_once"],
+    ),
+    Mutant(
+        "who writes does not look at the mark",
+        [
+            Edit(
+                "discreet.ledger.journal:Journal._commit",
+                "            if before is not None:\n",
+                "            if False:\n",
+            )
+        ],
+        ["test_copies.py::test_two_copies_of_a_ledger_do_not_both_go_on"],
+    ),
+    Mutant(
+        "resume is about every data set",
+        [
+            Edit(
+                "discreet.ledger.state:State.waits",
+                "since = self.resumed.get(dataset, 0)",
+                "since = max(self.resumed.values(), default=0)",
+            )
+        ],
+        ["test_copies.py::test_resume_lets_no_other_data_set_begin_again"],
+    ),
 ]

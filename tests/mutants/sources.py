@@ -95,4 +95,23 @@ MUTANTS = [
         ],
         ["test_sources.py::test_a_value_changes_its_own_row_only[string_view-arrow-{}]"],
     ),
+    Mutant(
+        "people whose names are not UTF-8 are one",
+        [
+            Edit(
+                "discreet.engines.parquet:_shown",
+                'if telling and column.stored == "VARCHAR":',
+                'if telling and column.stored == "TEXT":',
+            )
+        ],
+        [
+            "test_sources.py::test_two_people_whose_names_are_not_utf8_are_not_one",
+            "test_sources.py::test_keys_that_are_not_utf8_join_nobody_with_others",
+        ],
+    ),
+    Mutant(
+        "people beyond all years are one",
+        [Edit("discreet.engines.frames:total", "    if telling and pa.types.is_timestamp(kind):\n", "    if False:\n")],
+        ["test_sources.py::test_two_people_beyond_all_years_are_not_one"],
+    ),
 ]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -87,9 +88,12 @@ def number(value: object, name: str) -> Fraction:
     except OverflowError:
         raise NotUnderstood(f"{name} is beyond reason.", instead=f"for example {_example(name)}") from None
     if read is None:
+        dotted = value.replace(",", ".") if isinstance(value, str) else ""
         raise NotUnderstood(
             f"{name} must be a finite number, not {type(value).__name__} `{_quote(value)}`.",
-            instead=f"write an int, a Fraction, a Decimal or a decimal string: {_example(name)}",
+            instead=f"write a decimal point: {dotted}"
+            if re.fullmatch(r"\d{1,9}\.\d{1,9}", dotted)
+            else f"write an int, a Fraction, a Decimal or a decimal string: {_example(name)}",
         )
     if abs(read) > LARGEST:
         raise NotUnderstood(f"{name} is beyond reason.", instead=f"for example {_example(name)}")

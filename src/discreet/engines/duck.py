@@ -125,7 +125,7 @@ class DuckDB:
             except duckdb.Error:
                 raise NotAllowed(
                     "the engine cannot run this question.",
-                    instead="write it another way; the README lists the SQL that works",
+                    instead="write it another way; docs/sql.md lists the SQL that works",
                 ) from None
             finally:
                 cursor.close()

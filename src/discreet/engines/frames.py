@@ -2,8 +2,9 @@
 
 Given    a frame whose columns have types, of which one unit's rows are added, removed or replaced.
 Promise  what every column becomes follows from its type, and what a value becomes from that value: itself, the nearest
-         one that the engine knows (a timestamp beyond its years), or NULL (a text that is not Unicode, a time after
-         midnight, an object that cannot be written as text). Nothing here fails because of a value.
+         one that the engine knows (a timestamp beyond its years; NULL where it tells whose a row is, for several would
+         be one), or NULL (a text that is not Unicode, a time after midnight, an object that cannot be written as text).
+         Nothing here fails because of a value.
 Because  each type has one line in `TOTAL`, whose function works value by value and can fail on none of them.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from decimal import Context, Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -52,7 +54,7 @@ def read_frame(frame: Any, columns: Iterable[str], unit: str | None = None) -> p
     taken: Callable[[Any, int], Any] = _arrow
     if not isinstance(frame, pa.Table):
         taken = _polars if type(frame).__module__.startswith("polars") else _pandas
-    found = [total(taken(frame, n), names[n]) for n in places]
+    found = [total(taken(frame, n), names[n], telling=names[n].lower() == (unit or "").lower()) for n in places]
     if taken is _pandas and unit is not None:
         found = [
             _unit(frame, n, each) if names[n].lower() == unit.lower() else each
@@ -131,19 +133,23 @@ def _text(value: Any) -> str | None:
 # ── Arrow ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def total(column: Any, name: str = "") -> pa.ChunkedArray:
-    """The same column in a type that an engine reads whatever the values are."""
+def total(column: Any, name: str = "", *, telling: bool = False) -> pa.ChunkedArray:
+    """The same column in a type that an engine reads whatever the values are; if it is `telling` whose a row is, so
+    that no two values become one.
+    """
     if isinstance(column, pa.Array):
         column = pa.chunked_array([column])
     kind = column.type
     if isinstance(kind, pa.UuidType):
         return column
     if isinstance(kind, pa.BaseExtensionType):
-        return total(_chunks(column, lambda each: each.storage, kind.storage_type), name)
+        return total(_chunks(column, lambda each: each.storage, kind.storage_type), name, telling=telling)
     if pa.types.is_dictionary(kind):
-        return total(_chunks(column, lambda each: each.dictionary_decode(), kind.value_type), name)
+        return total(_chunks(column, lambda each: each.dictionary_decode(), kind.value_type), name, telling=telling)
     if pa.types.is_run_end_encoded(kind):
-        return total(_chunks(column, pc.run_end_decode, kind.value_type), name)
+        return total(_chunks(column, pc.run_end_decode, kind.value_type), name, telling=telling)
+    if telling and pa.types.is_timestamp(kind):
+        column = _known(column)
     for holds, read in TOTAL:
         if holds(kind):
             return read(column)
@@ -210,6 +216,14 @@ def _moments(column: pa.ChunkedArray) -> pa.ChunkedArray:
         numbers = pc.multiply(_clipped(numbers, -(-FIRST // factor), LAST // factor), factor)
     kind = pa.timestamp("ns" if unit == "ns" else "us", zone)
     return _chunks(numbers, lambda each: each.view(kind), kind)
+
+
+def _known(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Timestamps within the years that DuckDB knows; others are NULL."""
+    factor = 10**6 / Fraction(PER_SECOND[column.type.unit])
+    numbers = _numbers(column)
+    low, high = max(-(2**63), math.ceil(FIRST / factor)), min(2**63 - 1, math.floor(LAST / factor))
+    return _only(column, pc.and_(pc.greater_equal(numbers, low), pc.less_equal(numbers, high)))
 
 
 def _days(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -3,7 +3,9 @@
 Given    a Parquet file, of which one unit's rows are added, removed or replaced by the program that wrote it.
 Promise  how a column is read follows from its type in the file's schema, and what a value becomes from that value; no
          row makes a question fail, or changes which rows of others are read.
-Because  - a text that is not UTF-8 is read with `?` in place of each byte that is wrong;
+Because  - a text that is not UTF-8 is read with `?` in place of each byte that is wrong; where a text tells whose a row
+           is (a unit, a key), one with `?` is NULL, since several of them would be one: then one person's rows could
+           take the place of another's, which is twice as far as one person may go;
          - columns of types that DuckDB's reader refuses for one value (milliseconds beyond its years, times of no day,
            texts that are no JSON, decimals in more bytes than their digits need) are read by Arrow instead, into
            memory, as frames are (see `frames`); what neither can read is refused when it is declared, by its type;
@@ -125,19 +127,25 @@ def _other(stored: str, node: Node) -> str:
     return "arrow" if stored in WITH_ARROW else "nobody"
 
 
-def place(path: Path, columns: Iterable[Type]) -> str:
-    """What stands after FROM for the columns of a file that DuckDB reads, each in a form that every cast can take."""
-    columns = list(columns)
-    if all(each.by == "duckdb" and not each.guarded for each in columns):
+def place(path: Path, columns: Iterable[Type], telling: Iterable[str] = ()) -> str:
+    """What stands after FROM for the columns of a file that DuckDB reads, each in a form that every cast can take; in
+    those that are `telling` whose a row is, no two values become one.
+    """
+    columns, names = list(columns), {each.lower() for each in telling}
+    shown = [_shown(each, telling=each.name.lower() in names) for each in columns if each.by == "duckdb"]
+    if shown == [quoted(each.name) for each in columns]:
         return reader(path)
-    shown = [_shown(each) for each in columns if each.by == "duckdb"]
     return f"(SELECT {', '.join(shown) or '1'} FROM {reader(path)})"
 
 
-def _shown(column: Type) -> str:
+def _shown(column: Type, *, telling: bool) -> str:
     name = quoted(column.name)
+    if telling and column.stored == "VARCHAR":
+        return f"CASE WHEN NOT contains({name}, '?') THEN {name} END AS {name}"
     if not column.guarded:
         return name
+    if telling and column.stored == "TIMESTAMP":
+        return f"CASE WHEN {name} BETWEEN {FIRST} AND {LAST} THEN {name} END AS {name}"
     if digits := DIGITS.fullmatch(column.stored):
         whole, part = int(digits[1]) - int(digits[2]), int(digits[2])
         most = f"CAST('{'9' * whole or '0'}.{'9' * part}' AS {column.stored})"
@@ -157,8 +165,11 @@ def kinds(columns: Iterable[Type], kind: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def load(path: Path, columns: Iterable[Type], wanted: Iterable[str] | None) -> pyarrow.Table | None:
-    """The wanted columns, read by Arrow into memory; None where DuckDB reads them all."""
+def load(
+    path: Path, columns: Iterable[Type], wanted: Iterable[str] | None, telling: Iterable[str] = ()
+) -> pyarrow.Table | None:
+    """The wanted columns, read by Arrow into memory; None where DuckDB reads them all. See `place` for `telling`."""
+    who = {each.lower() for each in telling}
     names = None if wanted is None else {each.lower() for each in wanted}
     mine = [each for each in columns if each.by != "nobody" and (names is None or each.name.lower() in names)]
     if all(each.by == "duckdb" for each in mine):
@@ -171,5 +182,5 @@ def load(path: Path, columns: Iterable[Type], wanted: Iterable[str] | None) -> p
     with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
         there = [each for each in mine if each.name in file.schema_arrow.names]
         read = file.read(columns=[each.name for each in there])
-    found = {each.name: total(read.column(each.name), each.name) for each in there}
+    found = {each.name: total(read.column(each.name), each.name, telling=each.name.lower() in who) for each in there}
     return pa.table(found)

@@ -272,13 +272,15 @@ def open_path(
     *,
     csv: Mapping[str, Csv | None] | None = None,
     columns: Mapping[str, Iterable[str] | None] | None = None,
+    telling: Mapping[str, Iterable[str]] | None = None,
 ) -> Source:
     """A file, a database, or a folder with one file for each table.
 
-    `csv` says of tables how their files are written, `columns` which of their columns are read, by default all.
+    `csv` says of tables how their files are written, `columns` which of their columns are read, by default all, and
+    `telling` which of them tell whose a row is.
     """
     names = None if tables is None else list(tables)
-    said = Said({name: form for name, form in (csv or {}).items() if form is not None}, columns or {})
+    said = Said({name: form for name, form in (csv or {}).items() if form is not None}, columns or {}, telling or {})
     return _steady(path, names, said, progress)
 
 
@@ -287,6 +289,7 @@ class Said(NamedTuple):
 
     csv: Mapping[str, Csv]
     columns: Mapping[str, Iterable[str] | None]
+    telling: Mapping[str, Iterable[str]]
 
 
 def _steady(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
@@ -314,7 +317,9 @@ def _states(path: Path) -> list[tuple[str, int, int, int]]:
 
 def _open(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
     if not path.exists():
-        raise NotUnderstood(f"there is no {path}.", instead="name a .parquet, .csv or .duckdb file")
+        raise NotUnderstood(
+            f"there is no {path}.", instead="name a .parquet, .csv or .duckdb file, or a folder of files"
+        )
     if path.is_dir():
         return _folder(path, names, said, progress)
     if path.suffix.lower() in DATABASES:
@@ -352,8 +357,9 @@ def _files(files: Mapping[str, Path], said: Said, progress: Progress | None) -> 
             continue
         if form is not None:
             _no_csv(said, path.name)
-        columns, loaded = _parquet(path, said.columns.get(name))
-        places[name] = parquet.place(path, columns) if loaded is None else quoted(name)
+        telling = tuple(said.telling.get(name, ()))
+        columns, loaded = _parquet(path, said.columns.get(name), telling)
+        places[name] = parquet.place(path, columns, telling) if loaded is None else quoted(name)
         missing = parquet.kinds(columns, KINDS)
         beside[name] = {
             each: kind for each, kind in missing.items() if loaded is None or each not in loaded.column_names
@@ -367,12 +373,14 @@ def _files(files: Mapping[str, Path], said: Said, progress: Progress | None) -> 
     return Source(places=places, paths=files.values(), frames=frames, beside=beside, disabled=disabled)
 
 
-def _parquet(path: Path, wanted: Iterable[str] | None) -> tuple[list[parquet.Type], pyarrow.Table | None]:
+def _parquet(
+    path: Path, wanted: Iterable[str] | None, telling: Iterable[str]
+) -> tuple[list[parquet.Type], pyarrow.Table | None]:
     """The columns of a Parquet file, and the wanted ones in memory, if DuckDB does not read each of them."""
     found = Source(places={}, paths=[path]).connection
     try:
         columns = parquet.types(found, path)
-        return columns, parquet.load(path, columns, wanted)
+        return columns, parquet.load(path, columns, wanted, telling)
     except (duckdb.Error, OSError, ValueError):  # Arrow's errors are ValueErrors and OSErrors
         raise NotUnderstood(UNREADABLE[0], instead=UNREADABLE[1]) from None
     finally:

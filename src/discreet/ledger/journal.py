@@ -105,8 +105,6 @@ class Journal:
         """One transaction. Nobody is told anything before it is on disk, or known to have changed nothing."""
         new = self._begin()
         state = self.state
-        if self.mark is not None and not new:
-            self._abreast(self.mark.seen(state.identity))
         start, outcomes = state.link, list[tuple[_Turn[Any], Any, Refusal | None]]()
         for each in turns:
             before = state.link
@@ -117,21 +115,33 @@ class Journal:
                     raise Broken("an act refused after it had written; nothing of it was kept.") from refusal
                 outcomes.append((each, None, refusal))
         if state.link == start:
+            if self.mark is not None and not new:
+                self._abreast(self.mark.seen(state.identity), start)
             self.store.rollback()
             self._state = None if new else state
         else:
-            self.store.commit()
-            if self.mark is not None:
-                self.mark.raise_to(state.identity, state.link)
+            self._commit(None if new else start)
         for each, value, problem in outcomes:
             each.settle(value, problem)
 
-    def _abreast(self, seen: Link) -> None:
-        """Refuse to go on with a copy of a ledger whose other copy went on since it was opened.
+    def _commit(self, before: Link | None) -> None:
+        """Write down what was decided after this entry, and raise the mark.
 
-        Because  whoever writes raises the mark of this machine, and nobody else writes here while this one does.
+        Promise  of two copies of a ledger on one machine one goes on, also where both write at once.
+        Because  whoever writes holds the mark from looking at it until it is raised.
         """
-        link, same = self.state.link, True
+        if self.mark is None:
+            self.store.commit()
+            return
+        with self.mark.held(self.state.identity):
+            if before is not None:
+                self._abreast(self.mark.seen(self.state.identity), before)
+            self.store.commit()
+            self.mark.raise_to(self.state.link)
+
+    def _abreast(self, seen: Link, link: Link) -> None:
+        """Refuse to go on after an entry with a copy of a ledger whose other copy went on since it was opened."""
+        same = True
         if seen.seq < link.seq and seen != START:
             rows = self.store.execute("SELECT hash FROM discreet_entries WHERE seq = ?", seen.seq)
             same = bool(rows) and rows[0][0] == seen.hash

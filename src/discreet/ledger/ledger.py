@@ -178,7 +178,9 @@ class Ledger:
         try:
             _, (pure, rho, event) = turns.decode(text)
         except (ValueError, TypeError, AttributeError) as problem:
-            raise NotUnderstood("this mechanism is not in order.", instead="build it as the README shows") from problem
+            raise NotUnderstood(
+                "this mechanism is not in order.", instead="build it as docs/mechanisms.md shows"
+            ) from problem
         return Charge(
             dataset=dataset,
             version=_name(version, "version", empty=True),

@@ -15,7 +15,8 @@ import hashlib
 import json
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from discreet.errors import Broken, LedgerCorrupt, NotUnderstood
@@ -47,6 +48,7 @@ class Mark:
         self.marks, self._store = marks, store
         self._descriptor: int | None = None
         self._forced = 0.0
+        self._path, self._settled = marks, False  # the file, and whether it has this place
         self._slots, self._places = b"", (-1, -1)
 
     def stranger(self, identity: str | None) -> LedgerCorrupt | None:
@@ -75,46 +77,58 @@ class Mark:
             )
         return last
 
-    def raise_to(self, identity: str, link: Link) -> None:
-        """Remember this entry, in the place of the older of the two, unless a later one is known."""
+    @contextmanager
+    def held(self, identity: str) -> Iterator[None]:
+        """Nobody else on this machine goes on with a ledger of this identity meanwhile, wherever it lies."""
         if self._descriptor is None:
-            self._descriptor = self._settle(self.marks / f"{identity}.mark")
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            self._path, self._settled = self.marks / f"{identity}.mark", False
+            self._descriptor = self._open()
+        descriptor = self._descriptor
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         try:
-            slots = os.pread(self._descriptor, 2 * SLOT, 0)
-            if slots != self._slots:  # somebody else wrote since
-                self._slots, self._places = slots, (_seq(slots[:SLOT]), _seq(slots[SLOT:]))
-            first, second = self._places
-            if link.seq > max(first, second):
-                os.pwrite(self._descriptor, slot := _slot(link), 0 if first <= second else SLOT)
-                self._places = (link.seq, second) if first <= second else (first, link.seq)
-                self._slots = slot + slots[SLOT:] if first <= second else slots[:SLOT].ljust(SLOT, b"\0") + slot
+            yield
         finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def raise_to(self, link: Link) -> None:
+        """Remember this entry, in the place of the older of the two, unless a later one is known. It must be held."""
+        assert self._descriptor is not None
+        if not self._settled:
+            self._settle(self._descriptor)
+            self._settled = True
+        slots = os.pread(self._descriptor, 2 * SLOT, 0)
+        if slots != self._slots:  # somebody else wrote since
+            self._slots, self._places = slots, (_seq(slots[:SLOT]), _seq(slots[SLOT:]))
+        first, second = self._places
+        if link.seq > max(first, second):
+            os.pwrite(self._descriptor, slot := _slot(link), 0 if first <= second else SLOT)
+            self._places = (link.seq, second) if first <= second else (first, link.seq)
+            self._slots = slot + slots[SLOT:] if first <= second else slots[:SLOT].ljust(SLOT, b"\0") + slot
         if time.monotonic() - self._forced > SECOND:
             os.fsync(self._descriptor)
             self._forced = time.monotonic()
 
-    def _settle(self, path: Path) -> int:
-        """Open the file, make it if need be, and add the place to those where this ledger was charged."""
+    def _open(self) -> int:
+        """Open the file, or make it."""
         try:
             if not self.marks.exists():
                 self.marks.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self.marks.chmod(0o700)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, OWNER)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, OWNER)
             if os.fstat(descriptor).st_mode & 0o777 != OWNER:  # whatever the umask says, or an earlier owner did
                 os.fchmod(descriptor, OWNER)
-            if self._store.place not in _places(path):
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                end = max(HEADER, os.fstat(descriptor).st_size)
-                os.pwrite(descriptor, json.dumps(self._store.place).encode() + b"\n", end)
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
         except OSError as problem:
             raise Broken(
                 f"the folder {self.marks}, where this machine keeps its marks, cannot be written: name another with"
                 " marks=… or $DISCREET_MARKS."
             ) from problem
         return descriptor
+
+    def _settle(self, descriptor: int) -> None:
+        """Add the place to those where this ledger was charged."""
+        if self._store.place not in _places(self._path):
+            end = max(HEADER, os.fstat(descriptor).st_size)
+            os.pwrite(descriptor, json.dumps(self._store.place).encode() + b"\n", end)
 
     def close(self) -> None:
         """Force it to disk and let go."""

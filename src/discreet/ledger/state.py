@@ -144,7 +144,8 @@ class State:
         self._labels: set[str] = set()  # the same names
         self.failures: dict[str, list[int]] = {}  # charges that failed since the owner last looked, by data set
         self.stopped: set[str] = set()  # data sets that answer no new question
-        self.begun: dict[int, int] = {}  # how often a charge that has no answer yet was begun again
+        self.begun: dict[int, list[int]] = {}  # the entries by which a charge that has no answer yet was begun again
+        self.resumed: dict[str, int] = {}  # the entry by which the owner last resumed a data set
 
     def follow(self, row: Row) -> Entry:
         """Take in the next entry, or LedgerCorrupt."""
@@ -199,7 +200,7 @@ class State:
 
     def begin_again(self, charge: int) -> None:
         """A charge without an answer is tried once more."""
-        self.begun[charge] = self.begun.get(charge, 0) + 1
+        self.begun.setdefault(charge, []).append(self.link.seq + 1)
 
     def keep(self, charge: int) -> None:
         """A charge has its answer."""
@@ -212,10 +213,10 @@ class State:
             self.stopped.add(dataset)
 
     def resume(self, dataset: str) -> None:
-        """The owner looked. Questions that were begun too often may be begun again, too."""
+        """The owner looked. Questions about it that were begun too often may be begun again, too."""
         self.failures.pop(dataset, None)
         self.stopped.discard(dataset)
-        self.begun.clear()
+        self.resumed[dataset] = self.link.seq + 1
 
     def families(self, dataset: str) -> tuple[str, ...]:
         """The families of a data set."""
@@ -281,10 +282,15 @@ class State:
                 instead="ask what was answered before, which is free; the owner resumes: discreet resume CATALOGUE",
             )
 
+    def waits(self, dataset: str, charge: int) -> bool:
+        """Whether a charge on a data set was begun too often since its owner last resumed it."""
+        since = self.resumed.get(dataset, 0)
+        return sum(each > since for each in self.begun.get(charge, ())) >= TRIES
+
     def admit_again(self, dataset: str, charge: int) -> None:
         """Refuse to begin a charge without an answer again, where that is the owner's to decide."""
         self.admit_running(dataset)
-        if charge in self.failures.get(dataset, ()) or self.begun.get(charge, 0) >= TRIES:
+        if charge in self.failures.get(dataset, ()) or self.waits(dataset, charge):
             raise Stopped(
                 f"this question waits for the owner of the data: it failed, or was begun {TRIES} times and never"
                 " answered.",

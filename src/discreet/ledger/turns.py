@@ -20,7 +20,7 @@ from discreet.ledger.entry import START, Entry, follow
 from discreet.ledger.facts import Account, Again, Cap, Charge, Dataset, Failed, Kept, Price, Resumed, Version
 from discreet.ledger.journal import Journal
 from discreet.ledger.receipt import Receipt
-from discreet.ledger.state import TRIES, State, title
+from discreet.ledger.state import State, title
 
 __all__ = [
     "Caps",
@@ -259,8 +259,8 @@ def resume(journal: Journal, dataset: str, seen: int) -> bool:
 
 def waiting(journal: Journal, dataset: str) -> int:
     """How many questions about a data set were begun so often that they wait for its owner."""
-    begun = [charge for charge, tries in journal.state.begun.items() if tries >= TRIES]
-    return sum(_charge_at(journal, charge).dataset == dataset for charge in begun)
+    waits = [charge for charge in journal.state.begun if journal.state.waits(dataset, charge)]
+    return sum(_charge_at(journal, charge).dataset == dataset for charge in waits)
 
 
 def decode(text: str) -> tuple[Mechanism, Price]:

@@ -138,7 +138,7 @@ def _run(select: str, given: Sequence[Given], *, trial: bool = False) -> Rows:
     except duckdb.Error:
         raise NotUnderstood(
             "what is asked of the answer cannot be computed.",
-            instead="compare and compute with numbers; the README lists the SQL that works",
+            instead="compare and compute with numbers; docs/sql.md lists the SQL that works",
         ) from None
     finally:
         clock.cancel()

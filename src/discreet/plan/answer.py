@@ -194,7 +194,7 @@ class Answer(Frame):
     @property
     def _rows(self) -> Released:
         """What was released, by the rows of the answer."""
-        return self.released if self.merge is None else self.merge.of(self.released)
+        return self.released if self.merge is None else self.released.merged(self.merge)
 
     def _keys(self) -> dict[str, Box]:
         found, keys = {}, self._rows.keys
@@ -247,7 +247,7 @@ def share_of(confidence: Fraction, cells: int) -> Fraction:
 
 
 def _columns(draft: Draft, plan: Plan, released: Released, merge: Merge | None) -> list[Given]:
-    released = released if merge is None else merge.of(released)
+    released = released if merge is None else released.merged(merge)
     keys = [[key[n] for key in released.keys] for n in range(len(draft.keys))]
     numbers = {f"a{n}": reading.values(plan, released, merge) for n, reading in enumerate(draft.readings)}
     return _given(draft, keys, numbers)

@@ -37,11 +37,15 @@ def _toml(path: Path) -> tuple[str, dict[str, Any]]:
     except UnicodeDecodeError:
         raise NotUnderstood(f"{path} is not a catalogue.", instead="write one with: discreet init DATA") from None
     except tomllib.TOMLDecodeError as problem:
+        if path.suffix.lower() in (".csv", ".tsv", ".txt"):
+            raise NotUnderstood(
+                f"{path} is not a catalogue.", instead=f"write one with: discreet init {path}"
+            ) from None
         raise _not_toml(text, str(problem)) from None
     except (ValueError, RecursionError):
         raise NotUnderstood(
             f"{path} has a number of thousands of digits, or is nested too deeply.",
-            instead="the README shows a catalogue",
+            instead="docs/catalogue.md shows one",
         ) from None
 
 
@@ -50,10 +54,10 @@ def _not_toml(text: str, problem: str) -> Refusal:
     reason = "this line is not TOML: " + problem.split(" (at ", maxsplit=1)[0].lower() + "."
     if spot is None:  # it ends too early
         last = max(len(text.rstrip()) - 1, 0)
-        return NotUnderstood(reason, instead="the README shows a catalogue", place=Place(text, last, last + 1))
+        return NotUnderstood(reason, instead="docs/catalogue.md shows one", place=Place(text, last, last + 1))
     start = sum(len(line) + 1 for line in text.split("\n")[: int(spot[1]) - 1]) + int(spot[2]) - 1
     start = min(start, max(len(text) - 1, 0))
-    return NotUnderstood(reason, instead="the README shows a catalogue", place=Place(text, start, start + 1))
+    return NotUnderstood(reason, instead="docs/catalogue.md shows one", place=Place(text, start, start + 1))
 
 
 class Reader:

@@ -190,7 +190,10 @@ def csv(said: object) -> Csv | None:
         if each not in known:
             raise NotUnderstood(f"`{each}` is not something that csv says.", instead=f"it says: {', '.join(known)}")
     found = Csv(**said)
-    for what, value, example in (("delimiter", found.delimiter, '";"'), ("quote", found.quote, '"\'"')):
+    for what, value, example in (
+        ("delimiter", found.delimiter, '";", or "\\t" for a tab'),
+        ("quote", found.quote, '"\'"'),
+    ):
         plain = isinstance(value, str) and len(value) == 1 and value.isprintable() and value.isascii()
         if not plain and not (what == "delimiter" and value == "\t") and not (what == "quote" and value == ""):
             raise NotUnderstood(f"the {what} of a CSV file is one letter of ASCII.", instead=f"{what} = {example}")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.core.law import Integers, narrowest
 from discreet.plan.expression import Value
-from discreet.plan.plan import Key, Released
+from discreet.plan.plan import Key
 
 __all__ = ["Merge", "grouped"]
 
@@ -33,11 +33,8 @@ class Merge:
         """How many groups each row adds up."""
         return np.bincount(self.rows, minlength=len(self.keys)).astype(np.int64)
 
-    def of(self, released: Released) -> Released:
-        """The rows of a release. Parts of measures add up like the rows of people that they count."""
-        return Released(keys=self.keys, sums=tuple(self._sum(each) for each in released.sums))
-
-    def _sum(self, parts: Integers) -> Integers:
+    def sums(self, parts: Integers) -> Integers:
+        """The parts of a measure for each row: they add up like the rows of people that they count."""
         total = np.zeros((len(parts), len(self.keys)), object)
         for row, part in zip(total, parts, strict=True):
             np.add.at(row, self.rows, part.astype(object)[self.groups])

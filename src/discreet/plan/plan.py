@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from itertools import product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from discreet.plan.measure import Caps, Measure, Setting
 from discreet.plan.measures import KINDS
 from discreet.plan.relation import Relation, origins, owners, tables_of
 from discreet.plan.schema import Kind
+
+if TYPE_CHECKING:
+    from discreet.plan.merge import Merge
 
 __all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Released"]
 
@@ -52,6 +55,10 @@ class Released(NamedTuple):
 
     keys: tuple[tuple[Value, ...], ...]
     sums: tuple[Integers, ...]
+
+    def merged(self, merge: Merge) -> Released:
+        """The rows of this release that add up some of its groups."""
+        return Released(merge.keys, tuple(merge.sums(each) for each in self.sums))
 
 
 @recorded("key/1")

@@ -110,7 +110,7 @@ def enough(what: q.Call, arguments: list[Typed], index: int) -> None:
     if index >= len(arguments):
         raise NotUnderstood(
             f"`{what.function.upper()}` needs one more argument.",
-            instead="the README lists the functions that work",
+            instead="docs/sql.md lists the functions that work",
             place=what.place,
         )
 

@@ -323,11 +323,20 @@ class Catalogue:
     @property
     def read(self) -> dict[str, tuple[str, ...] | None]:
         """Of each table the columns that questions can read, or None for all of them."""
-        found: dict[str, tuple[str, ...] | None] = {}
+        columns = {each.name: tuple(column.name for column in each.columns) for each in self.tables}
+        return {
+            each.name: None if each.public else self.telling[each.name] + columns[each.name] for each in self.tables
+        }
+
+    @property
+    def telling(self) -> dict[str, tuple[str, ...]]:
+        """Of each table the columns that tell whose a row is: its unit, its key, and what others refer to."""
+        found: dict[str, tuple[str, ...]] = {}
         for each in self.tables:
-            referred = [t.through.column for t in self.tables if t.through is not None and t.through.table == each.name]
-            own = [each.unit, *each.key, *referred, *(column.name for column in each.columns)]
-            found[each.name] = None if each.public else tuple(name for name in own if name is not None)
+            to = [t.through for t in self.tables if t.through is not None]
+            referred = [through.column for through in to if through.table.lower() == each.name.lower()]
+            own = () if each.public else (each.unit, *each.key, *referred)
+            found[each.name] = tuple(name for name in own if name is not None)
         return found
 
     @property

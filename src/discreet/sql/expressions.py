@@ -48,7 +48,7 @@ class Reader(ABC):
                 said = PARTS.get(name) or f"`{name.strip('_').replace('_', ' ').upper()}`"
                 at = part if isinstance(part, exp.Expression) else node
                 raise self.refuse(
-                    at, f"{said} cannot be asked here.", "leave it out; the README lists the SQL that works"
+                    at, f"{said} cannot be asked here.", "leave it out; docs/sql.md lists the SQL that works"
                 )
 
     # ── SELECT ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -120,8 +120,8 @@ class Reader(ABC):
         called = re.match(r"(\w{1,40})\s*\(", at.text[at.start : at.end])
         if called and isinstance(node, (exp.Func, exp.IgnoreNulls)):
             said = f"`{called[1].upper()}` is not among the functions that are answered."
-            return self.refuse(node, said, INSTEAD.get(called[1].lower(), "the README lists those that are"))
-        return self.refuse(node, "this expression is not among those that are answered.", "the README lists those")
+            return self.refuse(node, said, INSTEAD.get(called[1].lower(), "docs/sql.md lists those that are"))
+        return self.refuse(node, "this expression is not among those that are answered.", "docs/sql.md lists those")
 
     def _chain(self, node: Any, depth: int) -> q.Expression:
         """a AND b AND c …, however long, as a tree that is not deep."""

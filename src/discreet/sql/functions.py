@@ -239,7 +239,7 @@ def _anonymous(reader: Reader, node: Any, depth: int) -> q.Expression:
 def _unknown(reader: Reader, node: Any) -> q.Expression:
     name = str(node.this)[:40]
     said = f"`{name.upper()}` is not among the functions that are answered."
-    raise reader.refuse(node, said, INSTEAD.get(name.lower(), "the README lists those that are"))
+    raise reader.refuse(node, said, INSTEAD.get(name.lower(), "docs/sql.md lists those that are"))
 
 
 def _bound(function: str) -> Special:
