@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
-from campaign.hunt import Tally, hunt
+from campaign import oracle, planted
+from campaign.hunt import Tally, court, hunt
+from campaign.oracle import Found
+from campaign.questions import Question
 from discreet.engines import source
 
 SOAK = bool(os.environ.get("DISCREET_SOAK"))
@@ -54,3 +57,41 @@ def test_one_kind_of_question(name: str) -> None:
     (focus, form), tally = FOCUS[name], Tally()
     hunt(1000, 24, tally, focus=focus, form=form, place="frames")
     assert tally.came["answered"] >= 4, tally
+
+
+# ── the second opinion ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def opinions(sql: str) -> dict[str, int]:
+    """What comes of a question that counts rows of visits, person by person."""
+    with court(1004, form="small", place="frames") as (_, world, opened):
+        named = {role: f'"{name}"' for role, name in world.names["visits"].items()}
+        text = sql.format(visits=f'"{world.tables["visits"]}"', **named)
+        assert opened.judge(Question(text, plain=True, counts="rows"), 1, lineage=True) == "answered"
+        return opened.checked
+
+
+CUT = "SELECT COUNT(*) FROM (SELECT {unit} AS u, COUNT(*) AS n FROM {visits} GROUP BY {unit}) AS t WHERE n {0}"
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT COUNT(*) FROM {visits} WHERE {loose} + 1 > {loose}", CUT.replace("{0}", "= 4")]
+)
+def test_an_opinion_on_other_numbers_is_none(sql: str) -> None:
+    """Doubles where the text has whole numbers, and what is cut off within a unit: of some people, not of all."""
+    found = opinions(sql)
+    assert found["other numbers"] >= 1
+    assert found["opinion"] >= 1
+
+
+@pytest.mark.parametrize("sql", ["SELECT COUNT(*) FROM {visits}", CUT.replace("{0}", "> 0")])
+def test_everybody_else_has_one(sql: str) -> None:
+    assert opinions(sql) == {"lineage": 1, "opinion": 6}
+
+
+def test_the_opinion_finds_what_neighbours_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row more of each person counts, and whoever compares neighbours does not look."""
+    planted.off_by_one(monkeypatch)
+    monkeypatch.setattr(oracle, "too_far", lambda *_: None)
+    with pytest.raises(Found, match="of one person 3 count"):
+        opinions("SELECT COUNT(*) FROM {visits}")
