@@ -35,6 +35,8 @@ def test_a_world(number: int, record_property: Any) -> None:
     tally = Tally()
     hunt(number, QUESTIONS, tally)
     record_property("campaign", str(tally))
+    record_property("pairs", tally.pairs)
+    record_property("questions", tally.asked)
     print(tally)
     least = (0.1, 10) if number >= 16 else (0.35, 40)  # where units may not be joined, most joins are refused
     assert tally.share > least[0], "too few questions were answered to see anything"
@@ -45,6 +47,7 @@ def test_a_world(number: int, record_property: Any) -> None:
 
 FOCUS = {
     "caps": ("", "small"),
+    "names": ("names", "small"),
     "forms": ("names", "real"),
     "equality": ("joins", "decimal"),
     "qualifiers": ("counts", "small"),
@@ -52,10 +55,12 @@ FOCUS = {
 
 
 @pytest.mark.parametrize("name", FOCUS)
-def test_one_kind_of_question(name: str) -> None:
+def test_one_kind_of_question(name: str, record_property: Any) -> None:
     """The first worlds in which `planted.py` finds its defects."""
     (focus, form), tally = FOCUS[name], Tally()
     hunt(1000, 24, tally, focus=focus, form=form, place="frames")
+    record_property("pairs", tally.pairs)
+    record_property("questions", tally.asked)
     assert tally.came["answered"] >= 4, tally
 
 
