@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+import discreet as dp
 from campaign import oracle, planted
 from campaign.hunt import Tally, court, hunt
 from campaign.oracle import Found
-from campaign.questions import Question
+from campaign.questions import Question, question
+from campaign.worlds import World
 from discreet.engines import source
 
 SOAK = bool(os.environ.get("DISCREET_SOAK"))
@@ -62,6 +64,28 @@ def test_one_kind_of_question(name: str, record_property: Any) -> None:
     record_property("pairs", tally.pairs)
     record_property("questions", tally.asked)
     assert tally.came["answered"] >= 4, tally
+
+
+# ── the plan ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("number", [DICE.randrange(10**9) for _ in range(20)] if SOAK else [1])
+def test_what_is_explained_is_what_is_run(number: int, record_property: Any) -> None:
+    """Of several plans the one that was checked, priced and told; the same again is free."""
+    dice, asked = random.Random(number), 0
+    world = World.random(dice, form="small", place="frames")
+    with world.open(world.pair(dice).held(0)) as curator:
+        while asked < 40:
+            sql = question(dice, world, dice.choice(["", "names"])).sql
+            try:
+                told = curator.explain(sql, epsilon=1)
+            except dp.Refusal:
+                continue
+            answer, asked = curator.ask(sql, epsilon=1), asked + 1
+            assert answer.plan.key == told.plan.key, sql
+            assert answer.cost in (told.cost, dp.Loss.ZERO), sql
+            assert curator.ask(sql, epsilon=1).cost == dp.Loss.ZERO, sql
+    record_property("questions", asked)
 
 
 # ── the second opinion ───────────────────────────────────────────────────────────────────────────────────────────

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def dice(part: int) -> random.Random:
-    """The same every time; other ones in a soak."""
-    return random.Random(None if SOAK else part)
+    """The same every time; other ones each day in a soak."""
+    return random.Random(1000 * date.today().toordinal() + part if SOAK else part)
 
 
 @pytest.mark.parametrize("part", range(60 if SOAK else 3))
