@@ -161,8 +161,9 @@ def _stopped(dice: random.Random, curator: dp.Curator, world: World, texts: list
     if len(set(heard.values())) != 1 or not next(iter(heard.values())).startswith("Stopped"):
         raise Found(f"after a failure not all hear the same: {heard}")
     strange = {
-        name: refusal(act, curator, world, dice.choice([*texts, NONSENSE]), STRANGER)
+        f"{name} {'nonsense' if sql == NONSENSE else ''}": refusal(act, curator, world, sql, STRANGER)
         for name, act in {**NEW, **FREE}.items()
+        for sql in (dice.choice(texts), NONSENSE)
     }
     if len(set(strange.values())) != 1 or not next(iter(strange.values())).startswith("NotYours"):
         raise Found(f"a stranger hears something: {strange}")

@@ -19,6 +19,7 @@ from lineage import curator, table
 SECONDS = 8.0  # of a processor, for what takes a tenth of that
 GROWS = ["@ || @", "CONCAT(@, @, @)", "REPLACE(@, 'a', 'aaaaaaaaaa')", "CASE WHEN n > 0 THEN @ ELSE @ || 'b' END",
          "COALESCE(@, 'x') || UPPER(@)", "LPAD(@, 900, 'x')", "REVERSE(@)", "CAST(@ AS TEXT) || n"]  # fmt: skip
+LAYER = ["a || a", "a || k", "CONCAT(a, a, a)", "a || a || a || a", "REPLACE(a, 'a', 'aaa')"]
 INNER = "(SELECT k, COUNT(*) AS n FROM data GROUP BY k) AS d"
 
 
@@ -35,14 +36,14 @@ def _nested(dice: random.Random, leaf: str, most: int) -> str:
 
 def _text(dice: random.Random) -> str:
     leaf = dice.choice(["k", "'" + "a" * dice.choice([1, 10, 400]) + "'", "CAST(n AS TEXT)"])
-    return f"SELECT {_nested(dice, leaf, 60_000)} AS t FROM {INNER}"
+    return f"SELECT {_nested(dice, leaf, 18_000)} AS t FROM {INNER}"
 
 
 def _layers(dice: random.Random) -> str:
     """By names, layer after layer."""
     below = f"(SELECT '{'a' * dice.choice([1, 10, 400])}' AS a, k, n FROM {INNER}) AS l"
-    for n in range(dice.randint(1, 12)):
-        below = f"(SELECT {dice.choice(['a || a', 'a || k', 'CONCAT(a, a, a)'])} AS a, k, n FROM {below}) AS l{n}"
+    for n in range(dice.randint(1, 7)):
+        below = f"(SELECT {dice.choice(LAYER)} AS a, k, n FROM {below}) AS l{n}"
     return f"SELECT a FROM {below}"
 
 
