@@ -80,9 +80,7 @@ def neighbours(dice: random.Random, world: World) -> tuple[Held, Held]:
 
 def everything(curator: dp.Curator, texts: list[str], folder: Path, *, index: bool) -> Iterator[str]:
     """Whatever comes back, in every form; and what can be listed beside the data."""
-    for n, sql in enumerate(texts):
-        if index and n == len(texts) // 2:
-            curator.index()
+    for sql in texts:
         for act in (curator.explain, curator.ask):
             try:
                 found: Any = act(sql, epsilon="0.5")
@@ -95,6 +93,9 @@ def everything(curator: dp.Curator, texts: list[str], folder: Path, *, index: bo
                 receipt = {name: value for name, value in vars(found.receipt).items() if "lock" not in repr(value)}
                 yield f"{found.receipt!r} {receipt} {found.heard.remarks}"
         yield f"{curator.left} {curator!r}"
+    if index:  # which rows it holds is chosen by all that they hold: its answers may differ, and nothing else
+        curator.index()
+        yield from (str(curator.explain(sql, epsilon="0.5")) for sql in texts if "nobody" not in sql)
     yield str(curator.explain_many(texts[:2], epsilon=1) if "nobody" not in "".join(texts[:2]) else "")
     yield from (entry.body for entry in curator.ledger)
     yield "\n".join(map(str, curator.ledger.balances))
