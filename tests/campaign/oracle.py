@@ -64,7 +64,12 @@ def change(before: dict[Any, int], after: dict[Any, int]) -> dict[Any, int]:
 
 
 def too_far(plan: Plan, before: Exact, after: Exact) -> str | None:
-    """What moved further than the plan pays for, if anything did."""
+    """What moved further than the plan pays for, if anything did.
+
+    A key that only one of the two has, has one unit, so it is named with a probability that δ pays for.
+    What others have in it is seen with that probability only; where that is counted apart from the units of the key
+    (different values, ranks), it is there although those others are no units of the key, and it is no movement.
+    """
     if plan.naming is not None:
         named = [dict(zip(each.keys, map(int, each.units), strict=True)) for each in (before, after)]
         units = change(*named)
@@ -75,6 +80,8 @@ def too_far(plan: Plan, before: Exact, after: Exact) -> str | None:
             return f"a unit is in {len(units)} groups, paid for {plan.caps.most_groups}"
     for n, (measure, mechanism) in enumerate(zip(plan.measures, plan.mechanisms, strict=True)):
         moved = change(cells(plan, before, n), cells(plan, after, n))
+        if plan.naming is not None and measure.needs not in ("sums", "units"):
+            moved = {key: far for key, far in moved.items() if key[0] in before.keys and key[0] in after.keys}
         far = _beyond(plan, mechanism, moved, before.sums[n], after.sums[n])
         if far is not None:
             return f"{type(measure).__name__} {far}"
