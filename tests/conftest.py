@@ -91,3 +91,12 @@ def always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     price.plans_for.cache_clear()
     yield
     price.plans_for.cache_clear()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How many pairs of neighbours, and how many questions, the campaign of hostile questions has looked at."""
+    reports = terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
+    told = [each for report in reports if report.when == "call" for each in report.user_properties]
+    pairs, asked = (sum(many for name, many in told if name == what) for what in ("pairs", "questions"))
+    if pairs or asked:
+        terminalreporter.write_line(f"campaign: {pairs:,} pairs of neighbours, {asked:,} questions")

@@ -3,14 +3,12 @@ resumes it. Engines fail here for real: by memory, by time, by files that cannot
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ import pytest
 
 import discreet as dp
 import hostile as h
+from campaign.failing import harmed
 from discreet.cli.command import main
 from discreet.engines import duck
 from discreet.errors import FAILED, Interrupted
@@ -60,20 +59,6 @@ def catalogue(folder: Path, ledger: str = "clinic.ledger", more: str = "") -> Pa
     path.write_text(CATALOGUE % (ledger, more))
     pq.write_table(table(), folder / "data.parquet")
     return path
-
-
-@contextlib.contextmanager
-def harmed(path: Path) -> Iterator[None]:
-    """The rows of a file cannot be read, and its size and times tell nothing of it."""
-    state, good = os.stat(path), path.read_bytes()
-    with path.open("r+b") as file:
-        file.seek(4)
-        file.write(b"\xff" * (len(good) // 2))
-    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
-    yield
-    with path.open("r+b") as file:
-        file.write(good)
-    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
 def refusal(curator: dp.Curator, sql: str, **said: Any) -> str:

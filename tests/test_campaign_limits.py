@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+from collections import Counter
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +13,7 @@ import pytest
 
 import discreet as dp
 import hostile as h
-from campaign import crowds, memory, widths
+from campaign import crowds, heavy, memory, widths
 from campaign.oracle import looked, too_far
 from discreet.engines import duck, source
 
@@ -40,7 +42,10 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("sql", crowds.ASKED)
-def test_one_person_with_very_many_rows(sql: str, crowd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_person_with_very_many_rows(
+    sql: str, crowd: Any, monkeypatch: pytest.MonkeyPatch, record_property: Any
+) -> None:
+    record_property("pairs", 1)
     monkeypatch.setattr(duck, "SECONDS", LIMIT)
     without, with_one = crowd
     plan = h.plan_of(without, sql)
@@ -54,6 +59,16 @@ def test_what_was_asked_before_decides_nothing() -> None:
     with dp.open(table, **said) as one, dp.open(table, **said) as other:
         for _ in range(12):
             memory.examine(dice, one, other)
+
+
+@pytest.mark.parametrize("part", range(40 if SOAK else 2))
+def test_what_is_larger_than_it_looks(part: int, record_property: Any) -> None:
+    chance, came = random.Random(1000 * date.today().toordinal() + part if SOAK else part), Counter[str]()
+    with heavy.opened() as held:
+        for _ in range(60):
+            came[heavy.examine(chance, held)] += 1
+    record_property("questions", came.total())
+    assert min(came["answered"], came["refused"]) >= 10
 
 
 def test_a_declared_value_may_be_far_from_the_others() -> None:

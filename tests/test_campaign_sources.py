@@ -41,7 +41,7 @@ def judged(two: list[Any], sql: str, salt: int) -> str:
 
 
 @pytest.mark.parametrize("name", files.TYPES)
-def test_a_physical_type(name: str, tmp_path: Path) -> None:
+def test_a_physical_type(name: str, tmp_path: Path, record_property: Any) -> None:
     """A Parquet file always, and another place that changes from type to type; all of them in a soak."""
     dice = random.Random(name)
     turn = list(files.TYPES).index(name)
@@ -67,12 +67,14 @@ def test_a_physical_type(name: str, tmp_path: Path) -> None:
                         answered += judged(two, sql, 1) == "answered"
                     except Found as found:
                         raise Found(f"{found}: {name}, {place}, declared {declared!r}: {sql}") from found
+    record_property("pairs", answered)
     refused = name.startswith("decimal 76")  # by its type, in files
     assert answered >= 2 or refused, "too few were answered to see anything"
 
 
 @pytest.mark.parametrize("part", range(40 if SOAK else 4))
-def test_a_line_changes_its_own_record_only(part: int, tmp_path: Path) -> None:
+def test_a_line_changes_its_own_record_only(part: int, tmp_path: Path, record_property: Any) -> None:
+    record_property("pairs", 60)
     dice = random.Random(part if not SOAK else None)
     became = 0
     for _ in range(60):

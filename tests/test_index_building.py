@@ -19,6 +19,8 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
+import hostile as h
+import lineage
 from discreet.cli import progress
 from discreet.cli.command import main
 from discreet.engines import build
@@ -233,3 +235,20 @@ def test_killed_while_it_is_built(catalogue: Path, there: bool) -> None:
         curator.index()
         assert reads(curator)
         assert len(list(shelf.iterdir())) == 1
+
+
+@pytest.mark.parametrize("name", ["people", "ranked", "chosen0", "units0", "Units1"])
+def test_a_table_may_be_called_like_what_is_made_on_the_way(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frame has no database in front of its name: what is made on the way must not stand in front of it."""
+    monkeypatch.setattr(build, "PART", 3)
+    frame = pa.table({"u": [n // 2 for n in range(20)], "h": [n % 7 for n in range(20)], "x0": ["a", "b"] * 10})
+    said: Any = {"unit": "u", "rows_per_unit": 2, "columns": {"h": (0, 9), "x0": ["a", "b"]}, "ledger": tmp_path / "l"}
+    with dp.open(frame, name=name, budget=dp.Budget(epsilon=9), **said) as curator:
+        plan = h.plan_of(curator, f"SELECT COUNT(DISTINCT u), COUNT(*), SUM(h) FROM {name}")
+        before = lineage.exact(curator, plan)
+        curator.index()
+        found = curator.engine._indexed(plan, curator.engine.version())
+        assert found is not None
+        assert [each.tolist() for each in found.sums] == [each.tolist() for each in before.sums]

@@ -13,7 +13,6 @@ import re
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,11 @@ import pytest
 
 import discreet as dp
 import spender
+from campaign.seen import masked, pinned
 from discreet.cli import ask as asking
 from discreet.cli import progress
 from discreet.cli.command import main
-from discreet.core.coins import SYSTEM
 from discreet.core.record import write
-from discreet.ledger import journal
 from discreet.ledger.entry import START, chain
 from discreet.ledger.facts import Cap, Charge, Dataset, Fact, Kept, Opened, Version
 from discreet.ledger.store import SQLite
@@ -349,29 +347,6 @@ def neighbour(folder: Path, last: str) -> Path:
     return folder / "clinic.toml"
 
 
-@contextlib.contextmanager
-def pinned(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The same entropy and the same clock for whoever comes: then whatever differs is a function of the data."""
-    count = itertools.count()
-
-    def entropy(size: int) -> bytes:
-        return hashlib.shake_256(next(count).to_bytes(8, "big")).digest(size)
-
-    class Clock(datetime):
-        ticks = itertools.count()
-
-        @classmethod
-        def now(cls, tz: Any = None) -> datetime:
-            return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=next(cls.ticks))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "urandom", entropy)
-        patch.setattr(journal, "datetime", Clock)
-        SYSTEM._born()
-        yield
-    SYSTEM._born()
-
-
 def said_by(*words: str) -> str:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -411,12 +386,7 @@ def rendered(folder: Path, monkeypatch: pytest.MonkeyPatch, last: str) -> list[s
     with pinned(monkeypatch):
         found = [each.replace(str(folder), "HERE") for each in everything(path)]
         with dp.Ledger(path.with_suffix(".ledger")) as ledger:
-            entries = list(ledger)
-    for entry in entries:
-        tags = [entry.fact.tag] if isinstance(entry.fact, Version) else []
-        for each in (*tags, entry.hash, entry.hash[:16]):
-            found = [text.replace(each, "…") for text in found]
-    return found
+            return masked(found, ledger)
 
 
 def test_whatever_an_analyst_can_reach_is_the_same_byte_by_byte_on_neighbours(

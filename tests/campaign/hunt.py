@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from campaign.oracle import ANSWERED, Court, Found, shorter
+from campaign.oracle import ANSWERED, REFUSED, Court, Found, shorter
 from campaign.questions import Question, question
 from campaign.worlds import World
 
@@ -29,7 +29,12 @@ class Tally:
     @property
     def share(self) -> float:
         """The share of questions that were answered."""
-        return self.came[ANSWERED] / max(1, sum(self.came[each] for each in (ANSWERED, "refused")))
+        return self.came[ANSWERED] / max(1, self.asked)
+
+    @property
+    def asked(self) -> int:
+        """How many questions were judged."""
+        return self.came[ANSWERED] + self.came[REFUSED]
 
     def __str__(self) -> str:
         said = ", ".join(f"{many} {what}" for what, many in sorted(self.came.items()))

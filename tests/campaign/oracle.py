@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,12 @@ from sqlglot import exp
 import discreet as dp
 import hostile as h
 from campaign.questions import Question
-from campaign.worlds import Held, Pair, Person
+from campaign.worlds import SHAPES, Held, Pair, Person
 from discreet.core.mechanism import Then
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.places import Places
 from discreet.plan.plan import Exact, Plan
+from discreet.plan.relation import Derived, Few, Folded, From, Part, Total, United
 from lineage import exact
 
 REFUSED, ANSWERED = "refused", "answered"
@@ -63,7 +64,12 @@ def change(before: dict[Any, int], after: dict[Any, int]) -> dict[Any, int]:
 
 
 def too_far(plan: Plan, before: Exact, after: Exact) -> str | None:
-    """What moved further than the plan pays for, if anything did."""
+    """What moved further than the plan pays for, if anything did.
+
+    A key that only one of the two has, has one unit, so it is named with a probability that δ pays for.
+    What others have in it is seen with that probability only; where that is counted apart from the units of the key
+    (different values, ranks), it is there although those others are no units of the key, and it is no movement.
+    """
     if plan.naming is not None:
         named = [dict(zip(each.keys, map(int, each.units), strict=True)) for each in (before, after)]
         units = change(*named)
@@ -74,6 +80,8 @@ def too_far(plan: Plan, before: Exact, after: Exact) -> str | None:
             return f"a unit is in {len(units)} groups, paid for {plan.caps.most_groups}"
     for n, (measure, mechanism) in enumerate(zip(plan.measures, plan.mechanisms, strict=True)):
         moved = change(cells(plan, before, n), cells(plan, after, n))
+        if plan.naming is not None and measure.needs not in ("sums", "units"):
+            moved = {key: far for key, far in moved.items() if key[0] in before.keys and key[0] in after.keys}
         far = _beyond(plan, mechanism, moved, before.sums[n], after.sums[n])
         if far is not None:
             return f"{type(measure).__name__} {far}"
@@ -153,22 +161,42 @@ class Alone:
 
     def counted(self, asked: Question) -> int | None:
         """What DuckDB itself counts of this person's rows; None where it cannot run the text."""
-        with suppress(duckdb.Error):
-            return int(self.plain.execute(asked.sql).fetchall()[0][0])
-        return None
+        return _counted(self.plain, asked)
 
-    def close(self) -> None:
-        self.curator.close()
-        self.plain.close()
+    def in_doubles(self, pair: Pair, asked: Question) -> int | None:
+        """What DuckDB counts where whole numbers that are no unit are doubles, as computed ones are to a curator."""
+        with _plainly(pair, self.person.held, doubles=True) as connection:
+            return _counted(connection, asked)
 
 
-def _plainly(pair: Pair, held: Held) -> duckdb.DuckDBPyConnection:
+def _counted(connection: duckdb.DuckDBPyConnection, asked: Question) -> int | None:
+    with suppress(duckdb.Error):
+        return int(connection.execute(asked.sql).fetchall()[0][0])
+    return None
+
+
+def _plainly(pair: Pair, held: Held, *, doubles: bool = False) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config={"threads": 1})
-    for name, frame in pair.world.frames(held).items():
-        connection.register("\x01given", frame)
-        connection.execute(f'CREATE TABLE "{name}" AS SELECT * FROM "\x01given"')
+    frames = pair.world.frames(held)
+    for role, name in pair.world.tables.items():
+        connection.register("\x01given", frames[name])
+        whole = [each for each in ("loose", "number") if doubles and each in SHAPES[role]]
+        named = [f'CAST("{n}" AS DOUBLE) AS "{n}"' for n in (pair.world.names[role][each] for each in whole)]
+        shown = f"* REPLACE ({', '.join(named)})" if named else "*"
+        connection.execute(f'CREATE TABLE "{name}" AS SELECT {shown} FROM "\x01given"')
         connection.unregister("\x01given")
     return connection
+
+
+def uncut(part: Any) -> Any:
+    """A relation, or a part of one, in which no count and no sum within a unit is cut off at a cap."""
+    if isinstance(part, Total):
+        return replace(part, most=None)
+    if isinstance(part, tuple):
+        return tuple(uncut(each) for each in part)
+    if not isinstance(part, (From, Part, Derived, Folded, United, Few)):
+        return part
+    return replace(part, **{each.name: uncut(getattr(part, each.name)) for each in fields(part)})
 
 
 # ── the court ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -247,20 +275,34 @@ class Court:
         if mixed is not None:
             raise Found(f"rows of several people meet: {mixed}")
         if asked.plain and not asked.row and self.pairs[0].world.place != "csv":
-            self._opinion(asked, plan, parts)
+            self._opinion(asked, plan, parts, salt)
 
-    def _opinion(self, asked: Question, plan: Plan, parts: list[Exact]) -> None:
+    def _opinion(self, asked: Question, plan: Plan, parts: list[Exact], salt: int) -> None:
         """A second opinion on plain people, for questions that count rows or units."""
+        most = plan.caps.most_rows if asked.counts == "rows" else 1
         for alone, part in list(zip(self.people, parts, strict=True))[:-1]:
             there = alone.counted(asked)
             if there is None:
                 self._count("no opinion")
                 return
-            self._count("opinion")
-            expected = min(there, plan.caps.most_rows if asked.counts == "rows" else 1)
             counted = sum(cells(plan, part, 0).values())
-            if counted != expected:
-                raise Found(f"of one person {counted} count, and DuckDB counts {there}, of which {expected} may")
+            if counted != min(there, most) and self._meant(alone, asked, plan, salt, most):
+                self._count("other numbers")
+                continue
+            self._count("opinion")
+            if counted != min(there, most):
+                raise Found(
+                    f"of one person {counted} count, and DuckDB counts {there}, of which {min(there, most)} may"
+                )
+
+    def _meant(self, alone: Alone, asked: Question, plan: Plan, salt: int, most: int) -> bool:
+        """Whether two opinions are of the same rows: computed numbers are doubles, and what a unit adds up ends at its
+        cap. Where both count with doubles, and nothing is cut off, they must agree.
+        """
+        whole, doubles = alone.counted(asked), alone.in_doubles(self.pairs[0], asked)
+        free = replace(plan, table=uncut(plan.table))
+        counts = [sum(cells(each, looked(alone.curator, each, salt), 0).values()) for each in (plan, free)]
+        return any(count == min(each, most) for count in counts for each in (whole, doubles) if each is not None)
 
     def _count(self, what: str) -> None:
         self.checked[what] = self.checked.get(what, 0) + 1

@@ -17,11 +17,13 @@ import pytest
 
 import discreet as dp
 import hostile as h
-from campaign import crowds, lines, memory, widths
+from campaign import crowds, failing, files, heavy, lines, memory, records, seen, widths
 from campaign.hunt import found
 from campaign.oracle import Found, looked, too_far
-from discreet.engines import duck, own, relations
-from discreet.plan import joining, ownership, sides
+from discreet.engines import duck, own, parquet, relations
+from discreet.ledger import protection
+from discreet.ledger.state import State
+from discreet.plan import joining, ownership, sides, sizes
 from discreet.plan.distinct import Distinct
 from discreet.plan.expression import Literal
 from discreet.plan.plan import Plan
@@ -116,6 +118,31 @@ def one_is_true(patch: Patch) -> None:
         patch.setattr(kind, "__hash__", lambda a: hash(a.value))
 
 
+def goes_on(patch: Patch) -> None:
+    """A data set answers on after an engine has failed."""
+    patch.setattr(State, "admit_running", lambda *_: None)
+
+
+def any_unit(patch: Patch) -> None:
+    """A catalogue that names another unit is opened, and what it asks is added to what was asked of other people."""
+    patch.setattr(protection, "_compare", lambda *_: None)
+
+
+def a_hash_for_a_name(patch: Patch) -> None:
+    """The name of a state of the data is a hash of the data."""
+    patch.setattr(dp.Ledger, "version", lambda _, fingerprint: fingerprint)
+
+
+def no_longer(patch: Patch) -> None:
+    """Two texts in one are no longer than the longer of them."""
+    patch.setattr(sizes, "_call", lambda _, of: max(of, default=sizes.PLAIN))
+
+
+def malformed(patch: Patch) -> None:
+    """A file's texts are read as they are, whether they are UTF-8 or not."""
+    patch.setattr(parquet, "reader", lambda path: f"read_parquet('{path}')")
+
+
 # ── who finds them ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -153,6 +180,37 @@ def crowd(folder: Path) -> Found | None:
         return problem
 
 
+def chances(examine: Callable[[random.Random, Path], Any]) -> Callable[[Path], Found | None]:
+    """A campaign that draws all it needs, and wants a folder of its own each time."""
+
+    def hunt(folder: Path) -> Found | None:
+        dice = random.Random(1)
+        for n in range(20):
+            (own := folder / f"{n}").mkdir()
+            try:
+                examine(dice, own)
+            except Found as one:
+                return one
+        return None
+
+    return hunt
+
+
+def large(dice: random.Random, _: Path) -> None:
+    with heavy.opened() as held:
+        for _ in range(20):
+            heavy.examine(dice, held)
+
+
+def texts(_: random.Random, folder: Path) -> None:
+    with files.pair("string", "parquet", {}, "add-remove", folder) as (one, other):
+        assert isinstance(one, dp.Curator)
+        assert isinstance(other, dp.Curator)
+        plan = h.plan_of(one, files.ASKED[1])
+        for each in (one, other):
+            looked(each, plan, 1)
+
+
 def constants(_: Path) -> Found | None:
     table = pa.table({"age": [1, 2, 3], "note": ["1", "1.0", "true"]})
     said: Any = {"columns": {"age": (0, 9), "note": {}}, "budget": dp.Budget(epsilon=10**9, delta="0.1")}
@@ -176,4 +234,9 @@ PLANTS: dict[str, Plant] = {
     "a cap that is off by one": Plant(off_by_one, worlds(form="small", place="frames")),
     "a qualifier that is ignored": Plant(no_qualifier, worlds(focus="counts", form="small", place="frames")),
     "one is true": Plant(one_is_true, constants),
+    "a failure stops nothing": Plant(goes_on, chances(failing.examine)),
+    "any unit on record": Plant(any_unit, chances(records.examine)),
+    "a hash for a name": Plant(a_hash_for_a_name, chances(seen.examine)),
+    "texts that are no longer": Plant(no_longer, chances(large)),
+    "malformed texts": Plant(malformed, chances(texts)),
 }

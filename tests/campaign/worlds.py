@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 import discreet as dp
 from discreet.engines.source import Source, open_path
+from discreet.opening import ledger_of
 from discreet.plan.schema import Catalogue, Table
 from lineage import BUDGET, table
 
@@ -274,18 +275,35 @@ class World:
             return Source(places={name: '"' + name.replace('"', '""') + '"' for name in frames}, frames=frames)
         if self.place == "duckdb":
             return open_path(_database(folder / "held.duckdb", frames), list(frames))
-        (folder / "held").mkdir()
-        for name, each in frames.items():
-            path = folder / "held" / f"{name}.{self.place}"
-            pq.write_table(each, path) if self.place == "parquet" else _csv(path, each)
+        if not (folder / "held").exists():
+            (folder / "held").mkdir()
+            for name, each in frames.items():
+                path = folder / "held" / f"{name}.{self.place}"
+                pq.write_table(each, path) if self.place == "parquet" else _csv(path, each)
         return open_path(folder / "held", list(frames))
 
     def open(self, held: Held, folder: Path | None = None, *, ledger: Any = None, coins: Any = None) -> dp.Curator:
         """A curator of a database."""
         named = {"dataset": "held", "budget": BUDGET, "neighbours": self.neighbours, "unit": "person"}
-        catalogue = Catalogue(name="held", budget=BUDGET, tables=tuple(self.declared), neighbours=self.neighbours)
         given = {} if coins is None else {"coins": coins}
-        return dp.Curator(catalogue, self.source(held, folder), dp.Ledger(ledger, **named), **given)
+        return dp.Curator(self.catalogue(), self.source(held, folder), dp.Ledger(ledger, **named), **given)
+
+    def catalogue(self, **said: Any) -> Catalogue:
+        """All that an owner declares, or something else in its place."""
+        terms: dict[str, Any] = {
+            "name": "held",
+            "budget": BUDGET,
+            "tables": tuple(self.declared),
+            "neighbours": self.neighbours,
+        }
+        return Catalogue(**(terms | said))
+
+    def kept(self, held: Held, folder: Path | None, **said: Any) -> dp.Curator:
+        """A curator with all that is declared on record, in a ledger that stays in a folder, as its database does."""
+        place = None if folder is None else str(folder / "the.ledger")
+        catalogue = self.catalogue(**{"ledger": place, **said})
+        ledger = ledger_of(catalogue, marks=None if folder is None else folder / "marks")
+        return dp.Curator(catalogue, self.source(held, folder), ledger)
 
 
 def _called(dice: random.Random, columns: tuple[str, ...], unit: str) -> dict[str, str]:

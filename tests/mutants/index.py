@@ -134,4 +134,15 @@ MUTANTS = [
         [Edit("discreet.engines.build:write", "        path.chmod(0o600)\n", "")],
         ["test_index_building.py::test_only_its_owner_can_open_it"],
     ),
+    Mutant(
+        "index: what is made on the way stands before a table of its name",
+        [
+            Edit(
+                "discreet.engines.build:RANKED",
+                'PEOPLE, RANKED = quoted("\\x01people")',
+                'PEOPLE, RANKED = quoted("people")',
+            )
+        ],
+        ["test_index_building.py::test_a_table_may_be_called_like_what_is_made_on_the_way[people]"],
+    ),
 ]

@@ -209,4 +209,15 @@ MUTANTS = [
         [Edit("discreet.engines.relations:WORDS", '"left": "LEFT JOIN"', '"left": "JOIN"')],
         ["test_agreement.py"],
     ),
+    Mutant(
+        "campaign: a million times as many rows of a unit meet",
+        [
+            Edit(
+                "discreet.engines.relations:_few",
+                "OVER ({order}) <= {relation.most}",
+                "OVER ({order}) <= {relation.most} * 1000000",
+            )
+        ],
+        ["test_campaign_limits.py::test_one_person_with_very_many_rows"],
+    ),
 ]

@@ -233,4 +233,98 @@ MUTANTS = [
         ],
         ["test_copies.py::test_resume_lets_no_other_data_set_begin_again"],
     ),
+    Mutant(
+        "campaign: two letters of the data in the name of a version",
+        [
+            Edit(
+                "discreet.ledger.turns:version",
+                'known = f"v{os.urandom(16).hex()}"',
+                'known = f"v{os.urandom(15).hex()}{fingerprint[:2]}"',
+            )
+        ],
+        ["test_campaign_owner.py::test_neighbours_look_the_same"],
+    ),
+    Mutant(
+        "campaign: whoever has a name is answered after a failure",
+        [
+            Edit(
+                "discreet.ledger.state:State.admit",
+                ("        self.admit_running(charge.dataset)\n        for account"),
+                ("        if not charge.analyst:\n            self.admit_running(charge.dataset)\n        for account"),
+            )
+        ],
+        ["test_campaign_owner.py::test_after_a_failure_all_hear_the_same"],
+    ),
+    Mutant(
+        "campaign: a budget is looked at before a failure",
+        [
+            Edit(
+                "discreet.ledger.state:State.admit",
+                ("        self.admit_running(charge.dataset)\n        for account"),
+                "        for account",
+            ),
+            Edit(
+                "discreet.ledger.state:State.admit",
+                (
+                    '                instead=f"ask for less: {left} is left" if left.pure or left.rho else '
+                    '"nothing is left of it",\n'
+                    "            )\n"
+                ),
+                (
+                    '                instead=f"ask for less: {left} is left" if left.pure or left.rho else '
+                    '"nothing is left of it",\n'
+                    "            )\n"
+                    "        self.admit_running(charge.dataset)\n"
+                ),
+            ),
+        ],
+        ["test_campaign_owner.py::test_after_a_failure_all_hear_the_same"],
+    ),
+    Mutant(
+        "campaign: strangers have several explained",
+        [
+            Edit(
+                "discreet.curator:Curator.explain_many",
+                ("        self.ledger.admit(analyst)\n        wanted = wanted_once("),
+                "        wanted = wanted_once(",
+            )
+        ],
+        ["test_campaign_owner.py::test_after_a_failure_all_hear_the_same"],
+    ),
+    Mutant(
+        "campaign: one unit on record is as good as another",
+        [
+            Edit(
+                "discreet.ledger.protection:_compare",
+                "before is not None and before != whose",
+                "before is not None and before.split()[0] != whose.split()[0]",
+            )
+        ],
+        ["test_campaign_owner.py::test_a_catalogue_that_says_something_else"],
+    ),
+    Mutant(
+        "campaign: what was asked is remembered without its decimals",
+        [
+            Edit(
+                "discreet.curator:Curator._worked",
+                "        key = (sql, Parameters.of(params).key) if isinstance(sql, str) else None\n",
+                (
+                    '        key = (sql.replace(".0", ""), Parameters.of(params).key) if isinstance(sql, str) '
+                    "else None\n"
+                ),
+            )
+        ],
+        ["test_campaign_limits.py::test_what_was_asked_before_decides_nothing"],
+    ),
+    Mutant(
+        "campaign: of several plans the last that can be run",
+        [
+            Edit(
+                "discreet.curator:Curator._runnable",
+                "        return tuple(found)\n",
+                "        return tuple(found[::-1])\n",
+            )
+        ],
+        ["test_campaign.py::test_what_is_explained_is_what_is_run"],
+    ),
 ]

@@ -177,4 +177,12 @@ MUTANTS = [
         ],
         ["test_automatic.py::test_a_bound_of_other_rows_is_another"],
     ),
+    Mutant(
+        "campaign: the second word of a region in 64 bits",
+        [Edit("discreet.engines.own:_coded", "CAST({each} AS HUGEINT) * {1 << n * WORD}", "{each} * {1 << n * WORD}")],
+        [
+            "test_campaign_limits.py::test_any_number_of_conditions[65-False]",
+            "test_campaign_limits.py::test_any_number_of_conditions[90-False]",
+        ],
+    ),
 ]

@@ -122,4 +122,20 @@ MUTANTS = [
         ],
         ["test_reach.py::test_nor_units_that_have_a_row"],
     ),
+    Mutant(
+        "campaign: whatever is counted where something is true is people",
+        [
+            Edit(
+                "discreet.plan.distinct:owners",
+                "isinstance(tree.arguments[1], Field) and tree.arguments[1].name == unit",
+                "isinstance(tree.arguments[1], Field)",
+            ),
+            Edit(
+                "discreet.plan.ownership:check",
+                "if isinstance(each, Owners) and _counted(each.of) not in found.owners:",
+                "if False:",
+            ),
+        ],
+        ["test_campaign.py::test_one_kind_of_question[names]"],
+    ),
 ]

@@ -114,4 +114,30 @@ MUTANTS = [
         [Edit("discreet.engines.frames:total", "    if telling and pa.types.is_timestamp(kind):\n", "    if False:\n")],
         ["test_sources.py::test_two_people_beyond_all_years_are_not_one"],
     ),
+    Mutant(
+        "campaign: an empty field is what it was in the line before",
+        [
+            Edit(
+                "discreet.engines.delimited:_lines",
+                ("        fields = split(line, form)\n        if fields is not None and len(fields) == width:\n"),
+                (
+                    "        fields = split(line, form)\n"
+                    "        if fields is not None and len(fields) == width:\n"
+                    "            last = fields = [a or b for a, b in zip(fields, locals().get('last') or "
+                    "fields, strict=True)]\n"
+                ),
+            )
+        ],
+        ["test_campaign_sources.py::test_a_line_changes_its_own_record_only"],
+    ),
+    Mutant(
+        "campaign: texts as the file has them",
+        [Edit("discreet.engines.parquet:reader", ", utf8_validation = 'replace')", ")")],
+        ["test_campaign_sources.py::test_a_physical_type[string]"],
+    ),
+    Mutant(
+        "campaign: times as DuckDB reads them",
+        [Edit("discreet.engines.parquet:SAFE", '"DOUBLE", "DATE", "VARCHAR"', '"DOUBLE", "DATE", "TIME", "VARCHAR"')],
+        ["test_campaign_sources.py::test_a_physical_type[time64 us]"],
+    ),
 ]

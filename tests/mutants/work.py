@@ -94,4 +94,15 @@ MUTANTS = [
         [Edit("discreet.plan.joining:_Caps.meeting", "(1 if self.scanned else 2)", "2")],
         ["test_work.py"],
     ),
+    Mutant(
+        "campaign: a text beside a text is no longer than one of them",
+        [
+            Edit(
+                "discreet.plan.sizes:_call",
+                ('    if function in ("||", "concat"):\n        return sum(sizes)\n'),
+                ('    if function in ("||", "concat"):\n        return max(sizes)\n'),
+            )
+        ],
+        ["test_campaign_limits.py::test_what_is_larger_than_it_looks"],
+    ),
 ]

@@ -35,6 +35,7 @@ from discreet.plan.spelling import quoted, text
 __all__ = ["write"]
 
 PART = 2_000_000  # rows at a time
+PEOPLE, RANKED = quoted("\x01people"), quoted("\x01ranked")  # made on the way; no table of the data can have the name
 Progress = Callable[[int, int], None]
 
 
@@ -70,7 +71,7 @@ def _steps(connection: duckdb.DuckDBPyConnection, source: Source, table: Indexed
     yield f"CREATE TABLE made.counting.{own} AS SELECT {empty} FROM {place} LIMIT 0"
     for n, each in enumerate(table.choices):
         counted = [*(f"{keyed(key.tree, key.kind, stored)} AS k0" for key in each.keys), "0::BIGINT AS units"]
-        yield f"CREATE OR REPLACE TEMP TABLE units{n} AS SELECT {', '.join(counted)} FROM {place} LIMIT 0"
+        yield f"CREATE OR REPLACE TEMP TABLE {_units(n)} AS SELECT {', '.join(counted)} FROM {place} LIMIT 0"
     for part in range(parts):
         some = f"hash({owner(table.unit, stored)}) % {parts} = {part}" if parts > 1 else "TRUE"
         yield _people(table, place, stored, salt, some)
@@ -80,8 +81,18 @@ def _steps(connection: duckdb.DuckDBPyConnection, source: Source, table: Indexed
     for n, each in enumerate(table.choices):
         yield f"CREATE SCHEMA IF NOT EXISTS made.units{n}"
         key, by = ("k0, ", " GROUP BY k0") if each.keys else ("", "")
-        total = f"SELECT {key}CAST(coalesce(sum(units), 0) AS BIGINT) AS units FROM units{n}{by}"
+        total = f"SELECT {key}CAST(coalesce(sum(units), 0) AS BIGINT) AS units FROM {_units(n)}{by}"
         yield f"CREATE TABLE made.units{n}.{own} AS {total}"
+
+
+def _units(choice: int) -> str:
+    """How many units each group of a choice has."""
+    return quoted(f"\x01units{choice}")
+
+
+def _rows(choice: int) -> str:
+    """Which rows count for a choice."""
+    return quoted(f"\x01chosen{choice}")
 
 
 def _people(table: Indexed, place: str, stored: Stored, salt: int, some: str) -> str:
@@ -94,7 +105,7 @@ def _people(table: Indexed, place: str, stored: Stored, salt: int, some: str) ->
             found.append(f"CASE WHEN {_within(value, key.values, key.span)} THEN {value} END AS k{n}")
     found += [f"{each} AS x{n}" for n, each in enumerate(columns)]
     known = f"{unit} IS NOT NULL AND {some}"
-    return f"CREATE OR REPLACE TEMP TABLE people AS SELECT {', '.join(found)} FROM {place} WHERE {known}"
+    return f"CREATE OR REPLACE TEMP TABLE {PEOPLE} AS SELECT {', '.join(found)} FROM {place} WHERE {known}"
 
 
 def _chosen(choice: Choice, n: int, salt: int) -> Iterator[str]:
@@ -106,17 +117,16 @@ def _chosen(choice: Choice, n: int, salt: int) -> Iterator[str]:
         order = f" ORDER BY {_place(choice, salt)}"
     window = f"WINDOW o AS (PARTITION BY u{order})"
     ranks = "dense_rank() OVER o AS g, rank() OVER o - 1 AS b, count(*) OVER o AS e, row_number() OVER o - 1 AS f"
-    ranked = f"SELECT *, {ranks} FROM (SELECT rowid AS n, u, h{key} FROM people{known}) {window}"
-    yield f"CREATE OR REPLACE TEMP TABLE ranked AS FROM ({ranked}) WHERE g <= {groups} AND (b < {rows} OR b = f)"
-    counted = "SELECT k0, count(*) FROM ranked WHERE b = f GROUP BY k0" if choice.keys else (
-        "SELECT count(*) FROM ranked WHERE b = f")  # fmt: skip
-    yield f"INSERT INTO units{n} {counted}"
+    ranked = f"SELECT *, {ranks} FROM (SELECT rowid AS n, u, h{key} FROM {PEOPLE}{known}) {window}"
+    yield f"CREATE OR REPLACE TEMP TABLE {RANKED} AS FROM ({ranked}) WHERE g <= {groups} AND (b < {rows} OR b = f)"
+    key, by = ("k0, ", " GROUP BY k0") if choice.keys else ("", "")
+    yield f"INSERT INTO {_units(n)} SELECT {key}count(*) FROM {RANKED} WHERE b = f{by}"
     like = "row_number() OVER o - rank() OVER o"
-    last = f"SELECT n, u, b, hash(hash(h, {like})) AS d FROM ranked WHERE b < {rows} AND e > {rows}"
+    last = f"SELECT n, u, b, hash(hash(h, {like})) AS d FROM {RANKED} WHERE b < {rows} AND e > {rows}"
     last = f"{last} WINDOW o AS (PARTITION BY u ORDER BY h)"
     cut = f"SELECT n, b, row_number() OVER (PARTITION BY u ORDER BY d) AS r FROM ({last})"
-    whole = f"SELECT n FROM ranked WHERE e <= {rows}"
-    yield f"CREATE OR REPLACE TEMP TABLE chosen{n} AS {whole} UNION ALL SELECT n FROM ({cut}) WHERE r <= {rows} - b"
+    whole = f"SELECT n FROM {RANKED} WHERE e <= {rows}"
+    yield f"CREATE OR REPLACE TEMP TABLE {_rows(n)} AS {whole} UNION ALL SELECT n FROM ({cut}) WHERE r <= {rows} - b"
 
 
 def _place(choice: Choice, salt: int) -> str:
@@ -135,12 +145,12 @@ def _place(choice: Choice, salt: int) -> str:
 
 def _marked(table: Indexed, own: str, columns: Sequence[str], marks: Sequence[str]) -> str:
     """The rows that count for some choice, marked for each; rows of equal marks lie together, so others are skipped."""
-    counts = [f"chosen{n}.n IS NOT NULL" for n in range(len(marks))]
-    joins = " ".join(f"LEFT JOIN chosen{n} ON chosen{n}.n = people.rowid" for n in range(len(marks)))
+    counts = [f"{_rows(n)}.n IS NOT NULL" for n in range(len(marks))]
+    joins = " ".join(f"LEFT JOIN {_rows(n)} ON {_rows(n)}.n = {PEOPLE}.rowid" for n in range(len(marks)))
     found = [f"x{n} AS {column}" for n, column in enumerate(columns)]
     found += [f"{each} AS {mark}" for each, mark in zip(counts, marks, strict=True)]
     order = ", ".join(reversed(marks))
     return (
-        f"INSERT INTO made.counting.{own} SELECT {', '.join(found)} FROM people {joins}"
+        f"INSERT INTO made.counting.{own} SELECT {', '.join(found)} FROM {PEOPLE} {joins}"
         f" WHERE {' OR '.join(counts)} ORDER BY {order}"
     )
