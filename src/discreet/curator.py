@@ -177,8 +177,9 @@ class Curator:
         found, each = self._divided(several(questions, params), wanted, None), {}
         for places, together in found.joints:
             plan = self._fitting(together.plans, analyst)
+            one = self._explained(together.whole, plan, wanted, analyst)
             for n, draft in zip(places, together.read(plan), strict=True):
-                each[n] = self._explained(draft, plan, wanted, analyst)
+                each[n] = replace(one, draft=draft.measured(plan.measures))
         each |= {n: self.explain(**one, analyst=analyst) for n, one in found.alone.items()}
         left, told = self.ledger.left_to(analyst), tuple(each[n] for n in range(len(each)))
         beside = tuple(dict.fromkeys(remark for n in sorted(found.apart) for remark in found.remarks(n)))
