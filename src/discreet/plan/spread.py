@@ -203,7 +203,8 @@ def _quantiles(weights: NDArray[np.float64], gaussian: bool, missed: float) -> N
         return np.asarray(normal(missed) * np.sqrt((weights**2).sum(axis=1)))
     if weights.shape[1] <= 3:
         return _laplace(weights, missed)
-    return np.maximum(_laplace(_merged(weights), missed), normal(missed) * np.sqrt(2 * (weights**2).sum(axis=1)))
+    heavy, spread = _laplace(_merged(weights), missed), np.sqrt(2 * (weights**2).sum(axis=1))
+    return np.asarray(np.maximum(heavy, normal(missed) * spread))
 
 
 def _widened(law: Law, weights: NDArray[np.float64], quantiles: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -21,6 +21,7 @@ MOST_WORK = 2_000_000  # steps of one question
 MOST_WORK_TOGETHER = 10_000_000  # … and of several that are asked at once
 LETTER, NODE, REGION, SET = 10, 20, 64, 60  # steps for a letter, a node, a pair of regions, a pair of groupings
 NUMBER, QUESTION = 2_000, 2_000  # … for the price of a number within a margin, for a question of a list
+SUM = 500  # … for a sum that an engine adds up
 ALONE = "this question is too large to plan.", "ask it in parts"
 TOGETHER = "these questions are too large to plan together.", "ask fewer at once: several shorter lists, one by one"
 
