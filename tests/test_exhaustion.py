@@ -32,6 +32,7 @@ from discreet.ledger.facts import Charge
 from discreet.plan import sizes, work
 from discreet.plan.compile import Draft
 from discreet.plan.expression import Literal
+from discreet.plan.plan import Plan
 from discreet.plan.price import Want, least_cost, plans_for, reachable, search, want
 from discreet.plan.shown import shown
 from discreet.plan.sizes import fits
@@ -342,8 +343,13 @@ def plain_cost(draft: Draft, wanted: Want) -> Fraction:
     margin = wanted.within
 
     def enough(epsilon: Fraction) -> bool:
-        plans = plans_for.__wrapped__(draft, epsilon, wanted.delta)
-        return any(shown(draft).within(draft, plan, wanted.confidence, margin) for plan in plans)
+        return any(narrow(plan) for plan in plans_for.__wrapped__(draft, epsilon, wanted.delta))
+
+    def narrow(plan: Plan) -> bool:
+        readings, numbers = draft.measured(plan.measures).readings, shown(draft)
+        margins = [readings[n].margin(plan, wanted.confidence, draft.added) for n in numbers.bare]
+        known = all(each is not None and each <= margin for each in margins)
+        return known and numbers.within(draft, plan, wanted.confidence, margin)
 
     return search(enough, margin)
 
