@@ -15,7 +15,7 @@ import random
 import resource
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -322,6 +322,152 @@ def _shapes() -> Iterator[tuple[str, str]]:
     )
 
 
+WIDE = {  # aggregates of which a SELECT has as many as may be: their table, and how each is written
+    "counts": ("people", "COUNT(*) FILTER (WHERE age > {n})"),
+    "counts of visits": ("visits", "COUNT(*) FILTER (WHERE age > {n})"),
+    "counts of columns": ("people", "COUNT(NULLIF(age, {n}))"),
+    "counts of differences": ("people", "COUNT(*) FILTER (WHERE age % 7 = {n} % 7 AND score > -{n} / 2)"),
+    "counts of pairs": ("people", "COUNT(*) FILTER (WHERE age BETWEEN {n} AND 120 - {n} OR score = -{n})"),
+    "sums": ("people", "SUM(age + {n})"),
+    "sums of visits": ("visits", "SUM(cost * {n})"),
+    "sums of cases": ("people", "SUM(CASE WHEN age > {n} THEN weight ELSE score END)"),
+    "averages": ("people", "AVG(height * {n})"),
+    "averages of visits": ("visits", "AVG(fever + {n})"),
+    "variances": ("people", "VAR_SAMP(age + {n})"),
+    "deviations of visits": ("visits", "STDDEV(balance + {n})"),
+    "covariances": ("people", "COVAR_POP(age, weight + {n})"),
+    "correlations": ("people", "CORR(height + {n}, weight + {n})"),
+    "correlations of visits": ("visits", "CORR(age + {n}, balance - {n})"),
+    "slopes": ("visits", "REGR_SLOPE(fever + {n}, age)"),
+    "medians": ("people", "MEDIAN(age * {n})"),
+    "medians of visits": ("visits", "MEDIAN(cost + {n})"),
+    "quantiles": ("visits", "QUANTILE(minutes + {n}, 0.{n:03d})"),
+    "ends of quantiles": ("visits", "QUANTILE_LOW(minutes + {n}, 0.5)"),
+    "least": ("people", "MIN(age + {n})"),
+    "most": ("visits", "MAX(cost + {n})"),
+    "modes": ("people", "MODE((age + {n}) % 50)"),
+    "values": ("visits", "COUNT(DISTINCT (age + {n}) % 60)"),
+    "units": ("visits", "COUNT(DISTINCT patient_id) FILTER (WHERE age > {n})"),
+    "histograms": ("people", "HISTOGRAM(age + {n}, [10, 20, 30])"),
+    "unknown bounds": ("people", "SUM(income + {n})"),
+}
+
+
+def columns(aggregate: str, count: int = 100) -> str:
+    """So many columns of an aggregate, or as many as a text has room for."""
+    made = [f"{aggregate.format(n=n)} AS c{n}" for n in range(1, count + 1)]
+    while len(", ".join(made)) > 19_800:
+        made.pop()
+    return ", ".join(made)
+
+
+def _wide() -> Iterator[Case]:
+    """Every aggregate, as often as may be: for a cost, for a margin, by groups that are declared and by others."""
+    for name, (table, aggregate) in WIDE.items():
+        text = f"SELECT {columns(aggregate)} FROM {table}"
+        private = "zip" if table == "people" else "nurse"
+        yield Case(name, text)
+        yield Case(f"{name}, within", text, {"within": 1000})
+        yield Case(f"{name}, by sex", f"{text} GROUP BY sex", {"within": 1000})
+        yield Case(f"{name}, by a private key", f"{text} GROUP BY {private}", {"within": 10000})
+    keys = ", ".join(f"age % {n}" for n in range(2, 8))
+    some = columns("SUM(score + {n})", 20)
+    yield Case("many keys", f"SELECT {some} FROM people GROUP BY {keys}", {"within": 1000})
+    yield Case("rollup of sums", f"SELECT {some} FROM people GROUP BY ROLLUP ({keys})", {"within": 100000})
+    yield Case("cube of sums", f"SELECT {some} FROM visits GROUP BY CUBE ({SIX})".replace("score", "balance"))
+    yield Case("sets of a sum", f"SELECT SUM(cost) FROM visits GROUP BY CUBE ({SIX})", {"within": 10**6})
+    yield Case(
+        "sets",
+        f"SELECT COUNT(*) FROM visits GROUP BY GROUPING SETS ({', '.join(f'({each})' for each in SIX.split(', '))})",
+        {"within": 30},
+    )
+    bins = ", ".join(str(n) for n in range(1, 50))
+    yield Case("bins", f"SELECT HISTOGRAM(age, [{bins}]) FROM people", {"within": 3})
+    yield Case("bins by keys", f"SELECT HISTOGRAM(age, [{bins}]) FROM people GROUP BY score, sex", {"within": 100})
+    shares = ", ".join(f"0.{n:02d}" for n in range(1, 51))
+    yield Case(
+        "lists of quantiles",
+        "SELECT " + ", ".join(f"QUANTILE(minutes + {n}, [{shares}])" for n in range(2)) + " FROM visits",
+    )
+    yield Case(
+        "ends of lists", f"SELECT QUANTILE_LOW(minutes, [{shares}]), QUANTILE_HIGH(minutes, [{shares}]) FROM visits"
+    )
+    yield Case(
+        "nested sums",
+        f"SELECT {columns('SUM(a + {n})')} FROM "
+        + nested("(SELECT a + 1 AS a FROM @)", "(SELECT age AS a FROM people)", 20),
+        {"within": 10**5},
+    )
+    tables = "visits v " + " ".join(f"JOIN patients p{n} ON p{n}.patient_id = v.patient_id" for n in range(15))
+    yield Case("sums of joins", f"SELECT {columns('SUM(cost + {n})')} FROM {tables}", {"within": 10**9})
+    yield Case("correlations of joins", f"SELECT {columns('CORR(v.age + {n}, p0.born)')} FROM {tables}")
+    folds = "(SELECT patient_id, SUM(cost) AS a, COUNT(*) AS b FROM visits GROUP BY patient_id)"
+    yield Case("correlations of folds", f"SELECT {columns('CORR(a + {n}, b)')} FROM {folds}")
+    yield Case("sums of folds", f"SELECT {columns('SUM(a + b + {n})')} FROM {folds}", {"within": 10**9})
+    union = " UNION ALL ".join(f"SELECT patient_id, age + {n} AS a FROM visits" for n in range(16))
+    yield Case("union", f"SELECT {columns('SUM(a + {n})')} FROM ({union})", {"within": 10**9})
+    yield Case("unions", "SELECT COUNT(*) FROM (" + " UNION ALL ".join(["SELECT patient_id FROM visits"] * 100) + ")")
+    listed = ", ".join(str(n) for n in range(2500))
+    yield Case(
+        "in lists",
+        f"SELECT {columns('COUNT(*) FILTER (WHERE age > {n})', 60)} FROM people WHERE age IN ({listed})",
+        {"within": 50},
+    )
+    case = nested("CASE WHEN age > 3 THEN @ ELSE age END", "1", 40)
+    yield Case(
+        "deep cases",
+        f"SELECT {', '.join([f'SUM({case})', f'AVG({case})', f'CORR({case}, age)', f'MEDIAN({case})'])} FROM people",
+    )
+    yield Case("long sums", "SELECT SUM(" + " + ".join(["age * score"] * 300) + ") FROM people", {"within": 10**9})
+    yield Case(
+        "long answers",
+        "SELECT " + " + ".join(f"COUNT(*) FILTER (WHERE age > {n})" for n in range(100)) + " FROM people",
+        {"within": 500},
+    )
+    yield Case(
+        "answers of answers",
+        "SELECT " + ", ".join(f"SUM(age) + {n} * COUNT(*)" for n in range(190)) + " FROM people",
+        {"within": 10**6},
+    )
+    yield Case(
+        "linear answers",
+        "SELECT " + ", ".join(f"SUM(age + {n}) - SUM(score + {n})" for n in range(50)) + " FROM people",
+        {"within": 10**6},
+    )
+    yield Case("top", "SELECT age, score, COUNT(*) AS n FROM people GROUP BY age, score ORDER BY n DESC LIMIT 900")
+    yield Case(
+        "top within",
+        "SELECT age, score, COUNT(*) AS n FROM people GROUP BY age, score ORDER BY n DESC LIMIT 900",
+        {"within": 30},
+    )
+    yield Case("unknown bounds within", f"SELECT {columns('AVG(income * {n})', 50)} FROM people", {"within": "5%"})
+    yield Case("reused", f"SELECT {columns(WIDE['sums'][1])} FROM people", {"reuse": True}, by="ask")
+    yield Case("asked", f"SELECT {columns(WIDE['counts'][1])} FROM people", {"within": 50}, by="ask")
+    marks = "SELECT " + ", ".join("COUNT(*) FILTER (WHERE age > ?)" for _ in range(100)) + " FROM people"
+    yield Case("parameters", marks, {"params": list(range(100)), "within": 50})
+    apart = [f"SELECT COUNT(*) FROM visits WHERE minutes > {n}" for n in range(1000)]
+    yield Case("list", apart, {"within": 1000}, by="explain_many")
+    yield Case(
+        "list of sums",
+        [f"SELECT SUM(age + {n}) FROM people" for n in range(1000)],
+        {"within": 10000},
+        by="explain_many",
+    )
+    yield Case(
+        "list of regions",
+        [f"SELECT COUNT(*) FROM people WHERE height > {n}" for n in range(500)],
+        {"within": 100},
+        by="explain_many",
+    )
+    yield Case(
+        "list of wide texts",
+        [f"SELECT {columns(f'SUM(age * {n} + ' + '{n})')} FROM people" for n in range(1, 101)],
+        {"within": 10**6},
+        by="explain_many",
+    )
+    yield Case("list to ask", apart, {"epsilon": 1}, by="ask_many")
+
+
 def _joins() -> Iterator[tuple[str, str]]:
     """Tables side by side, one in another, one after another."""
     equal = "SELECT COUNT(*) FROM visits v0 " + " ".join(
@@ -578,6 +724,8 @@ def cases() -> Iterator[Case]:
         for name, sql in made():
             yield Case(f"{kind}: {name}", sql)
     yield from _asked()
+    for case in _wide():
+        yield replace(case, name=f"wide: {case.name}")
     for seed in range(5_000 if SOAK else 150):
         yield Case(f"random: {seed}", hostile(seed))
 

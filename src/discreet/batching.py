@@ -200,7 +200,8 @@ def alternatives(draft: Draft) -> Draft:
 
 def _joined(draft: Draft, found: Regions) -> Draft:
     """A question that only counts, with the combinations of regions that may be measured instead."""
-    work.spend(work.REGION * len(found.codes) ** 2, draft.view.place)
+    many = len(found.codes)
+    work.spend(work.REGION * many * min(many, MOST_INSIDE), draft.view.place)
     best: list[Batch | None] = [None, None]
     for plan in plans_for(draft, Fraction(1)):
         gaussian = plan.loss.pure is None

@@ -154,9 +154,9 @@ class Curator:
         """
         self.ledger.admit(analyst)
         wanted, asked = wanted_once(epsilon, within, confidence, None), several(questions, params)
-        found, answers = self._divided(asked, wanted, self.ledger.left_to(analyst)), dict[int, Answer]()
+        (found, every), answers = self._divided(asked, wanted, self.ledger.left_to(analyst)), dict[int, Answer]()
         alone = {n: want(**_costs(each)) for n, each in found.alone.items()}
-        drafts = {n: reachable(self.draft(*asked[n]), own) for n, own in alone.items()}
+        drafts = {n: reachable(every[n], own) for n, own in alone.items()}
         known = [n for n in drafts if not automatic.wanted_bounds(drafts[n])]  # bounds that are sought are bought first
         bought_alone = [self._plans(drafts[n], alone[n]) for n in known]
         bought_all = self.run_all([*(each.plans for _, each in found.joints), *bought_alone], analyst)
@@ -175,24 +175,31 @@ class Curator:
         """What `ask_many` would cost, and how exact every number would be. Free, and the same for any data."""
         self.ledger.admit(analyst)
         wanted = wanted_once(epsilon, within, confidence, self.budget.epsilon / 10)
-        found, each = self._divided(several(questions, params), wanted, None), {}
+        (found, drafts), each = self._divided(several(questions, params), wanted, None), {}
         for places, together in found.joints:
             plan = self._fitting(together.plans, analyst)
+            one = self._explained(together.whole, plan, wanted, analyst)
             for n, draft in zip(places, together.read(plan), strict=True):
-                each[n] = self._explained(draft, plan, wanted, analyst)
-        each |= {n: self.explain(**one, analyst=analyst) for n, one in found.alone.items()}
+                each[n] = replace(one, draft=draft.measured(plan.measures))
+        each |= {n: self._foretold(drafts[n], want(**_costs(one)), analyst) for n, one in found.alone.items()}
         left, told = self.ledger.left_to(analyst), tuple(each[n] for n in range(len(each)))
         beside = tuple(dict.fromkeys(remark for n in sorted(found.apart) for remark in found.remarks(n)))
         return Explanations(told, found.ways, str(left), Explanations.total(told) in left, beside)
 
-    def _divided(self, asked: list[tuple[str, Params]], wanted: Want, left: Left | None) -> Division:
-        drafts, steps = list[Draft](), dict[Any, int]()
-        for each in asked:
-            draft, steps[each[0], Parameters.of(each[1]).key] = self._worked(*each)
-            drafts.append(draft)
-            if sum(steps.values()) > work.MOST_WORK_TOGETHER:
-                raise NotAllowed("these questions are too large to plan together.", instead="ask fewer at once")
-        return divided(asked, drafts, wanted, self.earlier(self.engine.version()), left)
+    def _divided(
+        self, asked: list[tuple[str, Params]], wanted: Want, left: Left | None
+    ) -> tuple[Division, Sequence[Draft]]:
+        """Several questions as they are divided, and what each asks; a refusal where all are too much work together."""
+        drafts = dict[Any, Draft]()
+        with work.counted(work.MOST_WORK_TOGETHER, together=True):
+            keys = [(each if isinstance(each, str) else None, Parameters.of(given).key) for each, given in asked]
+            for key, each in zip(keys, asked, strict=True):
+                work.spend(work.QUESTION)
+                if key not in drafts:
+                    drafts[key], steps = self._worked(*each)
+                    work.spend(steps)
+            found = [drafts[key] for key in keys]
+            return divided(asked, found, wanted, self.earlier(self.engine.version()), left), found
 
     def explain(
         self,
@@ -212,7 +219,11 @@ class Curator:
         self.ledger.admit(analyst)  # before anything else is said
         tenth = self.catalogue.budget.epsilon / 10
         wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=delta, default=tenth)
-        draft = reachable(self.draft(sql, params), wanted)
+        return self._foretold(self.draft(sql, params), wanted, analyst)
+
+    def _foretold(self, draft: Draft, wanted: Want, analyst: str) -> Explanation:
+        """What asking this would cost and how exact the answer would be."""
+        draft = reachable(draft, wanted)
         remarks: tuple[str, ...] = ()
         if automatic.wanted_bounds(draft):
             part, wanted = automatic.divided(draft, wanted)
@@ -261,6 +272,7 @@ class Curator:
             select = parse(sql, Parameters.of(params))
             work.spend(work.LETTER * len(sql))
             draft = alternatives(compile(select, catalogue))
+            work.spend(work.NUMBER * len(draft.readings), draft.view.place)  # it may be asked for within a margin
             rehearse(draft)
         return draft, steps.done
 

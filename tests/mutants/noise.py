@@ -10,8 +10,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.measure:Noised.pure",
-                "(self.reach(setting).l1 / epsilon)",
-                "(self.reach(setting).l1 / epsilon * 4 / 5)",
+                "(self._reach(setting).l1 / epsilon)",
+                "(self._reach(setting).l1 / epsilon * 4 / 5)",
             )
         ],
         ["test_neighbours.py::test_the_price_is_that_of_the_goods"],

@@ -304,4 +304,26 @@ MUTANTS = [
         ],
         ["test_names.py::test_nothing_is_paid_for_a_plan_that_cannot_be_followed"],
     ),
+    Mutant(
+        "a radius that is where floats say it is",
+        [
+            Edit(
+                "discreet.core.law:Law.radius",
+                "return least(enough, self._near(float(1 - sure), count))",
+                "return self._near(float(1 - sure), count)",
+            )
+        ],
+        ["test_exhaustion.py::test_a_radius_is_the_one_of_the_plain_search"],
+    ),
+    Mutant(
+        "a price for the number that was too wide first, and for no other",
+        [
+            Edit(
+                "discreet.plan.shown:Shown.within",
+                "for n, each in margins(self.bare):",
+                "for n, each in list(margins(self.bare))[:1]:",
+            )
+        ],
+        ["test_exhaustion.py::test_a_price_is_the_one_of_the_plain_search"],
+    ),
 ]

@@ -46,11 +46,11 @@ MUTANTS = [
         [
             Edit(
                 "discreet.batching:_joined",
-                "work.spend(work.REGION * len(found.codes) ** 2",
-                "work.spend(work.REGION * len(found.codes) * 0",
+                "work.spend(work.REGION * many * min(many, MOST_INSIDE)",
+                "work.spend(work.REGION * 0",
             )
         ],
-        ["test_exhaustion.py::test_several_questions_share_a_budget"],
+        ["test_exhaustion.py::test_the_regions_of_a_list_are_counted"],
     ),
     Mutant(
         "work: EXISTS compares all rows of a unit",
@@ -104,5 +104,32 @@ MUTANTS = [
             )
         ],
         ["test_campaign_limits.py::test_what_is_larger_than_it_looks"],
+    ),
+    Mutant(
+        "exhaustion: a price that is no work",
+        [
+            Edit(
+                "discreet.curator:Curator._compiled",
+                "work.spend(work.NUMBER * len(draft.readings)",
+                "work.spend(work.NUMBER * 0",
+            )
+        ],
+        ["test_exhaustion.py::test_the_search_for_a_price_is_counted"],
+    ),
+    Mutant(
+        "exhaustion: a list of which each question has a budget of work",
+        [Edit("discreet.curator:Curator._divided", "work.spend(steps)", "work.spend(0)")],
+        ["test_exhaustion.py::test_several_questions_share_a_budget"],
+    ),
+    Mutant(
+        "exhaustion: branches that are spelled out twice",
+        [
+            Edit(
+                "discreet.engines.render:spell",
+                "return SPELLED[tree.function](*_valued(tree, stored))",
+                "return [_valued(tree, stored), SPELLED[tree.function](*_valued(tree, stored))][1]",
+            )
+        ],
+        ["test_exhaustion.py::test_an_expression_is_spelled_out_once"],
     ),
 ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins, Uniform
@@ -25,6 +26,7 @@ __all__ = ["DiscreteGaussian"]
 
 ORDINARY = 1 << 12  # scale² up to here is drawn from one table (scale 64)
 WIDEST = 44  # bits of a block that still leave enough of a word, and of a float, to decide with
+NORMAL = NormalDist()
 NEAR = 2.0**-44  # bound on the error of an acceptance probability in floats
 
 
@@ -142,7 +144,21 @@ class DiscreteGaussian(Law):
         """A ball around P(X >= k)."""
         if k < 1:
             return 1 - self.enclose_above(1 - k)
-        return above(self.scale_squared, k) / total(self.scale_squared)
+        return above(self.scale_squared, k) / self._total
+
+    @property
+    def _total(self) -> Ball:
+        """What the weights add up to, computed once for each precision."""
+        if ctx.prec not in self._totals:
+            self._totals[ctx.prec] = total(self.scale_squared)
+        return self._totals[ctx.prec]
+
+    @once
+    def _totals(self) -> dict[int, Ball]:
+        return {}
+
+    def _quantile(self, missed: float) -> float:
+        return -math.sqrt(self.scale_squared) * NORMAL.inv_cdf(missed / 2) - 0.5 if missed < 1 else 0.0
 
     def enclose_tail(self, k: int) -> Ball:
         return ball(1) if k <= 0 else 2 * self.enclose_above(k)

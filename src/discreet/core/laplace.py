@@ -115,6 +115,10 @@ class DiscreteLaplace(Law):
     def enclose_tail(self, k: int) -> Ball:
         return ball(1) if k <= 0 else 2 * (-k / ball(self.scale)).exp() / (1 + self._q())
 
+    def _quantile(self, missed: float) -> float:
+        scale = float(self.scale)
+        return scale * (math.log(2 / (1 + math.exp(-1 / scale))) - math.log(missed)) - 0.5
+
     @once
     def variance(self) -> float:
         """E[X²] = 2q/(1-q)²."""

@@ -6,7 +6,9 @@ reach can push two of its shifted copies apart. All three readings of a mechanis
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +20,7 @@ from discreet.core.exact import Ball, Number, ball, nearest, precision, probabil
 from discreet.core.loss import Loss
 from discreet.core.reach import Reach
 
-__all__ = ["Integers", "Law", "narrowest", "plus"]
+__all__ = ["Integers", "Law", "least", "narrowest", "plus"]
 
 Integers = NDArray[Any]  # int64, or Python ints where an outcome does not fit
 
@@ -79,14 +81,38 @@ class Law(ABC):
                 missed = count * outside if union else -(count * (-outside).log1p()).expm1()
                 return bool(missed <= ball(1 - sure))
 
-        high = 1
-        while not enough(high):
-            high *= 2
-        low = -1  # not enough, or below zero
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return high
+        return least(enough, self._near(float(1 - sure), count))
+
+    def _near(self, missed: float, cells: int) -> int:
+        """About where the radius is, in floats: there it is looked for first."""
+        try:
+            return max(0, round(self._quantile(-math.expm1(math.log1p(-missed) / cells))))
+        except (ArithmeticError, ValueError):  # a number beyond floats
+            return 1
+
+    @abstractmethod
+    def _quantile(self, missed: float) -> float:
+        """About the r with P(|X| > r) = missed, in floats."""
+
+
+def least(enough: Callable[[int], bool], near: int) -> int:
+    """The least whole number, none negative, for which a property holds that holds for all larger ones.
+
+    Because  it is looked for in both directions, in steps that double, then between the last two.
+    """
+    low, high, step = -1, near, 1
+    if enough(near):
+        while high > 0 and enough(max(high - step, 0)):
+            high, step = max(high - step, 0), 2 * step
+        low = max(high - step, -1)
+    else:
+        while not enough(high + step):
+            high, step = high + step, 2 * step
+        low, high = high, high + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def narrowest(values: Integers) -> Integers:

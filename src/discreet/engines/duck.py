@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import duckdb
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.engines.numbers import exact, plain, short, totals, values
+from discreet.engines.numbers import exact, plain, repeated, short, totals, values
 from discreet.engines.own import OWN, Hashed
 from discreet.engines.relations import laid
 from discreet.engines.render import LONGEST, Stored, cut, keyed, one_of, owner, spell
@@ -333,8 +333,12 @@ def _within(key: str, values: Any, span: Any) -> str:
 
 def _by_row(plan: Plan, rows: str, keys: list[str]) -> str:
     """Every row is a unit: nothing to cut off."""
-    columns = [*keys, "count(*) AS units", *plain(plan.measures)]
-    return f"SELECT {', '.join(columns)}\nFROM (\n  {rows}\n)" + _grouped(keys)
+    if not repeated(plan.measures):
+        columns = [*keys, "count(*) AS units", *plain(plan.measures)]
+        return f"SELECT {', '.join(columns)}\nFROM (\n  {rows}\n)" + _grouped(keys)
+    inner = [*keys, "count(*) AS r", *totals(plan.measures)]
+    columns = [*keys, "r AS units", *plain(plan.measures, named=True)]
+    return f"SELECT {', '.join(columns)}\nFROM (\n SELECT {', '.join(inner)}\n FROM (\n  {rows}\n ){_grouped(keys)}\n)"
 
 
 def _grouped(keys: list[str]) -> str:
@@ -365,6 +369,9 @@ def _by_unit(plan: Plan, rows: str, keys: list[str]) -> str:
     inner = f"SELECT {', '.join(people)}\n FROM (\n  {rows}\n )\n GROUP BY u{', h' if keys else ''}"
     if first:
         inner = _ranked(inner, groups, cap, "CAST(sum(r) OVER o AS BIGINT) - r" if needs_rows else "")
+    if repeated(plan.measures):
+        weighed = [*keys, "r", f"{room} AS m", *plain(plan.measures, named=True)]
+        inner, room = f"SELECT {', '.join(weighed)}\n FROM (\n {inner}\n )", "m"
     columns = [*keys, "count(*) AS units", *short(plan.measures, room, cap)]
     return f"SELECT {', '.join(columns)}\nFROM (\n {inner}\n)" + _grouped(keys)
 

@@ -8,6 +8,7 @@ that is cut short can be counted in proportion without any part becoming negativ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -20,7 +21,7 @@ from discreet.engines.widths import ROWS, integer, running
 from discreet.plan.measure import Added, Form, Measure, Steps
 from discreet.plan.plan import Exact, Plan
 
-__all__ = ["exact", "plain", "short", "totals", "values"]
+__all__ = ["exact", "plain", "repeated", "short", "totals", "values"]
 
 VALUES = "vw"  # the first value of a row for measure n is vn, the second wn
 
@@ -50,17 +51,25 @@ def _value(value: Steps, stored: Stored) -> str:
     return f"CAST({text} AS BIGINT) - ({value.base})" if value.base else text
 
 
-def plain(measures: Sequence[Measure]) -> list[str]:
-    """The running totals of each measure over the rows of a group, as columns."""
+def plain(measures: Sequence[Measure], *, named: bool = False) -> list[str]:
+    """The running totals of each measure over the rows of a group, as columns; `named`: of what `totals` are called."""
     found = []
     for n, measure in _summed(measures):
         for i, form in enumerate(running(measure)):
-            found.append(f"{_weighted(form, lambda powers, n=n: _total(n, powers))} AS p{n}_{i}")  # type: ignore[misc]
+            spelled = partial(_name if named else _total, n)
+            found.append(f"{_weighted(form, spelled)} AS p{n}_{i}")
     return found
 
 
+def repeated(measures: Sequence[Measure]) -> bool:
+    """Whether sums are best computed before they are weighed, as `plain` would write out most of them several times."""
+    forms = [running(measure) for _, measure in _summed(measures)]
+    written = sum(len(form) for each in forms for form in each)
+    return written > 2 * sum(len({powers for form in each for powers in form}) for each in forms)
+
+
 def totals(measures: Sequence[Measure]) -> list[str]:
-    """The sums over the rows of one unit in one group that `short` is made of, as columns; r is how many rows."""
+    """The sums over rows that running totals are made of, as columns; r is how many rows there are."""
     found = []
     for n, measure in _summed(measures):
         used = dict.fromkeys(powers for form in measure.forms for powers in form if powers)
@@ -77,11 +86,11 @@ def short(measures: Sequence[Measure], room: str, cap: int) -> list[str]:
     Because  of r rows with running totals S₁ <= S₂ <= … the share k/r counts, rounded down: ⌊S₁k/r⌋ <= ⌊S₂k/r⌋ <= …,
              and the last is at most k times what one row adds, as S is at most r times that.
     """
-    found = []
+    found, named = [], repeated(measures)
     for n, measure in _summed(measures):
         wide = integer(ROWS * measure.most_added * cap)
         for i, form in enumerate(running(measure)):
-            text = _weighted(form, lambda powers, n=n: _name(n, powers))  # type: ignore[misc]
+            text = f"p{n}_{i}" if named else _weighted(form, partial(_name, n))
             whole = f"({text})" if wide == "BIGINT" else f"({text})::{wide}"
             cut = f"CASE WHEN r <= {room} THEN {text} ELSE ({whole} * {room}) // r END"
             found.append(f"sum({cut}) AS p{n}_{i}")

@@ -48,6 +48,8 @@ def spell(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
         return COMPARING[tree.function](*compared(tree.arguments, stored))
     if tree.function in CLOCK:
         return CLOCK[tree.function](tree, lambda each: spell(each, stored))
+    if tree.function in ("case", "coalesce", "nullif") and tree.kind in ("integer", "real"):
+        return SPELLED[tree.function](*_valued(tree, stored))  # once: twice at every depth is time 2^depth
     numeric = tree.function in NUMERIC and tree.kind not in MOMENTS
     carried = tree.function in CARRYING or (bare and tree.function in KEEPING)
     arguments = [_number(each, stored, bare=carried) if numeric else spell(each, stored) for each in tree.arguments]
@@ -57,8 +59,6 @@ def spell(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
         arguments[0] = cut(tree.arguments[0], arguments[0], SEARCHED)
     if tree.function == "cast":
         return _cast(arguments[0], tree.kind, tree.arguments[0], stored)
-    if tree.function in ("case", "coalesce", "nullif") and tree.kind in ("integer", "real"):
-        arguments = _valued(tree, stored)
     text = SPELLED[tree.function](*arguments)
     return _safe(text) if tree.function in UNSAFE and not bare else text
 

@@ -143,17 +143,8 @@ class Batch(Measure):
         weights, matrix = self.weights(regions), self.strategy.dense()
         return bool(np.abs(weights @ matrix - _ones(regions)).max() < CLOSE)
 
-    @once
-    def _views(self) -> dict[str, Blend]:
-        return {}
-
     def view(self, function: str) -> Blend:
         """The count of these regions."""
-        if function not in self._views:
-            self._views[function] = self._view(function)
-        return self._views[function]
-
-    def _view(self, function: str) -> Blend:
         weights = self.weights(function)
         known = np.where(np.abs(weights) > NOTHING * np.abs(weights).max(), weights, 0.0)
         return Blend(weights=tuple(Fraction(round(float(each) * FINE), FINE) for each in known), unit=Fraction(1))

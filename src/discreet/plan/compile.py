@@ -21,9 +21,10 @@ from discreet.plan.kinds import is_unit, typed
 from discreet.plan.measure import Caps, Measure, Setting
 from discreet.plan.plan import MOST_CELLS, Key
 from discreet.plan.reading import Reading
-from discreet.plan.relation import Relation, prune, tests_of
+from discreet.plan.relation import From, Relation, prune, tests_of
 from discreet.plan.schema import Catalogue, Table
 from discreet.plan.split import Question, split
+from discreet.plan.work import SUM, spend
 from discreet.sql import query as q
 
 __all__ = ["Draft", "compile"]
@@ -106,6 +107,9 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
             instead="add COUNT(*)",
             place=question.keys[0].place,
         )
+    joined = len(question.relation.parts) if isinstance(question.relation, From) else 1
+    sums = sum(len(each.parts) for each in measures if each.needs == "sums")
+    spend(SUM * sums * (1 + joined // 4), question.view.place)  # an engine reads them all, above each table
     caps = _caps(question, cells if all(key.declared for key in keys) else None)
     known = bool(keys) and all(key.declared for key in keys) and not question.sets
     if question.sets:

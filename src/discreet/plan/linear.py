@@ -11,9 +11,10 @@ import numpy as np
 
 from discreet.core.exact import show
 from discreet.core.law import Integers, Law
+from discreet.core.once import once
 from discreet.plan.measure import Floats, View
 from discreet.plan.schema import Kind
-from discreet.plan.spread import law_scale, radius
+from discreet.plan.spread import Sizes, law_scale, radius
 
 __all__ = ["Linear", "noise_said"]
 
@@ -56,12 +57,23 @@ class Linear(View):
         return middle - margin, middle + margin
 
     def margin(self, law: Law, confidence: Fraction) -> Fraction:
-        rounded = self.whole and any(each.denominator != 1 for each in self.weights)
-        return radius(law, self.weights, confidence) + (Fraction(1, 2) if rounded else 0)
+        return radius(law, self._sizes, confidence) + (Fraction(1, 2) if self._rounded else 0)
+
+    @once
+    def _sizes(self) -> Sizes:
+        return Sizes(self.weights)
+
+    @once
+    def _rounded(self) -> bool:
+        return self.whole and any(each.denominator != 1 for each in self.weights)
+
+    @once
+    def _squares(self) -> float:
+        return sum(float(each) ** 2 for each in self.weights)
 
     def variance(self, law: Law) -> float:
         """The squared error to expect."""
-        return sum(float(each) ** 2 for each in self.weights) * law.variance
+        return self._squares * law.variance
 
     def noise(self, law: Law) -> str:
         return noise_said(law, len(self.weights), float(self.unit))

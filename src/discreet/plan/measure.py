@@ -34,6 +34,7 @@ from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Integers, Law, narrowest
 from discreet.core.mechanism import Mechanism
+from discreet.core.once import once
 from discreet.core.reach import Neighbours, Reach
 from discreet.core.record import recorded
 from discreet.mechanisms.noise import Noise
@@ -186,6 +187,17 @@ class Measure(ABC):
     def view(self, function: str) -> View:
         """How a number is read from the released parts."""
 
+    @once
+    def _seen(self) -> dict[str, View]:
+        return {}
+
+    def seen(self, function: str) -> View:
+        """The same view, found once."""
+        found = self._seen.get(function)
+        if found is None:
+            found = self._seen[function] = self.view(function)
+        return found
+
     def offers(self, function: str) -> bool:
         """Whether a number of this kind can be read from it, when it was measured for others."""
         return False
@@ -262,17 +274,28 @@ class Noised(Added):
     def reach(self, setting: Setting) -> Reach:
         """How far one unit can push all parts over all groups."""
 
+    @once
+    def _reaches(self) -> dict[Setting, Reach]:
+        return {}
+
+    def _reach(self, setting: Setting) -> Reach:
+        """The same, found once: a price is searched for by many laws."""
+        found = self._reaches.get(setting)
+        if found is None:
+            found = self._reaches[setting] = self.reach(setting)
+        return found
+
     def pure(self, epsilon: Fraction, setting: Setting) -> Law:
-        return DiscreteLaplace(self.reach(setting).l1 / epsilon)
+        return DiscreteLaplace(self._reach(setting).l1 / epsilon)
 
     def concentrated(self, rho: Fraction, setting: Setting) -> Law:
-        return DiscreteGaussian(self.reach(setting).l2_squared / (2 * rho))
+        return DiscreteGaussian(self._reach(setting).l2_squared / (2 * rho))
 
     def mechanism(self, law: Law, setting: Setting) -> Noise:
         return Noise(law=law, reach=self.reach(setting))
 
     def predicted(self, law: Law, setting: Setting) -> float:
-        return law.variance / float(self.reach(setting).l1) ** 2
+        return law.variance / float(self._reach(setting).l1) ** 2
 
     def possible(self, parts: Integers) -> Integers:
         return nearest(parts)

@@ -7,6 +7,7 @@ catalogue alone, so the same question always makes the same plan.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -97,7 +98,7 @@ def reachable(draft: Draft, wanted: Want) -> Draft:
         )
     measures = tuple(each.sure(wanted.confidence) for each in draft.measures)
     draft = draft if measures == draft.measures else replace(draft, measures=measures)
-    return draft if wanted.within is None else replace(draft, first=None)
+    return draft if wanted.within is None or draft.first is None else replace(draft, first=None)
 
 
 def depends(draft: Draft, wanted: Want) -> bool:
@@ -121,6 +122,11 @@ def plan_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> 
 @lru_cache(maxsize=512)
 def plans_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> tuple[Plan, ...]:
     """All plans that this ε buys, by their predicted error: the first is taken, unless only another fits the budget."""
+    return tuple(sorted(_plans(draft, epsilon, delta), key=lambda plan: _error(plan, draft)))
+
+
+def _plans(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> list[Plan]:
+    """The same in an order of their own, which is that of their kinds."""
     rho, plans = bought_rho(draft.catalogue.budget, epsilon), list[Plan]()
     for each in (draft, *([] if draft.first is None else [replace(draft, measures=(draft.first,))])):
         plans.append(_laplace(each, epsilon, delta))
@@ -128,7 +134,7 @@ def plans_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) ->
     laplace, gaussian = draft.instead
     plans += [] if laplace is None else [_laplace(draft.measured((laplace,)), epsilon, delta)]
     plans += [_gaussian(draft.measured((gaussian,)), epsilon, rho, delta)] if gaussian and rho > 0 else []
-    return tuple(sorted(plans, key=lambda plan: _error(plan, draft)))
+    return plans
 
 
 def bought_rho(budget: Budget, epsilon: Fraction) -> Fraction:
@@ -163,7 +169,8 @@ def counted_error(plan: Plan, draft: Draft) -> float:
 
 def _served(draft: Draft) -> list[int]:
     """How many aggregates read each measure."""
-    return [sum(reading.measure == index for reading in draft.readings) for index in range(len(draft.measures))]
+    found = Counter(reading.measure for reading in draft.readings)
+    return [found[index] for index in range(len(draft.measures))]
 
 
 def _shares(draft: Draft, power: float) -> list[Fraction]:
@@ -172,21 +179,25 @@ def _shares(draft: Draft, power: float) -> list[Fraction]:
     Because  n aggregates that read noise bought for a cost c err by n/c² (Laplace) or n/c (Gaussian) in squares; under
              a fixed sum of costs the total is least when c is proportional to the cube root, or the square root, of n.
     """
-    served = _served(draft) + ([1] if draft.private else [])
+    return _divided(tuple(_served(draft) + ([1] if draft.private else [])), power)
+
+
+@lru_cache(maxsize=256)
+def _divided(served: tuple[int, ...], power: float) -> list[Fraction]:
     weight = {n: Fraction(n**power).limit_denominator(1000) for n in set(served)}
     whole = sum(weight[n] for n in served)
     return [weight[n] / whole for n in served]
 
 
 def _laplace(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Plan:
-    shares = [epsilon * each for each in _shares(draft, 1 / 3)]
-    laws = [each.pure(share, draft.setting) for each, share in zip(draft.measures, shares, strict=False)]
+    shares, setting = [epsilon * each for each in _shares(draft, 1 / 3)], draft.setting
+    laws = [each.pure(share, setting) for each, share in zip(draft.measures, shares, strict=False)]
     return _plan(draft, laws, lambda **said: Threshold(epsilon=shares[-1], **said), epsilon, delta)
 
 
 def _gaussian(draft: Draft, epsilon: Fraction, rho: Fraction, delta: Fraction | None) -> Plan:
-    shares = [rho * each for each in _shares(draft, 1 / 2)]
-    laws = [each.concentrated(share, draft.setting) for each, share in zip(draft.measures, shares, strict=False)]
+    shares, setting = [rho * each for each in _shares(draft, 1 / 2)], draft.setting
+    laws = [each.concentrated(share, setting) for each, share in zip(draft.measures, shares, strict=False)]
     return _plan(draft, laws, lambda **said: GaussianThreshold(rho=shares[-1], **said), epsilon, delta)
 
 
@@ -253,10 +264,20 @@ def least_cost(draft: Draft, wanted: Want) -> Fraction:
             place=draft.view.place,
         )
 
-    def enough(epsilon: Fraction) -> bool:
-        return any(_meets(draft, plan, wanted) for plan in plans_for(draft, epsilon, wanted.delta))
+    return _least_cost(draft, replace(wanted, epsilon=None))
 
-    return search(enough, wanted.within)
+
+@lru_cache(maxsize=1024)
+def _least_cost(draft: Draft, wanted: Want) -> Fraction:
+    """The same for a question of numbers. Which of its plans errs least is of no matter here; that takes longer."""
+    assert wanted.within is not None
+    numbers, margin, wide = shown(draft), wanted.within, Counter[int]()
+
+    def enough(epsilon: Fraction) -> bool:
+        plans = _plans(draft, epsilon, wanted.delta)
+        return any(numbers.within(draft, plan, wanted.confidence, margin, wide) for plan in plans)
+
+    return search(enough, margin)
 
 
 def _meets(draft: Draft, plan: Plan, wanted: Want) -> bool:

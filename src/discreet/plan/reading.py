@@ -26,7 +26,7 @@ class Reading:
 
     def view(self, measures: Sequence[Measure]) -> View:
         """How the number is read."""
-        return measures[self.measure].view(self.function)
+        return measures[self.measure].seen(self.function)
 
     def margin(self, plan: Plan, confidence: Fraction, cells: int = 1) -> Fraction | None:
         """Half the width of the interval around every value of so many groups, where that is known without looking."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -40,16 +41,26 @@ class Shown:
         """The released numbers whose margins decide, as far as they are known without looking."""
         return set(self.bare).union(*(_numbers(each) for each in self.linear))
 
-    def within(self, draft: Draft, plan: Plan, confidence: Fraction, margin: Fraction) -> bool:
-        """Whether every number that a plan answers is within a margin, as far as that is known without looking."""
+    def within(
+        self, draft: Draft, plan: Plan, confidence: Fraction, margin: Fraction, wide: Counter[int] | None = None
+    ) -> bool:
+        """Whether every number that a plan answers is within a margin, as far as that is known without looking.
+
+        The numbers that were not, for other plans, are counted in `wide`, and are looked at first.
+        """
         readings = draft.measured(plan.measures).readings
+
+        added, wide = draft.added, Counter() if wide is None else wide
 
         def margins(numbers: set[int] | frozenset[int]) -> Iterator[tuple[int, Fraction | None]]:
             share = confidence if numbers == self.bare else 1 - (1 - confidence) / len(numbers)
-            return ((n, readings[n].margin(plan, share, draft.added)) for n in numbers)
+            ordered = sorted(numbers, key=wide.__getitem__, reverse=True)
+            return ((n, readings[n].margin(plan, share, added)) for n in ordered)
 
-        if not all(each is not None and each <= margin for _, each in margins(self.bare)):
-            return False
+        for n, each in margins(self.bare):
+            if each is None or each > margin:
+                wide[n] += 1
+                return False
         for what in self.linear:
             known = dict(margins(_numbers(what)))
             boxes = {f"a{n}": (np.array(-float(m)), np.array(float(m))) for n, m in known.items() if m is not None}

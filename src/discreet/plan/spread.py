@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +16,9 @@ from numpy.typing import NDArray
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.laplace import DiscreteLaplace
 from discreet.core.law import Law
+from discreet.core.once import once
 
-__all__ = ["Both", "Several", "Weighed", "law_scale", "normal", "radii", "radius", "several"]
+__all__ = ["Both", "Several", "Sizes", "Weighed", "law_scale", "normal", "radii", "radius", "several"]
 
 MOST_POINTS = 1 << 15  # values of a sum whose chances are added up
 MOST_SURE = 1e-7  # what is missed more rarely is not told from rounding
@@ -92,39 +95,65 @@ def several(law: Law | Both, times: int) -> Law | Several | Weighed:
     return law if times == 1 else Several(law, times)
 
 
-def radius(law: Law | Several | Weighed, weights: tuple[Fraction, ...], confidence: Fraction) -> Fraction:
+class Sizes(tuple[Fraction, ...]):
+    """How large some weights are that are not zero, in order. What follows from them alone is computed once."""
+
+    def __new__(cls, weights: Iterable[Fraction]) -> Self:
+        return super().__new__(cls, sorted(abs(each) for each in weights if each))
+
+    @once
+    def _hash(self) -> int:
+        return super().__hash__()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @once
+    def floats(self) -> NDArray[np.float64]:
+        """As one row of floats."""
+        return np.array([[float(each) for each in self]])
+
+    @once
+    def multiples(self) -> tuple[Fraction, Sizes]:
+        """The largest number of which all are whole multiples, and these."""
+        whole = math.lcm(*(each.denominator for each in self))
+        common = math.gcd(*(each.numerator for each in self))
+        times = (each.numerator * (whole // each.denominator) // common for each in self)
+        return Fraction(common, whole), Sizes(map(Fraction, times))
+
+    @once
+    def _quantiles(self) -> dict[tuple[bool, float], NDArray[np.float64]]:
+        return {}
+
+    def above(self, law: Law | Several | Weighed, confidence: Fraction) -> float:
+        """What `radii` says of them; of laws that differ in their scale alone most of it is found once."""
+        if isinstance(law, (Several, Weighed)):
+            return float(radii(law, self.floats, confidence)[0])
+        case = isinstance(law, DiscreteGaussian), float(1 - confidence)
+        if case not in self._quantiles:
+            self._quantiles[case] = _quantiles(self.floats, *case)
+        return float(_widened(law, self.floats, self._quantiles[case])[0])
+
+
+def radius(law: Law | Several | Weighed, weights: Iterable[Fraction], confidence: Fraction) -> Fraction:
     """The least r, or hardly more, such that Σ wᵢXᵢ stays within ±r with this confidence; the Xᵢ are independent.
 
     Because  one draw: the law's own quantile, exactly. Several: see `_counted`, where it is quick, or else `radii`.
     """
-    used = _sizes(weights)
+    used = weights if isinstance(weights, Sizes) else Sizes(weights)
     return _radius(law, used, confidence) if used else Fraction(0)
 
 
 @lru_cache(maxsize=4096)
-def _sizes(weights: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    """How large the weights are that are not zero, in order."""
-    return tuple(sorted(abs(each) for each in weights if each))
-
-
-@lru_cache(maxsize=4096)
-def _multiples(weights: tuple[Fraction, ...]) -> tuple[Fraction, tuple[int, ...]]:
-    """The largest number of which all weights are whole multiples, and these."""
-    whole = math.lcm(*(each.denominator for each in weights))
-    common = math.gcd(*(each.numerator for each in weights))
-    return Fraction(common, whole), tuple(each.numerator * (whole // each.denominator) // common for each in weights)
-
-
-@lru_cache(maxsize=4096)
-def _radius(law: Law | Several | Weighed, used: tuple[Fraction, ...], confidence: Fraction) -> Fraction:
+def _radius(law: Law | Several | Weighed, used: Sizes, confidence: Fraction) -> Fraction:
     if len(used) == 1 and not isinstance(law, (Several, Weighed)):
         return used[0] * law.radius(confidence)
-    above = Fraction(float(radii(law, np.array([[float(each) for each in used]]), confidence)[0]))
+    above = Fraction(used.above(law, confidence))
     found = None if isinstance(law, Weighed) else _counted(law, used, confidence)
     return above if found is None else min(above, found)
 
 
-def _counted(law: Law | Several, weights: tuple[Fraction, ...], confidence: Fraction) -> Fraction | None:
+def _counted(law: Law | Several, weights: Sizes, confidence: Fraction) -> Fraction | None:
     """The least such r, or hardly more, by the probabilities of all values that the sum has; None where they are many.
 
     Because  with weights that are whole multiples of one number it has values on a grid. The Fourier transform of its
@@ -132,12 +161,12 @@ def _counted(law: Law | Several, weights: tuple[Fraction, ...], confidence: Frac
              beyond N/2, for which N is chosen, and by rounding: together far less than SURE.
     """
     missed = float(1 - confidence)
-    step, multiples = _multiples(weights)
-    times = Counter(multiples)
+    step, multiples = weights.multiples
+    times = Counter(map(int, multiples))
     if missed < MOST_SURE or len(times) > DIFFERENT or max(times) > MOST_POINTS:
         return None
     each, draws = (law.law, law.times) if isinstance(law, Several) else (law, 1)
-    far = radii(law, np.array([[float(each) for each in multiples]]), 1 - Fraction(SURE) / 100)[0]
+    far = multiples.above(law, 1 - Fraction(SURE) / 100)
     if far > MOST_POINTS // 2 - 1:
         return None
     points = 1 << int(2 * far + 2).bit_length()
@@ -165,13 +194,22 @@ def radii(law: Law | Several | Weighed, weights: NDArray[np.float64], confidence
     missed = float(1 - confidence)
     if isinstance(law, (Several, Weighed)):
         return np.asarray(_summed(law, missed) * np.sqrt((weights**2).sum(axis=1)) + law.step * weights.sum(axis=1))
-    if isinstance(law, DiscreteGaussian):
-        found = normal(missed) * np.sqrt((weights**2).sum(axis=1))
-    elif weights.shape[1] <= 3:
-        found = _laplace(weights, missed)
-    else:
-        found = np.maximum(_laplace(_merged(weights), missed), normal(missed) * np.sqrt(2 * (weights**2).sum(axis=1)))
-    return np.asarray(law_scale(law) * found + weights.sum(axis=1))
+    return _widened(law, weights, _quantiles(weights, isinstance(law, DiscreteGaussian), missed))
+
+
+def _quantiles(weights: NDArray[np.float64], gaussian: bool, missed: float) -> NDArray[np.float64]:
+    """The quantiles of sums of continuous draws of scale one."""
+    if gaussian:
+        return np.asarray(normal(missed) * np.sqrt((weights**2).sum(axis=1)))
+    if weights.shape[1] <= 3:
+        return _laplace(weights, missed)
+    heavy, spread = _laplace(_merged(weights), missed), np.sqrt(2 * (weights**2).sum(axis=1))
+    return np.asarray(np.maximum(heavy, normal(missed) * spread))
+
+
+def _widened(law: Law, weights: NDArray[np.float64], quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same of discrete draws of a law, from above: see `radii`."""
+    return np.asarray(law_scale(law) * quantiles + weights.sum(axis=1))
 
 
 def _summed(law: Several | Weighed, missed: float) -> float:

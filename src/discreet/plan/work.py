@@ -1,4 +1,4 @@
-"""A budget of work for one question: steps that are counted, never a clock.
+"""A budget of work for one question, or for a list of them: steps that are counted, never a clock.
 
 Reading, typing and planning take longer for some texts than for others of the same length. Whoever does something that
 can grow counts it here first, by a formula of the question alone: whatever was asked before and is remembered, and
@@ -20,6 +20,10 @@ __all__ = ["MOST_WORK", "MOST_WORK_TOGETHER", "Work", "counted", "spend"]
 MOST_WORK = 2_000_000  # steps of one question
 MOST_WORK_TOGETHER = 10_000_000  # … and of several that are asked at once
 LETTER, NODE, REGION, SET = 10, 20, 64, 60  # steps for a letter, a node, a pair of regions, a pair of groupings
+NUMBER, QUESTION = 2_000, 2_000  # … for the price of a number within a margin, for a question of a list
+SUM = 500  # … for a sum that an engine adds up
+ALONE = "this question is too large to plan.", "ask it in parts"
+TOGETHER = "these questions are too large to plan together.", "ask fewer at once: several shorter lists, one by one"
 
 
 @dataclass
@@ -28,15 +32,16 @@ class Work:
 
     most: int
     done: int = 0
+    refusal: tuple[str, str] = ALONE
 
 
 _here: ContextVar[Work | None] = ContextVar("work", default=None)
 
 
 @contextmanager
-def counted(most: int = MOST_WORK) -> Iterator[Work]:
-    """Count the steps of what is done inside, up to so many."""
-    work = Work(most)
+def counted(most: int = MOST_WORK, *, together: bool = False) -> Iterator[Work]:
+    """Count the steps of what is done inside for one question, or for several together, up to so many."""
+    work = Work(most, refusal=TOGETHER if together else ALONE)
     before = _here.set(work)
     try:
         yield work
@@ -51,4 +56,5 @@ def spend(steps: int, place: Place | None = None) -> None:
         return
     work.done += steps
     if work.done > work.most:
-        raise NotAllowed("this question is too large to plan.", instead="ask it in parts", place=place)
+        said, instead = work.refusal
+        raise NotAllowed(said, instead=instead, place=place if work.refusal == ALONE else None)
