@@ -145,9 +145,7 @@ def _adds(what: q.Expression) -> bool:
     return isinstance(what, (q.Call, q.Window)) and any(_adds(each) for each in what.arguments)
 
 
-def _side(
-    source: q.Origin, how: How, catalogue: Catalogue, share: int, found: Question | Below | None = None
-) -> Side:
+def _side(source: q.Origin, how: How, catalogue: Catalogue, share: int, found: Question | Below | None = None) -> Side:
     """A table or a SELECT among those that are joined."""
     if found is not None:
         below = found
