@@ -73,8 +73,8 @@ def _carried(relation: Relation, catalogue: Catalogue) -> Iterator[int]:
         shown = [_texts(each.source, catalogue) & {inner for inner, _ in each.names} for each in relation.parts]
         yield _weigh(sum(map(len, shown)), sum(len(each.names) for each in relation.parts))
     if isinstance(relation, Few) and _joins(relation.source):
-        texts = _texts(relation.source, catalogue) & set(relation.columns) - {relation.unit}
-        yield _weigh(len(texts), len(relation.columns))
+        own = _texts(relation.source, catalogue) & set(relation.columns) - {relation.unit}
+        yield _weigh(len(own), len(relation.columns))
     if isinstance(relation, Folded) and _joins(relation.source):
         kept = [_text(each.of) for each in relation.totals if each.function in ("distinct", "min", "max")]
         texts = sum(each.kind == "text" for each in relation.keys) + sum(kept)
@@ -95,5 +95,7 @@ def _texts(relation: Relation, catalogue: Catalogue) -> set[str]:
         return set[str]().union(*(_texts(each, catalogue) for each in relation.parts))
     if isinstance(relation, Few):
         return _texts(relation.source, catalogue)
-    made = relation.columns if isinstance(relation, Derived) else (*relation.keys, *relation.totals)
-    return {each.name for each in made if each.kind == "text"}
+    if isinstance(relation, Derived):
+        return {each.name for each in relation.columns if each.kind == "text"}
+    kinds = [(each.name, each.kind) for each in relation.keys] + [(each.name, each.kind) for each in relation.totals]
+    return {name for name, kind in kinds if kind == "text"}
