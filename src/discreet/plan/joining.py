@@ -283,16 +283,16 @@ class _Caps:
 
         Given    any number of rows of one unit in any table, whatever is declared.
         Promise  at most ROOM / share joined rows of one unit where several tables have several rows of it, or as many
-                 as are declared, which are at most DECLARED / share; and REPEATED for each row of the only one that
-                 has, besides.
+                 as are declared, which are at most DECLARED / share; and REPEATED / share for each row of the only one
+                 that has, besides, or one.
         Because  tables of which one row joins, as a column that is declared to tell rows apart says, have so many rows
-                 for each of its values that their product is at most REPEATED. Of the others each has at most `most`
+                 for each of its values that their product is at most that. Of the others each has at most `most`
                  rows of a unit, or as many as are declared, and `most` is the largest number for which the product is
                  at most ROOM / share, if there is one. Where another table says whose rows they are, so many rows refer
                  to each of its keys that their product is at most the root of that, and of that table there are so many
                  rows of each unit.
         """
-        repeated = root(REPEATED, len(self.repeated))
+        repeated = root(max(REPEATED // share, 1), len(self.repeated))
         found = {place: (column, repeated) for place, column in self.repeated.items()}
         if len(self.many) < (1 if self.scanned else 2):
             return found
