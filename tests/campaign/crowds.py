@@ -28,6 +28,8 @@ CROWD = [
     "INSERT INTO bills SELECT 99, 1000 + n, n % 10 FROM range({n}) AS r(n)",
     "INSERT INTO lines SELECT 1000, n % 10 FROM range({n}) AS r(n)",
 ]
+PADDED = "RPAD(CAST(a.big AS TEXT), 900, 'x') || CAST(b.big AS TEXT)"
+UNITED = " UNION ALL ".join([f"SELECT a.who AS who, {PADDED} AS k FROM labs a JOIN labs b ON a.who = b.who"] * 8)
 ASKED = [
     "SELECT COUNT(*) FROM visits a WHERE EXISTS (SELECT * FROM labs b WHERE b.who = a.who AND b.big > a.big + 999999)",
     "SELECT COUNT(*) FROM visits a WHERE NOT EXISTS (SELECT * FROM labs b WHERE b.who = a.who AND b.y + a.x > 100)",
@@ -43,6 +45,9 @@ ASKED = [
     "SELECT COUNT(DISTINCT a.big) FROM visits a JOIN labs b ON a.who = b.who AND a.x = b.y",
     "SELECT COUNT(*) FROM visits JOIN towns ON visits.x = towns.region",
     "SELECT ward, MEDIAN(x) FROM visits GROUP BY ward",
+    f"SELECT {PADDED} AS k, COUNT(*) FROM visits a JOIN labs b ON a.who = b.who GROUP BY k",
+    f"SELECT COUNT(DISTINCT {PADDED}) FROM labs a JOIN labs b ON a.who = b.who",
+    f"SELECT k, COUNT(*) FROM ({UNITED}) AS u GROUP BY k",
 ]
 
 

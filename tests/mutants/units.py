@@ -326,4 +326,24 @@ MUTANTS = [
         ],
         ["test_exhaustion.py::test_a_price_is_the_one_of_the_plain_search"],
     ),
+    Mutant(
+        "ownership: any number of rows meet",
+        [
+            Edit(
+                "discreet.plan.ownership:_often",
+                "    if len(free) > 1 or (free and product > REPEATED):\n",
+                "    if False:\n",
+            )
+        ],
+        ["test_wide_rows.py::test_a_plan_in_which_too_many_rows_meet_cannot_be_followed"],
+    ),
+    Mutant(
+        "ownership: bounds may be of any size",
+        [
+            Edit(
+                "discreet.plan.ownership:check", "if found.public or not sure or heavy:", "if found.public or not sure:"
+            )
+        ],
+        ["test_wide_rows.py::test_a_plan_in_which_too_many_rows_meet_cannot_be_followed"],
+    ),
 ]

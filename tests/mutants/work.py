@@ -76,17 +76,27 @@ MUTANTS = [
     ),
     Mutant(
         "work: rows that refer to one key all meet",
-        [Edit("discreet.plan.joining:_Caps.meeting", "min(REFERRING, root(isqrt(ROOM), len(refer)))", "10**9")],
+        [Edit("discreet.plan.joining:_Caps.meeting", "min(REFERRING, root(isqrt(shared), len(refer)))", "10**9")],
         ["test_work.py"],
     ),
     Mutant(
         "work: as many rows as are declared meet, of all tables",
-        [Edit("discreet.plan.joining:_Caps.meeting", "        if declared > DECLARED:\n", "        if False:\n")],
+        [
+            Edit(
+                "discreet.plan.joining:_Caps.meeting",
+                "        if declared * share > DECLARED:\n",
+                "        if False:\n",
+            )
+        ],
         ["test_work.py::test_tables_that_multiply_are_bounded_as_a_whole_or_refused"],
     ),
     Mutant(
         "work: each table may repeat its rows",
-        [Edit("discreet.plan.joining:_Caps.meeting", "root(REPEATED, len(self.repeated))", "REPEATED")],
+        [
+            Edit(
+                "discreet.plan.joining:_Caps.meeting", "root(max(REPEATED // share, 1), len(self.repeated))", "REPEATED"
+            )
+        ],
         ["test_work.py::test_tables_that_multiply_are_bounded_as_a_whole_or_refused"],
     ),
     Mutant(
@@ -131,5 +141,37 @@ MUTANTS = [
             )
         ],
         ["test_exhaustion.py::test_an_expression_is_spelled_out_once"],
+    ),
+    Mutant(
+        "work: texts weigh nothing",
+        [Edit("discreet.plan.weights:NUMBERS", "TEXT, NUMBERS = 16, 32", "TEXT, NUMBERS = 0, 32")],
+        ["test_wide_rows.py::test_what_one_unit_makes_an_engine_carry"],
+    ),
+    Mutant(
+        "work: each SELECT of a UNION ALL has all the room",
+        [
+            Edit(
+                "discreet.plan.split:_side",
+                "        each_share = share * max(sum(map(_meet, source.parts)), 1)\n",
+                "        each_share = share\n",
+            )
+        ],
+        ["test_wide_rows.py::test_what_one_unit_makes_an_engine_carry"],
+    ),
+    Mutant(
+        "work: texts that meet are of any length",
+        [
+            Edit(
+                "discreet.engines.relations:_few",
+                " ROWS UNBOUNDED PRECEDING) <= {room}",
+                " ROWS UNBOUNDED PRECEDING) >= 0",
+            )
+        ],
+        ["test_wide_rows.py::test_what_one_unit_makes_an_engine_carry"],
+    ),
+    Mutant(
+        "work: computed texts are carried whole",
+        [Edit("discreet.engines.render:held", "if _grows(tree) else text", "if False else text")],
+        ["test_wide_rows.py::test_wide_rows_of_one_unit_fit_into_little_memory"],
     ),
 ]

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.core.law import Integers, narrowest
-from discreet.engines.render import Stored, keyed, normal, one_of, spell, stepped
+from discreet.engines.render import Stored, held, keyed, normal, one_of, spell, stepped
 from discreet.engines.widths import CODED, WORD
 from discreet.plan.batch import Batch
 from discreet.plan.distinct import Distinct
@@ -115,8 +115,8 @@ def _normal(measure: Distinct, stored: Stored) -> str:
     tree = measure.of
     if isinstance(tree, Apply) and tree.function == "case" and len(tree.arguments) == 2:
         condition, value = tree.arguments
-        return f"CASE WHEN {spell(condition, stored)} THEN {normal(value, stored)} END"
-    return normal(tree, stored)
+        return f"CASE WHEN {spell(condition, stored)} THEN {held(value, normal(value, stored))} END"
+    return held(tree, normal(tree, stored))
 
 
 # ── quantiles, extremes and commonest values ─────────────────────────────────────────────────────────────────────

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from discreet.engines.render import Stored, compared, keyed, owner, spell, stepped
+from discreet.engines.render import Stored, compared, held, keyed, owner, spell, stepped
 from discreet.engines.widths import ROWS
 from discreet.plan.expression import Apply, Field, Tree, fields
 from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, Total, United
 from discreet.plan.spelling import quoted
+from discreet.plan.weights import HELD, LEAST, NAMED
 
 __all__ = ["laid"]
 
 Place = Callable[[str], str]
 Tables = Mapping[str, Stored]
 MANY = quoted("\x01many")  # whoever has more rows than meet others; no table can have it
+TEXTS = ("text", "other")  # ways to store what may be long
 KEPT = {"integer": "integer", "real": "real", "text": "text", "boolean": "boolean"}  # what is computed, as it is stored
 
 
@@ -81,7 +83,11 @@ def _derived(relation: Derived, place: Place, tables: Tables) -> tuple[str, Stor
 
 def _value(made: Made, stored: Stored) -> str:
     """A computed column as it would be written out where it is named: whole numbers of any size stay DOUBLE."""
-    return spell(made.tree, stored) if _kept(made) == "whole" else keyed(made.tree, made.kind, stored)
+    return spell(made.tree, stored) if _kept(made) == "whole" else _held(made.tree, made.kind, stored)
+
+
+def _held(tree: Tree, kind: str, stored: Stored) -> str:
+    return held(tree, keyed(tree, kind, stored))
 
 
 def _kept(made: Made) -> str:
@@ -91,7 +97,7 @@ def _kept(made: Made) -> str:
 
 def _folded(relation: Folded, place: Place, tables: Tables) -> tuple[str, Stored]:
     inner, stored = laid(relation.source, place, tables)
-    keys = [f"{keyed(each.tree, each.kind, stored)} AS {quoted(each.name)}" for each in relation.keys]
+    keys = [f"{_held(each.tree, each.kind, stored)} AS {quoted(each.name)}" for each in relation.keys]
     unit = owner(relation.unit, stored)
     columns = [f"{unit} AS {quoted(relation.called)}", *keys]
     columns += [f"{_total(each, stored)} AS {quoted(each.name)}" for each in relation.totals]
@@ -111,11 +117,11 @@ def _total(total: Total, stored: Stored) -> str:
     """
     most = None if total.most is None else min(total.most, ROWS)
     if total.of is None or total.function in ("present", "distinct"):
-        inner = "*" if total.of is None else keyed(total.of, _kind(total), stored)
+        inner = "*" if total.of is None else _held(total.of, _kind(total), stored)
         count = f"count({'DISTINCT ' if total.function == 'distinct' else ''}{inner})"
         return count if most is None else f"least({count}, {most})"
     if total.function in ("min", "max"):
-        return f"{total.function}({keyed(total.of, total.kind, stored)})"
+        return f"{total.function}({_held(total.of, total.kind, stored)})"
     steps = stepped(total.of, total.low, total.high, total.step, stored)
     value = f"sum({steps})"
     if total.function == "avg":
@@ -155,8 +161,10 @@ def _united(relation: United, place: Place, tables: Tables) -> tuple[str, Stored
 
 
 def _few(relation: Few, place: Place, tables: Tables) -> tuple[str, Stored]:
-    """At most so many rows of each unit. Which of them depends on these rows and the salt alone; equal rows are the
-    same to all that is read of them.
+    """At most so many rows of each unit, and so many bytes of text in them; none where its name is longer than NAMED.
+
+    Which of them depends on these rows and the salt alone; equal rows are the same to all that is read of them. Rows
+    are kept or left out as a whole: a text that was cut could be the name of another unit.
 
     Of a table, those who have more are found first, so that only their rows have to be put in order.
     """
@@ -164,13 +172,27 @@ def _few(relation: Few, place: Place, tables: Tables) -> tuple[str, Stored]:
     names = dict.fromkeys((relation.unit, *relation.columns))
     columns, unit = ", ".join(quoted(each) for each in names), owner(relation.unit, stored)
     order = f"PARTITION BY {unit} ORDER BY hash(hash($salt, {columns})), {columns}"
-    some = f"QUALIFY row_number() OVER ({order}) <= {relation.most}"
+    some, more = f"row_number() OVER ({order}) <= {relation.most}", f"count(*) > {relation.most}"
+    if sizes := [_bytes(each, stored) for each in names if stored[each] in TEXTS]:
+        size, room = " + ".join(sizes), max(HELD * relation.most, LEAST)
+        some += f" AND sum({size}) OVER ({order} ROWS UNBOUNDED PRECEDING) <= {room}"
+        more += f" OR sum({size}) > {room}"
+    if stored[relation.unit] in TEXTS:
+        inner = f"(SELECT * FROM {inner} WHERE {_bytes(relation.unit, stored)} <= {NAMED})"
     kept = {each: stored[each] for each in names}
     if not isinstance(relation.source, str):
-        return f"SELECT {columns} FROM {inner}\n{some}", kept
-    many = f"(SELECT {unit} AS {MANY} FROM {inner} GROUP BY 1 HAVING count(*) > {relation.most}) ON {unit} = {MANY}"
+        return f"SELECT {columns} FROM {inner}\nQUALIFY {some}", kept
+    many = f"(SELECT {unit} AS {MANY} FROM {inner} GROUP BY 1 HAVING {more}) ON {unit} = {MANY}"
     others, theirs = (f"SELECT {columns} FROM {inner} {how} JOIN {many}" for how in ("ANTI", "SEMI"))
-    return f"{others}\nUNION ALL\nSELECT {columns} FROM ({theirs})\n{some}", kept
+    return f"{others}\nUNION ALL\nSELECT {columns} FROM ({theirs})\nQUALIFY {some}", kept
+
+
+def _bytes(name: str, stored: Stored) -> str:
+    """How many bytes a text of a row takes, or what is read as text; none where there is none."""
+    text = quoted(name)
+    if stored[name] == "text":
+        return f"coalesce(strlen({text}), 0)"
+    return f"CASE WHEN typeof({text}) = 'BLOB' THEN coalesce(strlen(CAST({text} AS VARCHAR)), 0) ELSE 0 END"
 
 
 WORDS = {"inner": "JOIN", "left": "LEFT JOIN", "semi": "SEMI JOIN", "anti": "ANTI JOIN"}

@@ -23,7 +23,7 @@ from discreet.engines.clock import CLOCK, MOMENTS, cast, read, shown, within
 from discreet.plan.expression import Apply, Field, Literal, Tree
 from discreet.plan.spelling import case, constant, quoted
 
-__all__ = ["LONGEST", "Stored", "compared", "cut", "keyed", "normal", "one_of", "owner", "spell", "stepped"]
+__all__ = ["LONGEST", "Stored", "compared", "cut", "held", "keyed", "normal", "one_of", "owner", "spell", "stepped"]
 
 # Of each column: integer, wide (beyond 64 bits), whole (in a DOUBLE), real, decimal, text, boolean, date, …
 Stored = Mapping[str, str]
@@ -278,6 +278,9 @@ KEEPING = {"negative", "abs", "floor", "ceil"}  # of NaN they make NaN, and of n
 UNSAFE = CARRYING | {"sqrt", "ln", "log10", "log2", "power"}  # they make NaN of other numbers
 
 
+GROWING = {"concat", "||", "replace", "lpad", "rpad"}  # texts that are longer than those they are made of
+
+
 def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> str:
     """A number as whole steps, clamped: the value that is summed. NULL where there is none, and for NaN.
 
@@ -312,6 +315,21 @@ def keyed(tree: Tree, kind: str, stored: Stored) -> str:
     if isinstance(tree, Field) and kind == "integer" and stored[tree.name] == "wide":
         return f"TRY_CAST({text} AS BIGINT)"
     return text
+
+
+def held(tree: Tree, text: str) -> str:
+    """A value that is carried from row to row, as it is spelled: a computed text that may be longer than what it is
+    computed of is cut, as a key is that the data name. So one that is carried takes no more than what is stored, or
+    LONGEST letters.
+    """
+    return f"left({text}, {LONGEST})" if _grows(tree) else text
+
+
+def _grows(tree: Tree) -> bool:
+    """Whether a text may be longer than all that it is computed of."""
+    if not isinstance(tree, Apply) or tree.kind != "text":
+        return False
+    return tree.function in GROWING or any(map(_grows, tree.arguments))
 
 
 def owner(name: str, stored: Stored) -> str:

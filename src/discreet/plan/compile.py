@@ -24,6 +24,7 @@ from discreet.plan.reading import Reading
 from discreet.plan.relation import From, Relation, prune, tests_of
 from discreet.plan.schema import Catalogue, Table
 from discreet.plan.split import Question, split
+from discreet.plan.weights import weight
 from discreet.plan.work import SUM, spend
 from discreet.sql import query as q
 
@@ -117,6 +118,9 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     trees = [where, *(each.tree for each in keys), *(tree for each in measures for tree in each.trees)]
     read = set().union({caps.unit} if caps.unit else set(), *(fields(each) for each in trees))
     relation = prune(question.relation, read)
+    share = weight(relation, catalogue, keys=keys, measures=measures)
+    if share > 1:
+        relation = prune(split(select, catalogue, share).relation, read)
     _tested(relation, [each for each in (where, *(key.tree for key in keys)) if each is not None], question)
     ownership.check(relation, catalogue, caps=caps, where=where, keys=keys, measures=measures)
     return Draft(

@@ -24,7 +24,7 @@ from discreet.sql import query as q
 
 __all__ = ["join"]
 
-ROOM = 10**6  # joined rows of one unit, where several tables have several rows of it
+ROOM = 10**6  # joined rows of one unit, where several tables have several rows of it, each of the weight 1
 DECLARED = 10**7  # … where so many are declared
 REPEATED = 10  # … for each row, where the rows of all others are declared to be told apart by what they are joined on
 REFERRING = 100  # rows of a table that refer to the same key, where they meet each other
@@ -32,9 +32,12 @@ REFERRING = 100  # rows of a table that refer to the same key, where they meet e
 Joined = tuple[Below, Scope, q.Expression | None]
 
 
-def join(sides: list[Side], where: list[q.Expression], catalogue: Catalogue) -> Joined:
-    """The joined relation, what names in the question mean, and the rest of the filter."""
-    return _Joiner(sides, where, catalogue).joined()
+def join(sides: list[Side], where: list[q.Expression], catalogue: Catalogue, share: int = 1) -> Joined:
+    """The joined relation, what names in the question mean, and the rest of the filter.
+
+    One in `share` of the rows that may meet, meet here: others do elsewhere in the question, or are wider than numbers.
+    """
+    return _Joiner(sides, where, catalogue).joined(share)
 
 
 class _Joiner:
@@ -141,7 +144,7 @@ class _Joiner:
 
     # ── the order ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def joined(self) -> Joined:
+    def joined(self, share: int) -> Joined:
         people = [side for side in self.sides if not side.table.public]
         first = next((side for side in people if side.inner), self.sides[0])
         for side in people:
@@ -173,7 +176,7 @@ class _Joiner:
             mine, theirs = _sides(conditions, own)
             caps.add(side, mine, theirs, compared=not all(_matched(each, own) for each in conditions))
             self._place(side, conditions, _single(side, mine, row=owner is None or first.table.single))
-        met = caps.meeting()
+        met = caps.meeting(share)
         parts = tuple(_few(side, part, met.get(id(side))) for side, part in zip(self.placed, self.parts, strict=True))
         below = Below(relation=From(parts=parts), table=self._shape(owner, first, caps), alias="", unit=owner)
         self._unit_names(owner)
@@ -275,20 +278,21 @@ class _Caps:
             self.repeated[id(self.many.pop())] = column
         self.many.append(side)
 
-    def meeting(self) -> dict[int, tuple[str, int]]:
+    def meeting(self, share: int) -> dict[int, tuple[str, int]]:
         """Of tables whose rows meet other rows: the column that bounds them, and how many rows may share a value of it.
 
         Given    any number of rows of one unit in any table, whatever is declared.
-        Promise  at most ROOM joined rows of one unit where several tables have several rows of it, or as many as are
-                 declared, which are at most DECLARED; and REPEATED for each row of the only one that has, besides.
+        Promise  at most ROOM / share joined rows of one unit where several tables have several rows of it, or as many
+                 as are declared, which are at most DECLARED / share; and REPEATED / share for each row of the only one
+                 that has, besides, or one.
         Because  tables of which one row joins, as a column that is declared to tell rows apart says, have so many rows
-                 for each of its values that their product is at most REPEATED. Of the others each has at most `most`
+                 for each of its values that their product is at most that. Of the others each has at most `most`
                  rows of a unit, or as many as are declared, and `most` is the largest number for which the product is
-                 at most ROOM, if there is one. Where another table says whose rows they are, so many rows refer to each
-                 of its keys that their product is at most the root of ROOM, and of that table there are so many rows of
-                 each unit.
+                 at most ROOM / share, if there is one. Where another table says whose rows they are, so many rows refer
+                 to each of its keys that their product is at most the root of that, and of that table there are so many
+                 rows of each unit.
         """
-        repeated = root(REPEATED, len(self.repeated))
+        repeated = root(max(REPEATED // share, 1), len(self.repeated))
         found = {place: (column, repeated) for place, column in self.repeated.items()}
         if len(self.many) < (1 if self.scanned else 2):
             return found
@@ -296,13 +300,15 @@ class _Caps:
         whole = [each for each in self.many if each.table.through is None and each.table.unit is not None]
         if refer:  # how many keys they refer to is bounded by the tables of these keys
             whole += [each for each in self.placed if id(each) in self.repeated and each.table.through is None]
-        referring = min(REFERRING, root(isqrt(ROOM), len(refer)))
-        room = (isqrt(ROOM) if self.scanned else ROOM) // referring ** len(refer)
+        shared = ROOM // share
+        referring = min(REFERRING, root(isqrt(shared), len(refer)))
+        room = (isqrt(shared) if self.scanned else shared) // referring ** len(refer)
         caps = [each.table.rows_per_unit or 1 for each in whole]
         declared = prod(caps) * referring ** len(refer)
-        if declared > DECLARED:
+        if declared * share > DECLARED:
+            heavy = f", each as heavy as {share}, for its texts or for others like it" if share > 1 else ""
             raise NotAllowed(
-                f"one {self.many[0].table.unit} could have {declared:,} joined rows here.",
+                f"one {self.many[0].table.unit} could have {declared:,} joined rows here{heavy}.",
                 instead="join fewer tables of many rows, or group by the unit inside first",
                 place=self.many[-1].place,
             )

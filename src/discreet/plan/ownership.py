@@ -8,12 +8,14 @@ Given    every row of a table about people belongs to the unit in its unit colum
          table that it refers to; or is a unit itself.
 Promise  every row of a relation that passes belongs to one unit, which is in each of the columns `owners`, carried
          unchanged; or is a unit itself; or belongs to nobody, and then depends on public tables alone. What is charged
-         as a count of units counts values of such a column.
+         as a count of units counts values of such a column. Rows of one unit meet in no join more often than `_often`
+         says, each as often as it weighs.
 Because  of the rule of each kind of relation, below. A relation of another kind is refused.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,11 +23,13 @@ from typing import Any
 from discreet.errors import NotAllowed
 from discreet.plan.distinct import Owners
 from discreet.plan.expression import Apply, Field, Tree, fields
+from discreet.plan.joining import DECLARED, REPEATED
 from discreet.plan.measure import Caps, Measure
 from discreet.plan.plan import Key
 from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, United
 from discreet.plan.schema import Catalogue, Column, Reference, same
 from discreet.plan.sides import Classes
+from discreet.plan.weights import weight
 
 __all__ = ["check", "owned"]
 
@@ -48,6 +52,7 @@ class Owned:
     owners: frozenset[str] = frozenset()  # columns that hold the unit of each row
     public: bool = False
     rows: bool = False  # every row is a unit
+    often: int = 1  # in how many joined rows of its unit a row can be, in any join inside
     once: bool = False  # no unit has two rows
     through: tuple[tuple[str, Reference], ...] = ()  # a column, and the key of another table that says whose a row is
     origins: Mapping[str, Origin] = field(default_factory=dict)
@@ -73,7 +78,8 @@ def check(
     for tree in trees:
         found.needs(fields(tree))
     sure = found.rows or found.once if caps.unit is None else caps.unit in found.owners
-    if found.public or not sure:
+    heavy = found.often * weight(relation, catalogue, keys=keys, measures=measures) > REPEATED * DECLARED
+    if found.public or not sure or heavy:
         raise _lost()
     for each in measures:
         if isinstance(each, Owners) and _counted(each.of) not in found.owners:
@@ -188,7 +194,7 @@ def _united(relation: United, catalogue: Catalogue, equal: Pairs) -> Owned:
         if not alike or each.rows or not (each.public or _same(each, unit, first, unit)):
             raise _lost()
     origins = {} if unit is None else {unit: first.origins[unit]}
-    return replace(first, once=False, origins=origins)
+    return replace(first, once=False, origins=origins, often=sum(each.often for each in parts))
 
 
 def _same(one: Owned, a: str | None, other: Owned, b: str | None) -> bool:
@@ -248,8 +254,25 @@ def _joined(relation: From, catalogue: Catalogue, equal: Pairs) -> Owned:
         public=not people,
         rows=first.rows,
         once=first.once and alone,
+        often=max(_often(relation, parts), *(each.often for each in parts)),
         origins={name: each for name, each in origins.items() if name in names},
     )
+
+
+def _often(relation: From, parts: list[Owned]) -> int:
+    """How many joined rows of one unit there are for each row of the table that has most.
+
+    Because  there are at most as many as the product of what the parts have of a unit: one row, or as many as a `Few`
+    leaves. One part may have any number of rows, which are read one by one, beside parts that repeat them a few times;
+    two such parts would have as many joined rows as the product of whatever is in the tables.
+    """
+    shown = [n for n, each in enumerate(relation.parts) if each.how not in ("semi", "anti")]
+    people = [n for n in shown if not (parts[n].public or parts[n].once or parts[n].rows)]
+    free = [n for n in people if not isinstance(relation.parts[n].source, Few)]
+    product = math.prod(each.source.most for each in relation.parts if isinstance(each.source, Few))
+    if len(free) > 1 or (free and product > REPEATED):
+        raise _lost()
+    return product
 
 
 def _named(part: Part, found: Owned) -> Owned:

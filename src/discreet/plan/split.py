@@ -48,28 +48,34 @@ class Question:
     view: q.Select
 
 
-def split(select: q.Select, catalogue: Catalogue) -> Question:
-    """Find the aggregation, and cut there."""
-    found = _read(select, catalogue)
+def split(select: q.Select, catalogue: Catalogue, share: int = 1) -> Question:
+    """Find the aggregation, and cut there. Of the rows of one unit that may meet, one in `share` does (see `weights`).
+
+    Promise  however many joins there are in a question, rows of one unit meet in all of them together at most twice as
+             often as they may in one (`joining.ROOM`); or as often as is declared.
+    Because  the SELECTs of a UNION ALL share what one may have, and those that are joined with others share half of it;
+             so what is inside of a join is at most half of it, and what is inside of that a quarter.
+    """
+    found = _read(select, catalogue, share)
     if isinstance(found, Question):
         return replace(found, view=outer(select, found.view))
     select, below = found
     return _Cut(select, below).question()
 
 
-def _read(select: q.Select, catalogue: Catalogue) -> Question | tuple[q.Select, Below]:
+def _read(select: q.Select, catalogue: Catalogue, share: int) -> Question | tuple[q.Select, Below]:
     """What a SELECT reads: an answer, or a relation; then names in the SELECT are those of the relation's columns."""
-    origin = select.source
+    origin, inside = select.source, share * _halves(select)
     source = origin.first if isinstance(origin, q.Join) else origin
     others = origin.others if isinstance(origin, q.Join) else ()
-    found = _inside(source, catalogue) if isinstance(source, q.Select) else None
+    found = _inside(source, catalogue, inside) if isinstance(source, q.Select) else None
     if isinstance(found, Question) and not others:
         return found
-    sides = [replace(_side(source, "inner", catalogue, found), mark="\x010")]
+    sides = [replace(_side(source, "inner", catalogue, inside, found), mark="\x010")]
     for each in others:
-        sides.append(_more(each, sides, catalogue))
+        sides.append(_more(each, sides, catalogue, inside))
     _apart(sides)
-    tests = {n: _test(each, catalogue) for n, each in enumerate(q.conjuncts(select.where))}
+    tests = {n: _test(each, catalogue, inside) for n, each in enumerate(q.conjuncts(select.where))}
     where = [each for n, each in enumerate(q.conjuncts(select.where)) if tests[n] is None]
     sides += [each for each in tests.values() if each is not None]
     only = sides[0].below
@@ -81,13 +87,38 @@ def _read(select: q.Select, catalogue: Catalogue) -> Question | tuple[q.Select, 
             f"tables are joined on at most {MOST_CONDITIONS} conditions.", instead="write fewer of them",
             place=conditions[MOST_CONDITIONS].place,
         )  # fmt: skip
-    below, scope, rest = join([replace(each, below=laid(each.below)) for each in sides], where, catalogue)
+    below, scope, rest = join([replace(each, below=laid(each.below)) for each in sides], where, catalogue, share)
     return _renamed(replace(select, where=rest), scope), below
 
 
-def _inside(select: q.Select, catalogue: Catalogue) -> Question | Below:
+def _origins(select: q.Select) -> list[q.Origin]:
+    """What a SELECT reads side by side, also to test its rows."""
+    source = select.source
+    there = [source.first, *(each.source for each in source.others)] if isinstance(source, q.Join) else [source]
+    tests = [each.arguments[0] if isinstance(each, q.Call) and each.function == "not" else each
+             for each in q.conjuncts(select.where)]  # fmt: skip
+    return [*there, *(each.select for each in tests if isinstance(each, q.Exists))]
+
+
+def _meet(origin: q.Origin) -> bool:
+    """Whether rows may meet others somewhere inside."""
+    if isinstance(origin, q.Union):
+        return any(map(_meet, origin.parts))
+    if not isinstance(origin, q.Select):
+        return False
+    there = _origins(origin)
+    return len(there) > 1 or any(map(_meet, there))
+
+
+def _halves(select: q.Select) -> int:
+    """Of what may meet in a SELECT, one in so many may in each SELECT inside that it joins with others."""
+    there = _origins(select)
+    return 2 * max(sum(map(_meet, there)), 1) if len(there) > 1 else 1
+
+
+def _inside(select: q.Select, catalogue: Catalogue, share: int) -> Question | Below:
     """A SELECT inside another: an answer, or a relation."""
-    found = _read(select, catalogue)
+    found = _read(select, catalogue, share)
     if isinstance(found, Question):
         return replace(found, view=outer(select, found.view))
     select, below = found
@@ -114,18 +145,19 @@ def _adds(what: q.Expression) -> bool:
     return isinstance(what, (q.Call, q.Window)) and any(_adds(each) for each in what.arguments)
 
 
-def _side(source: q.Origin, how: How, catalogue: Catalogue, found: Question | Below | None = None) -> Side:
+def _side(source: q.Origin, how: How, catalogue: Catalogue, share: int, found: Question | Below | None = None) -> Side:
     """A table or a SELECT among those that are joined."""
     if found is not None:
         below = found
     elif isinstance(source, q.Source):
         below = scanned(source, catalogue)
     elif isinstance(source, q.Union):
-        parts = [_inside(each, catalogue) for each in source.parts]
+        each_share = share * max(sum(map(_meet, source.parts)), 1)
+        parts = [_inside(each, catalogue, each_share) for each in source.parts]
         below = united(source, [_people(each, part) for each, part in zip(parts, source.parts, strict=True)])
     else:
         assert isinstance(source, q.Select)
-        below = _inside(source, catalogue)
+        below = _inside(source, catalogue, share)
     return Side(below=_people(below, source), how=how, on=(), place=source.place)
 
 
@@ -139,9 +171,9 @@ def _people(found: Question | Below, source: q.Origin) -> Below:
     return found
 
 
-def _more(joined: q.Joined, before: list[Side], catalogue: Catalogue) -> Side:
+def _more(joined: q.Joined, before: list[Side], catalogue: Catalogue, share: int) -> Side:
     """One table more, with what it is joined on."""
-    side = _side(joined.source, "left" if joined.how == "left" else "inner", catalogue)
+    side = _side(joined.source, "left" if joined.how == "left" else "inner", catalogue, share)
     side = replace(side, mark=f"\x01{len(before)}")
     on = tuple(q.conjuncts(joined.on))
     for name in joined.using:
@@ -173,7 +205,7 @@ def _has(side: Side, name: str) -> bool:
     return any(each.name.lower() == name.lower() for each in (*side.table.columns, *side.table.links))
 
 
-def _test(what: q.Expression, catalogue: Catalogue) -> Side | None:
+def _test(what: q.Expression, catalogue: Catalogue, share: int) -> Side | None:
     """A condition that another table decides: EXISTS and IN (SELECT …), or not."""
     negated = isinstance(what, q.Call) and what.function == "not"
     inner = what.arguments[0] if isinstance(what, q.Call) and negated else what
@@ -190,7 +222,7 @@ def _test(what: q.Expression, catalogue: Catalogue) -> Side | None:
                 place=inner.place,
             )  # fmt: skip
         on = tuple(q.conjuncts(select.where))
-        return replace(_side(select.source, how, catalogue), on=on, place=inner.place)
+        return replace(_side(select.source, how, catalogue, share), on=on, place=inner.place)
     if negated:
         raise NotAllowed(
             "NOT IN (SELECT …) is never true where a NULL is inside.", instead="write NOT EXISTS (SELECT …)",
@@ -198,7 +230,7 @@ def _test(what: q.Expression, catalogue: Catalogue) -> Side | None:
         )  # fmt: skip
     if len(select.items) != 1:
         raise NotUnderstood("IN takes a SELECT of one column.", instead="name one", place=inner.place)
-    side = _side(replace(select, alias=INSIDE), how, catalogue)
+    side = _side(replace(select, alias=INSIDE), how, catalogue, share)
     name = q.Name(name=select.items[0].name, table=INSIDE, place=inner.place)
     equal = q.Call(function="=", arguments=(inner.of, name), place=inner.place)
     return replace(side, on=(equal,), place=inner.place, below=replace(side.below, alias=INSIDE))
