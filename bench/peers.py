@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from curator import data
-
 from discreet.layout import table
 
 HERE = Path(__file__).resolve().parent / "peer"

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from curator import curator, data, plain
-
 from discreet.layout import table
 
 QUESTIONS = {

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from hypothesis import settings
 
-from quick import (  # noqa: F401  # pytest finds them here
+from support.quick import (  # noqa: F401  # pytest finds them here
     pytest_addoption,
     pytest_collection_modifyitems,
     pytest_runtest_logreport,

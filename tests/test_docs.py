@@ -18,7 +18,7 @@ from discreet import errors
 from discreet.plan.catalogue import read
 from discreet.sql.functions import CALLED
 from discreet.sql.words import AGGREGATES, CALLS, INSTEAD, OTHERS, WINDOWS
-from kit import said_by
+from support.kit import said_by
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kit import said_by
+from support.kit import said_by
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "discreet"
@@ -72,6 +72,12 @@ def test_no_arrow_points_up(path: Path) -> None:
         else:
             allowed = OUTSIDE | EXTRAS.get(layer, set()) | set(sys.stdlib_module_names)
             assert top in allowed, f"{path} imports {name}"
+
+
+def test_nothing_imports_a_test_module() -> None:
+    for path in (ROOT / "tests").rglob("*.py"):
+        for name in imports(path):
+            assert not any(part.startswith("test_") for part in name.split(".")), f"{path} imports {name}"
 
 
 def test_nothing_draws_from_another_source() -> None:

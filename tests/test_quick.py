@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from mutants.mutant import file_of_test
-from quick import chosen, recorded
+from support.quick import chosen, recorded
 
 TESTS = Path(__file__).parent
 

@@ -27,7 +27,7 @@ from discreet.plan.schema import Catalogue, Column, Table
 __all__ = ["PART", "affordable", "assumed", "bounded", "choices", "divided", "foretold", "found_said", "lowered",
            "plan_of", "wanted_bounds"]  # fmt: skip
 
-PART = Fraction(1, 10)  # of the cost; by simulation, see tests/test_automatic.py
+PART = Fraction(1, 10)  # of the cost; by simulation, see tests/procedures/test_automatic.py
 ASSUMED = 1000  # the bound, above the least value, for which things are explained before one is known
 
 
@@ -129,7 +129,7 @@ def choices(wanted: Sequence[Plan], earlier: Iterable[Plan]) -> list[tuple[Plan,
     Promise  those are the bounds that the same question was asked with before, if it was; and they cost nothing.
     Because  a bound that was released is a number like any other: the most exact one for the same rows is used,
              whatever it was bought for. A wanted one is bought where all of them leave clearly more rows above them:
-             more than that part of the cost would lower the noise. It is worth it, see tests/test_automatic.py. What
+             more than that part of the cost would lower the noise. It is worth it, see tests/procedures/test_automatic.py. What
              was best after each purchase is what a question between it and the next was asked with.
     """
     known: dict[int, Plan] = {}

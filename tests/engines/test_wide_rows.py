@@ -1,0 +1,166 @@
+"""Memory: however wide the rows of one unit are, no join of them takes more than an engine has.
+
+One person has as many rows as meet others, each of wide texts. Each question is asked with and without that person, of
+a DuckDB with 1 GB: none fails, and the exact data differ by no more than was paid for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import discreet as dp
+from discreet.engines.relations import laid
+from discreet.plan import ownership
+from discreet.plan.joining import ROOM
+from discreet.plan.relation import Few, From, Part
+from discreet.plan.weights import HELD, NAMED
+from support import hostile as h
+from support.campaign.oracle import looked, too_far
+from support.lineage import asked, stored, table
+
+MEMORY = "1GB"
+TABLES = [
+    table("a", "who", columns={"t": {}, "x": (0, 9), "ward": ["u", "v"]}, rows_per_unit=5, groups_per_unit=5),
+    table("b", "who", columns={"s": {}, "y": (0, 9)}, rows_per_unit=5, groups_per_unit=5),
+    table("c", "who", columns={"r": {}, "z": (0, 9)}, rows_per_unit=5, groups_per_unit=5),
+    table("codes", public=True, columns={"z": (0, 9), "said": {}}),
+]
+MADE = [
+    "CREATE TABLE codes AS SELECT i AS z, 'code ' || i AS said FROM range(10) AS r(i)",
+    "CREATE TABLE a AS SELECT i AS who, 'z' || i % 7 AS t, i % 10 AS x, 'u' AS ward FROM range(100) AS r(i)",
+]
+WIDE = "INSERT INTO a SELECT 777, repeat('{letter}', {letters}) || i, i % 10, 'v' FROM range({rows}) AS r(i)"
+BOTH = "FROM a JOIN b ON a.who = b.who"
+INSIDE = f"(SELECT a.who AS who, t || s AS k, x, y {BOTH})"
+KEYS = ", ".join(f"LEFT(t, 450) || '{n}' || RIGHT(s, 500) AS k{n}" for n in range(4))
+PADDED = ", ".join(f"LPAD(CAST(x * 10 + y AS TEXT), 990, '{n}') || LEFT(t, 9) AS k{n}" for n in range(4))
+BRANCH = f"SELECT a.who AS who, t || s AS k, x {BOTH}"
+QUESTIONS = [
+    f"SELECT {KEYS}, COUNT(*) {BOTH} GROUP BY k0, k1, k2, k3",
+    f"SELECT {PADDED}, SUM(x) {BOTH} GROUP BY k0, k1, k2, k3",
+    f"SELECT t, s, AVG(x) {BOTH} GROUP BY t, s",
+    f"SELECT COUNT(DISTINCT t || s) {BOTH}",
+    f"SELECT COUNT(DISTINCT REPLACE(RIGHT(t, 500) || RIGHT(s, 400), 'z', '01234567890123456789')) {BOTH}",
+    f"SELECT ward, COUNT(DISTINCT t) {BOTH} GROUP BY ward",
+    f"SELECT t, MEDIAN(x), MODE(ward) {BOTH} GROUP BY t",
+    f"SELECT k, COUNT(*) FROM ({' UNION ALL '.join([BRANCH] * 15)}) AS u GROUP BY k",
+    f"SELECT ward, MEDIAN(m.x) FROM {INSIDE} AS m JOIN a ON a.who = m.who WHERE k LIKE '%z%' GROUP BY ward",
+    f"SELECT k, COUNT(*) FROM {INSIDE} AS m JOIN c ON c.who = m.who WHERE m.x < c.z GROUP BY k",
+    f"SELECT COUNT(*) FROM {INSIDE} AS m JOIN {INSIDE} AS n ON m.who = n.who WHERE m.k < n.k",
+    f"SELECT AVG(n) FROM (SELECT a.who, COUNT(DISTINCT t || s) AS n {BOTH} GROUP BY a.who)",
+    f"SELECT AVG(n) FROM (SELECT a.who, t, s, COUNT(*) AS n {BOTH} GROUP BY a.who, t, s)",
+    f"SELECT COUNT(*) {BOTH} JOIN c ON a.who = c.who WHERE t < s AND s < r",
+    f"SELECT said, COUNT(*) {BOTH} JOIN codes ON codes.z = a.x WHERE t <> s GROUP BY said",
+    f"SELECT COUNT(*) FROM c WHERE EXISTS (SELECT * FROM {INSIDE} AS m WHERE m.who = c.who AND m.k > c.r)",
+]  # fmt: skip
+
+
+def opened(path: Path, more: list[str]) -> dp.Curator:
+    """A hundred people, and some others."""
+    rest = [
+        "CREATE TABLE b AS SELECT who, t AS s, x AS y FROM a",
+        "CREATE TABLE c AS SELECT who, s AS r, y AS z FROM b",
+    ]
+    return stored(path, [*MADE, *more, *rest], TABLES)
+
+
+PEOPLE = {
+    "letters of one byte": WIDE.format(letter="z", letters=900, rows=1000),
+    "letters of four bytes": WIDE.format(letter="\U0001f600", letters=990, rows=400),
+    "long": WIDE.format(letter="z", letters=100_000, rows=60),
+    "narrow": WIDE.format(letter="z", letters=1, rows=1000),
+}
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dp.Curator, dict[str, dp.Curator]]]:
+    folder = tmp_path_factory.mktemp("wide")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISCREET_MEMORY", MEMORY)
+        patch.setenv("DISCREET_THREADS", "2")
+        yield (
+            opened(folder / "nobody.duckdb", []),
+            {name: opened(folder / f"held{n}.duckdb", [each]) for n, (name, each) in enumerate(PEOPLE.items())},
+        )
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_wide_rows_of_one_unit_fit_into_little_memory(sql: str, who: str, held: Any) -> None:
+    without, others = held
+    plan = h.plan_of(without, sql)
+    assert too_far(plan, looked(without, plan, 1), looked(others[who], plan, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "texts", "places"),
+    [
+        (f"SELECT COUNT(*) {BOTH}", 0, 1),
+        (f"SELECT COUNT(*) {BOTH} WHERE t <> s", 0, 1),
+        (f"SELECT t, COUNT(*) {BOTH} GROUP BY t", 1, 1),
+        (f"SELECT t, s, COUNT(DISTINCT t || s) {BOTH} GROUP BY t, s", 3, 1),
+        (f"SELECT k, COUNT(*) FROM ({' UNION ALL '.join([BRANCH] * 15)}) AS u GROUP BY k", 1, 15),
+    ],
+)
+def test_what_one_unit_makes_an_engine_carry(sql: str, texts: int, places: int, held: Any) -> None:
+    """Counted in the engine: joined rows of one unit, and the bytes of both texts in all of them."""
+    _, others = held
+    for who, curator in others.items():
+        plan, source = h.plan_of(curator, sql), curator.engine.source
+        place, kept = laid(plan.table, source.place, source.stored)
+        named = [each for each in ("t", "s", "k") if each in kept]
+        size = " + ".join(f"coalesce(strlen({each}), 0)" for each in named) or "0"
+        counted = f'SELECT count(*), coalesce(sum({size}), 0) FROM {place} WHERE "{plan.caps.unit}" = 777'
+        ((rows, carried),) = source.cursor().execute(counted, {"salt": 3}).fetchall()
+        most = ROOM // (1 + 16 * texts)
+        assert rows <= most
+        assert rows > 0.9 * most - 2000 * places or who != "narrow"
+        assert carried <= 2 * HELD * most
+
+
+def test_whose_name_is_long_meets_nobody_and_is_nobody_else(tmp_path: Path) -> None:
+    """Two units whose names begin alike, and a third of a name that is as long as may be."""
+    names = [f"repeat('n', {NAMED})", f"repeat('n', {NAMED}) || 'a'", f"repeat('n', {NAMED}) || 'b'"]
+    tables = [table("a", "who", columns={"x": (0, 9)}, rows_per_unit=5), table("b", "who", rows_per_unit=5)]
+    made = [
+        "CREATE TABLE a AS " + " UNION ALL ".join(f"SELECT {each} AS who, 3 AS x FROM range(2)" for each in names),
+        "CREATE TABLE b AS SELECT who FROM a",
+    ]
+    with stored(tmp_path / "held.duckdb", made, tables) as curator:
+        assert asked(curator, "SELECT COUNT(*) FROM a JOIN b ON a.who = b.who") == [4]
+        assert asked(curator, "SELECT COUNT(DISTINCT who) FROM a") == [3]
+
+
+def test_more_wide_rows_than_fit_are_refused_where_they_are_declared(tmp_path: Path) -> None:
+    tables = [table(name, "who", columns={"t": {}}, rows_per_unit=1000, groups_per_unit=5) for name in "ab"]
+    made = [f"CREATE TABLE {name} AS SELECT 1 AS who, 'x' AS t" for name in "ab"]
+    with stored(tmp_path / "held.duckdb", made, tables) as curator:
+        h.plan_of(curator, "SELECT COUNT(*) FROM a JOIN b ON a.who = b.who")
+        with pytest.raises(dp.NotAllowed, match="each as heavy as 17"):
+            curator.explain("SELECT a.t, COUNT(*) FROM a JOIN b ON a.who = b.who GROUP BY a.t")
+
+
+def test_a_plan_in_which_too_many_rows_meet_cannot_be_followed(held: Any) -> None:
+    """The second derivation counts what the bounds of a plan leave, and knows where there are none."""
+    curator = held[0]
+    plan = h.plan_of(curator, f"SELECT t, COUNT(*) {BOTH} GROUP BY t")
+
+    def check(change: Any) -> None:
+        assert isinstance(plan.table, From)
+        made = From(parts=tuple(map(change, plan.table.parts)))
+        said: Any = {"caps": plan.caps, "where": plan.where, "keys": plan.keys, "measures": plan.measures}
+        ownership.check(made, curator.catalogue, **said)
+
+    def wide(part: Part) -> Part:
+        assert isinstance(part.source, Few)
+        return replace(part, source=replace(part.source, most=3000))
+
+    check(lambda part: part)
+    for change in (wide, lambda part: replace(part, source=part.source.source)):
+        with pytest.raises(dp.NotAllowed, match="cannot be followed"):
+            check(change)

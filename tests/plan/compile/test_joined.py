@@ -1,0 +1,284 @@
+"""Joined tables, and what is inside a question: whose the rows are, which names mean what, and nothing that fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import discreet as dp
+from discreet.engines.relations import laid
+from discreet.plan.joining import ROOM
+from discreet.plan.schema import Table
+from support import hostile as h
+from support.lineage import asked, stored, table
+
+BILLS = table("bills", "who", key="bill", rows_per_unit=5)
+LINES = table("lines", "bill -> bills.bill", rows_per_unit=4, columns={"item": str, "amount": (0, 100)})
+TOWNS = table("towns", public=True)
+
+
+def lines(path: Path) -> dp.Curator:
+    """One person has one bill with nine lines."""
+    return stored(
+        path,
+        [
+            "CREATE TABLE bills AS SELECT 7 AS who, 1 AS bill",
+            "CREATE TABLE lines AS SELECT 1 AS bill, 'x' AS item, 10 AS amount FROM range(9)",
+            "CREATE TABLE towns AS SELECT 'x' AS town, 3 AS people",
+        ],
+        [BILLS, LINES, TOWNS],
+    )
+
+
+# ── whose rows ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) FROM (SELECT item FROM lines) AS l JOIN towns ON l.item = towns.town",
+        "SELECT COUNT(*) FROM (SELECT item FROM lines) AS l LEFT JOIN towns ON l.item = towns.town",
+        "SELECT COUNT(*) FROM (SELECT item FROM lines) AS l WHERE item IN (SELECT town FROM towns)",
+        "SELECT COUNT(*) FROM (SELECT item FROM lines UNION ALL SELECT item FROM lines) AS l"
+        " LEFT JOIN towns ON l.item = towns.town",
+    ],
+)
+def test_rows_that_another_table_owns_are_still_somebodys(tmp_path: Path, sql: str) -> None:
+    """The unit is a column of a table that nobody named; a SELECT inside and a join do not lose it."""
+    with lines(tmp_path / "held.duckdb") as curator:
+        plan = h.plan_of(curator, sql)
+        assert plan.caps.unit is not None
+        assert asked(curator, sql)[0] <= plan.mechanisms[0].reach.l1
+
+
+def test_what_is_added_up_of_them_joins_on_their_unit(tmp_path: Path) -> None:
+    people = table("people", "who", rows_per_unit=1, columns={"age": (0, 100)})
+    told = "SELECT SUM(total) FROM people JOIN (SELECT who, SUM(amount) AS total FROM lines GROUP BY who) USING (who)"
+    more = ["CREATE TABLE people AS SELECT 7 AS who, 40 AS age"]
+    statements = [
+        *more,
+        "CREATE TABLE bills AS SELECT 7 AS who, 1 AS bill",
+        "CREATE TABLE lines AS SELECT 1 AS bill, 'x' AS item, 10 AS amount FROM range(3)",
+    ]
+    with stored(tmp_path / "held.duckdb", statements, [people, BILLS, LINES]) as curator:
+        assert asked(curator, told) == [30]
+
+
+REFUSED = [
+    "SELECT COUNT(*) FROM a JOIN b ON a.x = b.x",
+    "SELECT COUNT(*) FROM a LEFT JOIN b ON a.x = b.x",
+    "SELECT COUNT(*) FROM a, b WHERE a.x = b.x",
+    "SELECT COUNT(*) FROM a JOIN b ON a.who = b.x",
+    "SELECT COUNT(*) FROM a JOIN b ON a.who = b.who OR a.x = b.x",
+    "SELECT COUNT(*) FROM a JOIN b ON a.who + 0 = b.who",
+    "SELECT COUNT(*) FROM a JOIN b ON a.who <> b.who",
+    "SELECT COUNT(*) FROM a WHERE EXISTS (SELECT * FROM b WHERE b.x = a.x)",
+    "SELECT COUNT(*) FROM a WHERE NOT EXISTS (SELECT * FROM b WHERE b.x > a.x)",
+    "SELECT COUNT(*) FROM a WHERE EXISTS (SELECT * FROM b WHERE b.who = who)",  # both are of b
+    "SELECT COUNT(*) FROM a WHERE EXISTS (SELECT * FROM b AS a WHERE a.who = a.who)",
+    "SELECT COUNT(*) FROM a WHERE x IN (SELECT x FROM b)",
+    "SELECT COUNT(*) FROM a LEFT JOIN b ON a.who = b.who JOIN b AS c ON b.who = c.who",
+    "SELECT COUNT(*) FROM a JOIN (SELECT who AS x, x AS who FROM b) AS c ON a.who = c.who",
+    "WITH b AS (SELECT x AS who, who AS x FROM b) SELECT COUNT(*) FROM a JOIN b ON a.who = b.who",
+    "SELECT SUM(x) FROM (SELECT x FROM s UNION ALL SELECT x FROM s)",
+    "SELECT COUNT(*) FROM a JOIN s ON a.x = s.x",
+    "SELECT COUNT(*) FROM s JOIN a ON a.x = s.x",
+    "SELECT COUNT(*) FROM p LEFT JOIN a ON p.x = a.x",
+    "SELECT COUNT(*) FROM p WHERE EXISTS (SELECT * FROM a WHERE a.x = p.x)",
+]
+LARGE = "CASE " + " ".join(f"WHEN x * 1 = {n} THEN {n}" for n in range(10)) + " END"
+COUNTED = [  # a question, and its exact sums: of one person with three rows in a, two in b, and more than are declared
+    ("SELECT COUNT(*) FROM a JOIN b ON a.who = b.who", [6]),
+    ("SELECT COUNT(*) FROM (SELECT x FROM a UNION ALL SELECT x FROM b)", [5]),
+    (f"SELECT SUM(g - g + g - g + g) FROM (SELECT {LARGE} AS g FROM a)", [27]),
+    (f"SELECT SUM(g - g + g - g + g) FROM (SELECT k AS who, {LARGE} AS g FROM a)", [27]),
+    ("SELECT COUNT(*) FROM (SELECT who, COUNT(*) AS n FROM a GROUP BY who) AS f JOIN b ON f.who = b.who", [2]),
+    ("SELECT COUNT(*) FROM (SELECT who, COUNT(*) AS n FROM a GROUP BY who) AS f LEFT JOIN b USING (who)", [2]),
+    ("SELECT COUNT(*) FROM (SELECT who, COUNT(*) AS n FROM a GROUP BY who) WHERE n > 3", [0]),
+    ("SELECT COUNT(*) FROM (SELECT who, SUM(x) AS n FROM a GROUP BY who) WHERE n > 27", [0]),
+    ("SELECT COUNT(*) FROM (SELECT who, k, COUNT(*) AS n FROM a GROUP BY who, k)", [3]),
+    ("SELECT COUNT(*) FROM (SELECT who, COUNT(DISTINCT k) AS n FROM a GROUP BY who) WHERE n > 3", [0]),
+]
+
+
+def several(path: Path) -> dp.Curator:
+    a = table("a", "who", rows_per_unit=3, columns={"x": (0, 9), "k": {}})
+    made = [
+        "CREATE TABLE a AS SELECT 7 AS who, 9 AS x, n AS k FROM range(8) AS r(n)",
+        "CREATE TABLE b AS SELECT 7 AS who, 9 AS x FROM range(5)",
+        "CREATE TABLE s AS SELECT 9 AS x",
+        "CREATE TABLE p AS SELECT 9 AS x",
+    ]
+    b = table("b", "who", rows_per_unit=2, columns={"x": (0, 9)})
+    return stored(path, made, [a, b, table("s", columns={"x": (0, 9)}), table("p", public=True)])
+
+
+def test_rows_of_different_people_and_of_nobody_are_refused(tmp_path: Path) -> None:
+    with several(tmp_path / "held.duckdb") as curator:
+        for sql in REFUSED:
+            with pytest.raises(dp.NotAllowed) as no:
+                curator.ask(sql, epsilon=1)
+            assert "cannot be followed" not in str(no.value)  # by a rule, and not by what looks once more
+
+
+@pytest.mark.parametrize(("sql", "sums"), COUNTED)
+def test_so_much_of_one_person_counts(tmp_path: Path, sql: str, sums: list[int]) -> None:
+    with several(tmp_path / "held.duckdb") as curator:
+        assert asked(curator, sql) == sums
+        assert sums[0] <= h.plan_of(curator, sql).mechanisms[0].reach.l1  # type: ignore[attr-defined]
+
+
+# ── of a public table at most one row joins each row ─────────────────────────────────────────────────────────────
+
+TWICE = "CREATE TABLE towns AS SELECT zip, 'a' || n AS town FROM (VALUES {zips}) AS t(zip), range(2) AS r(n)"
+
+
+def test_a_key_that_is_none_makes_nobody_count_twice(tmp_path: Path) -> None:
+    """A public table declares a key, and has rows that share it; whoever is one row stays one."""
+    visits = table("visits", "who", rows_per_unit=9, columns={"zip": str})
+    towns = table("towns", public=True, key="zip")
+    made = ["CREATE TABLE visits AS SELECT 7 AS who, '10' AS zip", TWICE.format(zips="('10')")]
+    with stored(tmp_path / "held.duckdb", made, [visits, towns]) as curator:
+        one = "(SELECT who, MAX(zip) AS zip FROM visits GROUP BY who)"
+        assert asked(curator, f"SELECT COUNT(*) FROM {one} AS v JOIN towns ON v.zip = towns.zip") == [1]
+        assert asked(curator, f"SELECT COUNT(*) FROM {one} AS v LEFT JOIN towns USING (zip)") == [1]
+
+
+@pytest.mark.parametrize(
+    ("zip", "zips", "declared"),
+    [
+        ("1", "('1'), ('01'), ('1.0'), (' 1 ')", {"zip": (0, 99)}),  # texts that are the same number
+        ("1.0::DOUBLE", "(1::BIGINT), (1)", {}),
+        ("9007199254740992.0::DOUBLE", "(9007199254740992), (9007199254740993)", {}),  # the same as DOUBLE
+        ("1.0::DOUBLE", "(1.00000000000000000001::DECIMAL(38, 20)), (1.00000000000000000002)", {}),
+        ("0.0::DOUBLE", "(-0.0::DOUBLE), (0.0::DOUBLE)", {}),
+        ("true", "('t'), ('true'), ('1')", {"zip": [True, False]}),
+    ],
+)
+def test_what_a_condition_cannot_tell_apart_joins_once(
+    tmp_path: Path, zip: str, zips: str, declared: dict[str, Any]
+) -> None:
+    """Every row is a person, and stays one, however the public table stores what it is joined on."""
+    people = table("people", columns={"zip": {}})
+    towns = table("towns", public=True, columns=declared)
+    made = [f"CREATE TABLE people AS SELECT {zip} AS zip", TWICE.format(zips=zips)]
+    with stored(tmp_path / "held.duckdb", made, [people, towns]) as curator:
+        assert asked(curator, "SELECT COUNT(*) FROM people JOIN towns ON people.zip = towns.zip") == [1]
+        assert asked(curator, "SELECT COUNT(town) FROM people LEFT JOIN towns USING (zip)") == [1]
+
+
+# ── the same unit in two tables ──────────────────────────────────────────────────────────────────────────────────
+
+UUID = "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::UUID"
+ALIKE = [  # how a unit is stored in two tables that can be joined, and whether it is the same
+    ("1::INTEGER", "1::BIGINT", True),
+    ("1::BIGINT", "1::HUGEINT", True),
+    ("18446744073709551615::UBIGINT", "18446744073709551615::HUGEINT", True),
+    ("'a'", "'a'", True),
+    (UUID, UUID, True),
+    (UUID, "'not one'", False),
+    (UUID, "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", True),
+    ("'ab'::BLOB", "'ünï'", False),
+    ("'ab'::BLOB", "'ab'::BLOB", True),
+    ("TIME '10:00:00'", "TIME '10:00:00'", True),
+    ("DATE '10000-01-01'", "DATE '20000-01-01'", False),
+    ("TIMESTAMP '10000-01-01'", "'infinity'::TIMESTAMP", False),
+    ("true", "true", True),
+]
+UNLIKE = [
+    ("9007199254740993::BIGINT", "9007199254740992.0::DOUBLE"),
+    ("1::BIGINT", "'1'"),
+    ("1::BIGINT", "true"),
+    ("DATE '2020-02-29'", "'2020-02-30'"),
+    ("1.5::FLOAT", "1.5::DOUBLE"),
+    ("1.5::DECIMAL(38, 20)", "1.5::DECIMAL(38, 20)"),
+    ("1::UHUGEINT", "1::UHUGEINT"),
+]
+SIDE_BY_SIDE = "SELECT COUNT(*) FROM a JOIN b ON a.who = b.who"
+ONE_AFTER_THE_OTHER = "SELECT COUNT(*) FROM (SELECT x FROM a UNION ALL SELECT x FROM b)"
+A, B = (table(name, "who", rows_per_unit=9, columns={"x": (0, 9)}) for name in "ab")
+
+
+def two(path: Path, one: str, other: str, *tables: Table) -> dp.Curator:
+    """One row in each of two tables."""
+    made = [f"CREATE TABLE {name} AS SELECT {who} AS who, 1 AS x" for name, who in (("a", one), ("b", other))]
+    return stored(path, made, tables or [A, B])
+
+
+@pytest.mark.parametrize(("one", "other", "same"), ALIKE)
+def test_units_that_are_stored_alike_are_told_apart(tmp_path: Path, one: str, other: str, same: bool) -> None:
+    """Whatever is in them, nothing fails: the engine finds no form of its own to cast them to."""
+    with two(tmp_path / "held.duckdb", one, other) as curator:
+        assert asked(curator, SIDE_BY_SIDE) == [same]
+        assert asked(curator, ONE_AFTER_THE_OTHER) == [2]
+        assert asked(curator, ONE_AFTER_THE_OTHER.replace("COUNT(*)", "COUNT(DISTINCT who)").replace(" x ", " who, x "))
+        assert asked(curator, "SELECT COUNT(*) FROM a WHERE EXISTS (SELECT * FROM b WHERE a.who = b.who)") == [same]
+        assert asked(curator, "SELECT COUNT(*) FROM a LEFT JOIN b ON a.who = b.who") == [1]
+
+
+@pytest.mark.parametrize(("one", "other"), UNLIKE)
+def test_units_that_may_be_equal_and_differ_are_refused(tmp_path: Path, one: str, other: str) -> None:
+    """Two people of one table could be taken for the same in the other; then both would move with one of them."""
+    with two(tmp_path / "held.duckdb", one, other) as curator:
+        for sql in (SIDE_BY_SIDE, ONE_AFTER_THE_OTHER):
+            with pytest.raises(dp.Refusal) as no:
+                curator.ask(sql, epsilon=1)
+            assert "cannot be followed" not in str(no.value)
+        assert asked(curator, "SELECT COUNT(*) FROM a") == [1]
+
+
+def test_texts_that_are_declared_as_numbers_are_no_unit_to_join_on(tmp_path: Path) -> None:
+    both = [table(name, "who", rows_per_unit=9, columns={"x": (0, 9), "who": (0, 99)}) for name in "ab"]
+    with two(tmp_path / "held.duckdb", "'1'", "'01'", *both) as curator, pytest.raises(dp.NotAllowed, match="stored"):
+        curator.ask(SIDE_BY_SIDE, epsilon=1)
+
+
+def test_a_reference_that_may_be_several_keys_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(dp.NotUnderstood, match="stored in different ways"):
+        two(tmp_path / "held.duckdb", "1", "'1'", A, table("b", "who -> a.who", rows_per_unit=9))
+
+
+def test_a_reference_to_a_declared_column_finds_the_unit(tmp_path: Path) -> None:
+    """Also where nothing says that it is a key."""
+    a = table("a", "who", rows_per_unit=3, columns={"x": {}})
+    b = table("b", "x -> a.x", rows_per_unit=9, columns={"y": (0, 9)})
+    made = ["CREATE TABLE a AS SELECT 7 AS who, 1 AS x", "CREATE TABLE b AS SELECT 1 AS x, 3 AS y FROM range(4)"]
+    with stored(tmp_path / "held.duckdb", made, [a, b]) as curator:
+        assert asked(curator, "SELECT SUM(y) FROM b") == [12]
+
+
+# ── nothing takes for ever ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("tables", [2, 3])
+def test_rows_joined_with_rows_are_not_too_many(tmp_path: Path, tables: int) -> None:
+    """Somebody with far more rows than are declared; who has as many as that loses none."""
+    a = table("a", "who", rows_per_unit=5, columns={"x": (0, 9)})
+    made = [
+        "CREATE TABLE a AS SELECT 7 AS who, n % 10 AS x FROM range(3000) AS r(n) UNION ALL SELECT 8, 1 FROM range(5)"
+    ]
+    text = "SELECT SUM(a.x) FROM a" + "".join(f" JOIN a AS b{n} ON a.who = b{n}.who" for n in range(1, tables))
+    with stored(tmp_path / "held.duckdb", made, [a]) as curator:
+        plan = h.plan_of(curator, text)
+        place, _ = laid(plan.table, curator.engine.source.place, curator.engine.source.stored)
+        rows = curator.engine.source.cursor().execute(
+            f'SELECT "{plan.caps.unit}", count(*) FROM {place} GROUP BY 1 ORDER BY 1', {"salt": 3}
+        )
+        (_, many), (_, few) = rows.fetchall()
+        assert few == 5**tables
+        assert 0.9 * ROOM < many <= ROOM
+        assert asked(curator, text)[0] <= plan.mechanisms[0].reach.l1 + few
+
+
+# ── nothing fails on data ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_sum_within_one_unit_overflows_nothing(tmp_path: Path) -> None:
+    a = table("a", "who", rows_per_unit=1000, columns={"x": {"min": 0, "max": 10**37, "step": 10**30}})
+    made = ["CREATE TABLE a AS SELECT 7 AS who, (10::HUGEINT ** 37)::HUGEINT AS x FROM range(1000)"]
+    with stored(tmp_path / "held.duckdb", made, [a]) as curator:
+        for function in ("SUM", "AVG", "MIN", "MAX", "COUNT"):
+            inside = f"SELECT who, {function}(x) AS s FROM a GROUP BY who"
+            assert asked(curator, f"SELECT COUNT(*) FROM ({inside}) WHERE s IS NULL OR s IS NOT NULL") == [1]

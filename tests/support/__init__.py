@@ -1,0 +1,1 @@
+"""What tests share. Nothing imports a test module."""

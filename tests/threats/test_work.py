@@ -1,0 +1,165 @@
+"""However many rows one unit has, they bring no question to an end: rows of a unit are bounded before they meet."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import discreet as dp
+from discreet.engines import duck
+from discreet.plan.joining import DECLARED, REPEATED, ROOM
+from support.lineage import asked, stored, table
+
+ROWS = 1_000_000 if os.environ.get("DISCREET_SOAK") else 250_000
+SECONDS = 60.0  # each takes less than one; without bounds, those below took hours
+TABLES = [
+    table("visits", "who", columns={"cost": (0, 1000), "note": {}}, rows_per_unit=1),
+    table("labs", "who", columns={"level": (0, 1000)}, rows_per_unit=5),
+    table("scans", "who", columns={"dose": (0, 1000)}),
+    table("orders", "who", key="number", columns={"price": (0, 1000)}, rows_per_unit=5),
+    table("lines", "number -> orders.number", columns={"quantity": (0, 1000)}, rows_per_unit=5),
+    table("stays", "who", key=["ward", "bed"], columns={"ward": {}, "bed": {}}, rows_per_unit=5),
+    table("codes", public=True, columns={"code": (0, 100_000)}),
+]
+QUESTIONS = [
+    "SELECT COUNT(*) FROM visits AS a JOIN visits AS b ON a.who = b.who WHERE a.cost < b.cost",
+    "SELECT COUNT(*) FROM visits AS a JOIN labs AS b ON a.who = b.who WHERE cost < level",
+    "SELECT COUNT(*) FROM labs AS a JOIN labs AS b USING (who) JOIN visits AS c USING (who)",
+    "SELECT COUNT(*) FROM visits AS a LEFT JOIN labs AS b ON a.who = b.who AND cost < level",
+    "SELECT COUNT(*) FROM visits AS a WHERE EXISTS (SELECT 1 FROM labs AS b WHERE a.who = b.who AND level > cost + 9)",
+    "SELECT COUNT(*) FROM labs AS a"
+    " WHERE NOT EXISTS (SELECT 1 FROM visits AS b WHERE a.who = b.who AND cost > level + 5000)",
+    "SELECT COUNT(DISTINCT who) FROM scans AS a"
+    " WHERE EXISTS (SELECT 1 FROM scans AS b WHERE a.who = b.who AND a.dose + b.dose = -1)",
+    "SELECT COUNT(DISTINCT a.who) FROM scans AS a JOIN scans AS b ON a.who = b.who AND a.dose < b.dose",
+    "SELECT COUNT(*) FROM visits AS a WHERE EXISTS (SELECT 1 FROM codes WHERE code * cost + code = -1)",
+    "SELECT COUNT(*) FROM lines AS l JOIN orders AS o ON l.number = o.number WHERE quantity < price",
+    "SELECT COUNT(*) FROM lines",
+    "SELECT COUNT(*) FROM lines AS a JOIN lines AS b USING (number) JOIN orders USING (number)"
+    " WHERE a.quantity <> b.quantity + price",
+    "SELECT COUNT(*) FROM stays AS a JOIN stays AS b ON a.who = b.who AND a.ward = b.ward AND a.bed = b.bed",
+    "SELECT COUNT(DISTINCT who) FROM (SELECT a.who, cost + level AS c FROM visits AS a JOIN labs AS b USING (who)) AS t"
+    " JOIN (SELECT who, dose + 1 AS d FROM scans) AS s USING (who) WHERE c < d",
+    "SELECT AVG(n) FROM (SELECT a.who, COUNT(*) AS n FROM labs AS a JOIN labs AS b ON a.who = b.who GROUP BY a.who)",
+    "SELECT COUNT(*) FROM (SELECT who, cost FROM visits UNION ALL SELECT who, level FROM labs) AS a"
+    " JOIN labs AS b ON a.who = b.who WHERE cost <> level",
+]  # fmt: skip
+
+
+def statements(rows: int) -> list[str]:
+    """A thousand people with some rows in each table, and one with so many more in all of them."""
+    return [
+        "CREATE TABLE everybody AS SELECT i % 1000 AS who, i % 900 AS x, i FROM range(2000) AS r(i)",
+        f"INSERT INTO everybody SELECT 7, i % 1000, 7 FROM range({rows}) AS r(i)",
+        "CREATE TABLE visits AS SELECT who, x AS cost, 'a' AS note FROM everybody",
+        "CREATE TABLE labs AS SELECT who, x AS level FROM everybody",
+        "CREATE TABLE scans AS SELECT who, x AS dose FROM everybody",
+        "CREATE TABLE orders AS SELECT who, i AS number, x AS price FROM everybody",
+        "CREATE TABLE lines AS SELECT i AS number, x AS quantity FROM everybody",
+        "CREATE TABLE stays AS SELECT who, 'w' AS ward, i AS bed FROM everybody",
+        "CREATE TABLE codes AS SELECT i AS code FROM range(100000) AS r(i)",
+    ]
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> dp.Curator:
+    return stored(tmp_path_factory.mktemp("crowded") / "held.duckdb", statements(ROWS), TABLES)
+
+
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_no_unit_has_rows_enough_to_keep_a_question_from_ending(
+    crowded: dp.Curator, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    monkeypatch.setattr(duck, "SECONDS", SECONDS)
+    assert asked(crowded, sql)
+
+
+def test_rows_that_meet_are_as_few_as_is_said(tmp_path: Path) -> None:
+    """Counted: the joined rows of one unit where both tables have many, where one is declared to have one, and where
+    another table says whose rows they are; as many as it has where these are fewer than the bound.
+    """
+    caps = {"rows_per_unit": 10**7}
+    tables = [
+        table("many", "who", columns={"x": (0, 9)}, **caps),
+        table("few", "who", columns={"y": (0, 9)}, rows_per_unit=1),
+        table("orders", "who", key="number", columns={"price": (0, 9)}, **caps),
+        table("lines", "number -> orders.number", columns={"quantity": (0, 9)}, **caps),
+    ]
+    made = [
+        "CREATE TABLE many AS SELECT 1 AS who, i % 7 AS x FROM range(2000) AS r(i)",
+        "CREATE TABLE few AS SELECT 1 AS who, i AS y FROM range(500) AS r(i) UNION ALL SELECT 2, 1 FROM range(3)",
+        "CREATE TABLE orders AS SELECT 1 AS who, 5 AS number, i AS price FROM range(300) AS r(i)",
+        "CREATE TABLE lines AS SELECT 5 AS number, i AS quantity FROM range(400) AS r(i)",
+    ]
+    curator = stored(tmp_path / "held.duckdb", made, tables)
+    assert asked(curator, "SELECT COUNT(*) FROM many JOIN few ON many.who = few.who") == [2000 * REPEATED]
+    assert asked(curator, "SELECT COUNT(*) FROM lines JOIN orders ON lines.number = orders.number") == [400 * REPEATED]
+    both = "SELECT COUNT(*) FROM many JOIN few AS a ON many.who = a.who JOIN few AS b ON many.who = b.who"
+    assert asked(curator, both)[0] <= 2000 * REPEATED
+    pairs = "SELECT COUNT(*) FROM few AS a WHERE EXISTS (SELECT 1 FROM few AS b WHERE a.who = b.who AND b.y > a.y)"
+    assert asked(curator, pairs)[0] <= round(ROOM**0.5)
+    same = "SELECT COUNT(DISTINCT a.who) FROM few AS a JOIN few AS b ON a.who = b.who AND a.y = b.y"
+    assert asked(curator, same) == [2]
+
+
+def test_tables_that_multiply_are_bounded_as_a_whole_or_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixteen tables with twelve rows of one unit are 12^16 joined rows, also in a fold; declared are one, or ten."""
+    monkeypatch.setattr(duck, "SECONDS", SECONDS)
+    rows = "SELECT least(i, 1000) AS who FROM range(1012) AS r(i)"
+    made = [f"CREATE TABLE one AS {rows}", f"CREATE TABLE ten AS {rows}"]
+    tables = [table("one", "who", rows_per_unit=1), table("ten", "who", rows_per_unit=10)]
+    curator = stored(tmp_path / "held.duckdb", made, tables)
+
+    def joined(name: str, times: int) -> str:
+        return f"{name} AS t0 " + " ".join(f"JOIN {name} AS t{n} ON t{n}.who = t0.who" for n in range(1, times))
+
+    assert asked(curator, f"SELECT COUNT(*) FROM {joined('one', 16)}") == [1001]
+    assert asked(curator, f"SELECT COUNT(*) FROM {joined('ten', 5)}") == [1000 + 10**5]
+    for times in (8, 16):
+        inside = f"(SELECT t0.who, COUNT(*) AS c FROM {joined('ten', times)} GROUP BY t0.who)"
+        for sql in (f"SELECT COUNT(*) FROM {inside}", f"SELECT COUNT(*) FROM {joined('ten', times)}"):
+            with pytest.raises(dp.NotAllowed, match="joined rows here"):
+                curator.explain(sql)
+    assert DECLARED >= 10**7
+
+
+def test_a_pattern_meets_no_text_that_takes_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of 50 million letters took a pattern of 20,000 letters longer than any question may take."""
+    monkeypatch.setattr(duck, "SECONDS", SECONDS)
+    made = ["CREATE TABLE visits AS SELECT 1 AS who, repeat('a', 50000000) AS note"]
+    declared = [table("visits", "who", columns={"note": {}}, rows_per_unit=1)]
+    curator = stored(tmp_path / "held.duckdb", made, declared)
+    for how in ("note LIKE", "note ILIKE", "lower(note) LIKE"):
+        pattern = f"%{'a' * 400}b{'a' * 9}%c_"
+        assert asked(curator, f"SELECT COUNT(*) FROM visits WHERE {how} '{pattern}'") == [0]
+    assert asked(curator, "SELECT COUNT(*) FROM visits WHERE note LIKE '%a_a%'") == [1]
+    with pytest.raises(dp.NotAllowed, match="pattern of LIKE has at most 1,000 letters"):
+        curator.explain(f"SELECT COUNT(*) FROM visits WHERE note LIKE '{'%a' * 501}'")
+
+
+def test_those_who_have_few_rows_keep_all_of_them(tmp_path: Path) -> None:
+    """Counted another way: below the bounds, joins are those of plain SQL."""
+    curator = stored(tmp_path / "held.duckdb", statements(0), [
+        table("labs", "who", columns={"level": (0, 1000)}, rows_per_unit=500),
+        table("scans", "who", columns={"dose": (0, 1000)}, rows_per_unit=500),
+    ])  # fmt: skip
+    with duckdb.connect(str(tmp_path / "held.duckdb"), read_only=True) as plain:
+        for sql in (
+            "SELECT COUNT(*) FROM labs JOIN scans ON labs.who = scans.who WHERE level < dose",
+            "SELECT COUNT(*) FROM labs WHERE EXISTS (SELECT 1 FROM scans WHERE labs.who = scans.who AND level < dose)",
+        ):
+            assert asked(curator, sql) == list(plain.execute(sql).fetchone() or ())
+
+
+def test_a_key_that_the_data_name_is_no_longer_than_what_is_computed_from_it_may_be(tmp_path: Path) -> None:
+    """Texts of a million letters that many share are named by their beginning."""
+    made = ["CREATE TABLE visits AS SELECT i AS who, repeat('a', 1000000) || 'b' AS note FROM range(300) AS r(i)"]
+    declared = [table("visits", "who", columns={"note": {}}, rows_per_unit=1, groups_per_unit=1)]
+    curator = stored(tmp_path / "held.duckdb", made, declared)
+    answer = curator.ask("SELECT REPLACE(note, 'a', 'cc') AS name, COUNT(*) AS n FROM visits GROUP BY note", epsilon=1)
+    assert answer.to_arrow()["name"].to_pylist() == ["c" * 2000]
