@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import discreet as dp
-from discreet.layout import table
+from discreet.core.text import table
 
 GROUPS = 1000
 COUNT = "SELECT COUNT(*) FROM visits"

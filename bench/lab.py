@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from discreet.lab import reconstruct, siege
-from discreet.lab.hosts import People, Web
-from discreet.lab.naive import Naive
-from discreet.layout import table
+from discreet.core.text import table
+from discreet.lab.attacks import reconstruct, trials
+from discreet.lab.attacks.naive_server import Naive
+from discreet.lab.attacks.targets import People, Web
 
 Work = Callable[[], object]
 Row = tuple[str, str, str, str, str]
@@ -102,8 +102,8 @@ def _gram(queries: np.ndarray) -> np.ndarray:
 def doors() -> Iterator[Row]:
     """The same questions through HTTP and through this curator, beside the naive server asked in its own process."""
     n, m = 64, 64
-    secret, queries = siege.fair_bits(n), reconstruct.random_queries(m, n)
-    with Naive(siege.people(secret)) as server:
+    secret, queries = trials.fair_bits(n), reconstruct.random_queries(m, n)
+    with Naive(trials.people(secret)) as server:
         inside = People(host=server, n=n)
         outside = People(host=Web(server.url), n=n)
         yield beside(
@@ -112,8 +112,8 @@ def doors() -> Iterator[Row]:
         )  # fmt: skip
 
         def curated() -> None:
-            with siege.opened(secret, epsilon=1) as curator:
-                siege.behind(curator, n, f"1/{m}").answers(queries)
+            with trials.opened(secret, epsilon=1) as curator:
+                trials.behind(curator, n, f"1/{m}").answers(queries)
 
         yield beside(
             f"{m} questions to this curator", curated, "naive server, same process",

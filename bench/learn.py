@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans as Exact
 
 import discreet as dp
-from discreet.layout import table
+from discreet.core.text import table
 from discreet.learn.kmeans import KMeans
 
 SETS = [  # clusters, features, points, spread, ε

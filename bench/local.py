@@ -19,7 +19,7 @@ import numpy as np
 from noise import MANY, RNG, Row, Work, best, judge, times
 
 from discreet.core.coins import SYSTEM
-from discreet.layout import table
+from discreet.core.text import table
 from discreet.local import Categories, Collector, KaryResponse, RandomizedResponse, Wire, options
 
 K = 100

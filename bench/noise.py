@@ -23,8 +23,8 @@ import numpy as np
 
 import discreet as dp
 from discreet.core.coins import SYSTEM
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
 
 Work = Callable[[], object]
 

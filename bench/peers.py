@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from curator import data
-from discreet.layout import table
+from discreet.core.text import table
 
 HERE = Path(__file__).resolve().parent / "peer"
 PEERS = {

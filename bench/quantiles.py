@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from curator import curator, data, plain
-from discreet.layout import table
+from discreet.core.text import table
 
 QUESTIONS = {
     "median": ("SELECT MEDIAN(value) FROM visits", "SELECT quantile_cont(value, 0.5) FROM visits"),

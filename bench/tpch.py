@@ -27,7 +27,7 @@ from typing import Any
 import duckdb
 
 import discreet as dp
-from discreet.layout import table
+from discreet.core.text import table
 
 HERE = Path(__file__).parent / "tpch"
 UNITS = ("customer", "supplier")

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.layout import table
+from discreet.core.text import table
+from discreet.matrix.planner import designs
 from discreet.workload import Workload
-from discreet.workload.planner import designs
 
 
 def taken(run: Callable[[], Any]) -> tuple[float, Any]:

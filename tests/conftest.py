@@ -83,14 +83,14 @@ def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Batches wherever there are any, also at costs that leave no noise, where they are not better than others."""
-    from discreet import batching  # noqa: F401  # it must know the true function, as it plans by it
-    from discreet.plan import price
-    from discreet.plan.batch import Batch
+    from discreet.plan import pricing
+    from discreet.plan.compile import alternatives  # noqa: F401  # it must know the true function, as it plans by it
+    from discreet.plan.measures.count_batch import Batch
 
-    monkeypatch.setattr(price, "counted_error", lambda plan, _: -float(isinstance(plan.measures[0], Batch)))
-    price.plans_for.cache_clear()
+    monkeypatch.setattr(pricing, "counted_error", lambda plan, _: -float(isinstance(plan.measures[0], Batch)))
+    pricing.plans_for.cache_clear()
     yield
-    price.plans_for.cache_clear()
+    pricing.plans_for.cache_clear()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

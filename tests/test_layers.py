@@ -1,9 +1,11 @@
-"""Every file has its folder because of what it may import."""
+"""Every file has its folder because of what it may import: CONTRIBUTING.md says what, and these tests read it."""
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -12,66 +14,120 @@ from support.kit import said_by
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "discreet"
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
+EVERYWHERE = {"errors", "numerals"}
+ROW = re.compile(r"^\| `([\w/]+)` \| .* \|([\w/, ]*)\|$", re.M)
 MAY_IMPORT = {
-    "errors": set(),
-    "layout": set(),
-    "numerals": set(),
-    "core": {"errors", "numerals", "core"},
-    "accounting": {"errors", "core", "accounting"},
-    "mechanisms": {"errors", "core", "accounting", "mechanisms"},
-    "local": {"errors", "core", "local"},
-    "ledger": {"errors", "core", "layout", "accounting", "ledger"},
-    "sql": {"errors", "numerals", "sql"},
-    "plan": {"errors", "layout", "core", "mechanisms", "accounting", "sql", "plan"},
-    "learn": {"errors", "core", "mechanisms", "accounting", "plan", "learn"},
-    "workload": {"errors", "layout", "core", "mechanisms", "accounting", "plan", "workload"},
-    "engines": {"errors", "core", "plan", "engines"},
-    "batching": {"errors", "core", "mechanisms", "sql", "plan", "workload"},
-    "many": {"errors", "core", "sql", "plan", "batching"},
-    "opening": {"errors", "core", "ledger", "plan", "engines"},
-    "curator": {"errors", "core", "ledger", "sql", "plan", "engines", "batching", "many", "opening"},
-    "lab": {"errors", "core", "layout", "mechanisms", "local", "curator", "lab"},
-    "__main__": {"cli"},
-    "cli": {"errors", "core", "layout", "ledger", "sql", "plan", "engines", "curator", "lab", "cli"},
+    folder: {each.strip() for each in named.split(",") if each.strip()} for folder, named in ROW.findall(GUIDE)
 }
+ALONE = {"__init__": None, "__main__": {"cli"}, "errors": set(), "numerals": set()}  # files that are in no folder
 OUTSIDE = {"numpy", "cryptography", "flint"}
 EXTRAS = {  # imported where they are needed
     "ledger": {"psycopg", "matplotlib"},
     "accounting": {"dp_accounting"},
     "sql": {"sqlglot"},
-    "plan": {"duckdb", "pyarrow", "pandas", "polars", "matplotlib"},
+    "answers": {"pyarrow", "pandas", "polars", "matplotlib"},
+    "postprocess": {"duckdb"},
     "learn": {"sklearn", "matplotlib"},
-    "workload": {"threadpoolctl"},
+    "matrix": {"threadpoolctl"},
     "engines": {"duckdb", "pyarrow"},
+    "curator": {"pyarrow"},
     "lab": {"scipy", "matplotlib", "duckdb", "pyarrow"},
     "local": {"matplotlib"},
 }
+FILES = sorted(SOURCE.rglob("*.py"))
 
 
 def imports(path: Path) -> set[str]:
+    """Whole names of what is imported, wherever: `discreet.plan.plan` of `from discreet.plan import plan`."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            found.add(node.module or "")
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return found
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
+def folder_of(path: Path) -> str:
+    """The folder of a file, or the name of one that is in none."""
+    inside = path.relative_to(SOURCE)
+    return inside.parent.as_posix() if len(inside.parts) > 1 else inside.stem
+
+
+def target(name: str) -> str:
+    """The folder that a whole name is in."""
+    parts = name.split(".")[1:]
+    for end in range(len(parts), 0, -1):
+        path = SOURCE.joinpath(*parts[:end])
+        for file in (path.with_suffix(".py"), path / "__init__.py"):
+            if file.exists():
+                return folder_of(file)
+    raise AssertionError(f"{name} is nowhere")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_no_arrow_points_up(path: Path) -> None:
-    layer = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-    if layer == "__init__":
-        return
+    folder = folder_of(path)
+    may = ALONE[folder] if folder in ALONE else MAY_IMPORT[folder] | {folder} | EVERYWHERE
     for name in imports(path):
-        top, *rest = name.split(".")
+        top = name.partition(".")[0]
         if top == "discreet":
-            assert rest, f"{path} imports the whole package"
-            assert rest[0] in MAY_IMPORT[layer], f"{layer} must not import {name}"
+            assert "." in name, f"{path} imports the whole package"
+            assert may is None or target(name) in may, f"{folder} must not import {name}"
         else:
-            allowed = OUTSIDE | EXTRAS.get(layer, set()) | set(sys.stdlib_module_names)
+            allowed = OUTSIDE | EXTRAS.get(folder.partition("/")[0], set()) | set(sys.stdlib_module_names)
             assert top in allowed, f"{path} imports {name}"
+
+
+def test_the_table_is_of_folders_that_exist_and_arrows_that_are_needed() -> None:
+    needed: dict[str, set[str]] = {}
+    for path in FILES:
+        ours = {target(name) for name in imports(path) if name.startswith("discreet.")}
+        needed.setdefault(folder_of(path), set()).update(ours)
+    assert set(MAY_IMPORT) == set(needed) - set(ALONE)
+    for folder, named in MAY_IMPORT.items():
+        assert named == needed[folder] - {folder} - EVERYWHERE, folder
+
+
+def test_folders_have_an_order() -> None:
+    """No cycle, but for packages that show what is in the folders within."""
+    below: dict[str, set[str]] = {}
+    for path in FILES:
+        if path.name != "__init__.py":
+            ours = {target(name) for name in imports(path) if name.startswith("discreet.")}
+            below.setdefault(folder_of(path), set()).update(ours - {folder_of(path)})
+    assert len(list(TopologicalSorter(below).static_order())) >= len(MAY_IMPORT)
+
+
+def test_folders_stay_small() -> None:
+    for folder in MAY_IMPORT:
+        files = [path for path in (SOURCE / folder).glob("*.py") if path.name not in ("__init__.py", "__main__.py")]
+        assert len(files) <= 14, folder
+
+
+def test_places_in_the_guide_exist() -> None:
+    for place in re.findall(r"`((?:src|tests|docs|scripts|[a-z_]+/)[\w/.]*\.(?:py|md|txt))`", GUIDE):
+        assert (SOURCE / place).exists() or (ROOT / place).exists(), place
+    for place in re.findall(r"`((?:[a-z_]+/)+)`", GUIDE):
+        assert (SOURCE / place).is_dir() or (ROOT / place).is_dir(), place
+
+
+def test_who_is_meant_has_a_type() -> None:
+    """No `Any` in the place of a curator, a ledger or an engine."""
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            named = [node] if isinstance(node, ast.arg) else []
+            name = (
+                named[0].arg
+                if named
+                else node.target.id
+                if (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name))
+                else ""
+            )
+            if name in ("curator", "ledger", "engine") and node.annotation is not None:
+                assert ast.unparse(node.annotation) != "Any", f"{path}: {name}"
 
 
 def test_nothing_imports_a_test_module() -> None:

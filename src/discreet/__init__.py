@@ -14,25 +14,16 @@ from discreet.core import record as _record
 from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Mechanism, compose, parallel
 from discreet.core.reach import Reach
-from discreet.errors import (
-    Broken,
-    BudgetExceeded,
-    LedgerCorrupt,
-    NotAllowed,
-    NotUnderstood,
-    NotYours,
-    Refusal,
-    Stopped,
-)
+from discreet.errors import Broken, BudgetExceeded, LedgerCorrupt, NotAllowed, NotUnderstood, NotYours, Refusal, Stopped
 from discreet.ledger.ledger import Ledger
 from discreet.mechanisms import sensitivity
 from discreet.mechanisms.noise import Gaussian, Laplace, Noise
-from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.selection import Exponential, NoisyMax, PermuteAndFlip
+from discreet.mechanisms.quantiles.single import Quantile
+from discreet.mechanisms.selection.selection import Exponential, NoisyMax, PermuteAndFlip
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 
 if TYPE_CHECKING:
-    from discreet.curator import Curator, open
+    from discreet.curator.curator import Curator, open
 
 _record.later("discreet.plan.plan")  # whoever reads a ledger must know what questions are recorded as
 _record.later("discreet.local")
@@ -73,7 +64,7 @@ __version__ = "0.2.0.dev0"
 def __getattr__(name: str) -> Any:
     """The curator comes with a database and a parser, which are loaded when they are first needed."""
     if name in ("Curator", "open"):
-        from discreet import curator  # noqa: PLC0415
+        from discreet.curator import curator  # noqa: PLC0415
 
         return getattr(curator, name)
     raise AttributeError(f"module 'discreet' has no attribute {name!r}")

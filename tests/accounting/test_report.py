@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dp
-from discreet.accounting.report import Row, compare
+from discreet.accounting.comparison import Row, compare
 
 TENTH = dp.Laplace(epsilon="0.1", sensitivity=1)
 BASIC, ADVANCED, SIMPLE, TIGHT, RENYI, KOV, PLD = range(7)

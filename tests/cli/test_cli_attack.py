@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from discreet.cli import main
-from discreet.lab import siege
-from discreet.lab.hosts import Web
-from discreet.lab.naive import Naive
+from discreet.lab.attacks import trials
+from discreet.lab.attacks.naive_server import Naive
+from discreet.lab.attacks.targets import Web
 from support.commands import run
 
 
@@ -57,11 +57,11 @@ def test_every_attack_and_every_meaning(attack, words: tuple, said: str) -> None
 
 
 def test_a_server_of_yours(attack, tmp_path: Path) -> None:
-    secret = siege.fair_bits(30)
+    secret = trials.fair_bits(30)
     truth = tmp_path / "truth.txt"
     truth.write_text("\n".join(map(str, secret)))
     words = ("reconstruct", "--people", 30, "--queries", 60, "--secret", "secret = 1", "--key", "id")
-    with Naive(siege.people(secret)) as server:
+    with Naive(trials.people(secret)) as server:
         shown = attack(*words, "--url", server.url, "--truth", truth, "--noise", "none", "--table", "people")
         assert "blatantly non-private" in shown
         assert f"{secret.sum()} of 30 have the secret" in attack(*words, "--url", server.url)

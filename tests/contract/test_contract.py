@@ -11,27 +11,27 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
-from discreet.mechanisms.ceiling import Ceiling
-from discreet.mechanisms.combined import Combined
-from discreet.mechanisms.edges import Edges
-from discreet.mechanisms.extreme import Extreme
-from discreet.mechanisms.modes import Modes
+from discreet.core.contribution import Caps, Setting
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.matrix.mechanism import Combined
+from discreet.matrix.strategy import Each, Matrix, Strategy, Total
 from discreet.mechanisms.noise import Noise
-from discreet.mechanisms.places import Places
-from discreet.mechanisms.quantiles import Quantiles
-from discreet.mechanisms.selection import TopK
-from discreet.mechanisms.strategy import Each, Matrix, Strategy, Total
-from discreet.plan.batch import Batch
-from discreet.plan.cells import Cells
-from discreet.plan.distinct import Distinct
-from discreet.plan.expression import Field
-from discreet.plan.measure import Caps, Setting
-from discreet.plan.moments import Moments
+from discreet.mechanisms.quantiles.extreme import Extreme
+from discreet.mechanisms.quantiles.interval import Edges
+from discreet.mechanisms.quantiles.many import Quantiles
+from discreet.mechanisms.quantiles.upper_bound import Ceiling
+from discreet.mechanisms.selection.mode import Modes
+from discreet.mechanisms.selection.selection import TopK
+from discreet.mechanisms.selection.top_k import Places
+from discreet.plan.expressions.tree import Field
+from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.distinct import Distinct
+from discreet.plan.measures.grouping_sets import FINE, Totals
+from discreet.plan.measures.moments import Moments
+from discreet.plan.measures.sums import Sums
+from discreet.plan.measures.workload_cells import Cells
 from discreet.plan.plan import Exact, Key, Plan
-from discreet.plan.sums import Sums
-from discreet.plan.totals import FINE, Totals
 from discreet.workload import Workload
 from support.contract import Case, Table, check_loss_against_law, check_mechanism, check_release_against_law
 from support.edges import edged

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 import discreet as dp
-from discreet.curator import Curator
+from discreet.curator.curator import Curator
 from support.fixtures import Block, blocks, clinic, make
 from support.golden import Book
 

@@ -14,11 +14,11 @@ import discreet as dp
 from discreet.core import record
 from discreet.core.record import read, write
 from discreet.ledger.facts import Charge
-from discreet.plan.kept import read as read_kept
+from discreet.plan.codec import read as read_kept
+from discreet.plan.expressions.functions import RULES
 from discreet.plan.measures import KINDS
 from discreet.plan.plan import Plan
 from discreet.plan.relation import FUNCTIONS
-from discreet.plan.rules import RULES
 from support.golden import RECORDS, Book, records_of
 
 PRICES = Book("prices.jsonl")

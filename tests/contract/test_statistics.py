@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from discreet import Exponential, NoisyMax, PermuteAndFlip, Quantile, Threshold
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
-from discreet.core.law import Law
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.laws.law import Law
 from support.kit import ALARM, misfit
 
 MANY = 10_000_000 if os.environ.get("DISCREET_SOAK") else 1_000_000

@@ -21,9 +21,9 @@ from discreet.core.exact import (
     precision,
     settle,
     share,
-    show,
     whole,
 )
+from discreet.core.text import show
 
 
 def test_rounding_is_on_the_safe_side() -> None:

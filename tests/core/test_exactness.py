@@ -17,10 +17,10 @@ import pytest
 
 from discreet import NoisyMax, PermuteAndFlip, Threshold
 from discreet.core.coins import SYSTEM
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
-from discreet.core.table import HalfGaussian
-from discreet.mechanisms.selection import Exponential, Selection
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.gaussian_table import HalfGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.mechanisms.selection.selection import Exponential, Selection
 from support.kit import Script, bisect, tape
 
 TOP = 1 << 63
@@ -225,7 +225,7 @@ def test_steps_on_the_edge_of_the_guide_are_left_to_the_balls() -> None:
     steps, guide = half._table
     edge = int(steps[0]) >> 47 << 47
     moved = np.concatenate([[edge], steps[1:]])
-    from discreet.core.table import guide_of
+    from discreet.core.laws.gaussian_table import guide_of
 
     assert guide[edge >> 47] == -1
     assert guide_of(moved)[edge >> 47] == -1  # a U that starts with exactly these bits may be on either side

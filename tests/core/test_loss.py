@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import Budget, Exponential, Gaussian, Laplace, Loss, NotAllowed, NotUnderstood, Refusal, Threshold
-from discreet.accounting.theorems import advanced, basic, optimal, optimal_delta, zcdp_simple
+from discreet.accounting.composition import advanced, basic, optimal, optimal_delta, zcdp_simple
 
 amounts = st.fractions(min_value=0, max_value=20, max_denominator=1000)
 losses = st.builds(

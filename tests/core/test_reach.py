@@ -9,12 +9,13 @@ from itertools import chain, combinations, product
 import numpy as np
 import pytest
 
-from discreet.plan import moments
-from discreet.plan.distinct import Distinct, Owners
-from discreet.plan.expression import Apply, Field, Literal
-from discreet.plan.measure import Caps, Noised, Setting
-from discreet.plan.moments import Moments
-from discreet.plan.sums import Sums
+from discreet.core.contribution import Caps, Setting
+from discreet.plan.expressions.tree import Apply, Field, Literal
+from discreet.plan.measures import moments
+from discreet.plan.measures.distinct import Distinct, Owners
+from discreet.plan.measures.measure import Noised
+from discreet.plan.measures.moments import Moments
+from discreet.plan.measures.sums import Sums
 
 OF = Field(name="x", kind="integer")
 MEASURES = [

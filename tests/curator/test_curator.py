@@ -20,7 +20,7 @@ import pyarrow.csv
 import pytest
 
 import discreet as dp
-from discreet.plan.answer import Answer
+from discreet.answers.answer import Answer
 from support.clinic import BUDGET, COLUMNS, UNIT, clinic, saved, visits
 from support.kit import said_by
 

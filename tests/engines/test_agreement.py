@@ -12,8 +12,8 @@ import pytest
 
 import discreet as dp
 from discreet.core import record
-from discreet.engines.source import open_path
-from discreet.plan import below
+from discreet.engines.duckdb.files import open_path
+from discreet.plan.compile import from_clause
 from discreet.plan.relation import Derived
 from support.lineage import curator, table
 
@@ -243,7 +243,7 @@ def test_an_answer_is_what_the_engine_says(said: str, both: tuple[dp.Curator, du
 def test_so_it_is_where_every_column_is_computed_once(
     said: str, both: tuple[dp.Curator, duckdb.DuckDBPyConnection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(below, "LARGE", -1)
+    monkeypatch.setattr(from_clause, "LARGE", -1)
     monkeypatch.setattr(both[0], "_drafts", {})
     agree(said, *both)
 

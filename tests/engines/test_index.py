@@ -21,10 +21,11 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.engines import build
-from discreet.engines.index import FRESH, NONE, STALE
-from discreet.plan.indexed import choice, indexed
+from discreet.curator.opening import indexed
+from discreet.engines.duckdb import index_build
+from discreet.engines.duckdb.index import FRESH, NONE, STALE
 from discreet.plan.plan import Exact, Plan
+from discreet.plan.unit_index import choice
 from support import hostile as h
 from support import neighbours as near
 from support.indexing import BUDGET, COLUMNS, KEYS, PLAIN, ROW, marked, opened, reads, rows_of, saved
@@ -195,7 +196,7 @@ def test_parts_make_no_difference(folder: Path, monkeypatch: pytest.MonkeyPatch)
     found, salt = [], tape(8)
     rows = pq.read_table(folder / "data.parquet")
     for part in (10**9, 7, 100):
-        monkeypatch.setattr(build, "PART", part)
+        monkeypatch.setattr(index_build, "PART", part)
         shuffled = np.random.default_rng(part).permutation(len(rows))
         pq.write_table(rows.take(shuffled), folder / "data.parquet")
         with opened(folder) as curator:

@@ -21,8 +21,8 @@ import pytest
 import discreet as dp
 from discreet.cli import progress
 from discreet.cli.command import main
-from discreet.engines import build
-from discreet.engines.index import FRESH, NONE
+from discreet.engines.duckdb import index_build
+from discreet.engines.duckdb.index import FRESH, NONE
 from support import hostile as h
 from support import lineage
 from support.indexing import BUDGET, COLUMNS, PLAIN, opened, reads, rows_of, saved
@@ -113,7 +113,7 @@ def test_whatever_fails_quotes_nothing(
 
     with opened(folder) as curator:
         curator.index()
-        monkeypatch.setattr(build, "write", fail)
+        monkeypatch.setattr(index_build, "write", fail)
         with pytest.raises(refusal, match=words) as said:
             curator.index()
         assert "p7" not in str(said.value)
@@ -242,7 +242,7 @@ def test_a_table_may_be_called_like_what_is_made_on_the_way(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A frame has no database in front of its name: what is made on the way must not stand in front of it."""
-    monkeypatch.setattr(build, "PART", 3)
+    monkeypatch.setattr(index_build, "PART", 3)
     frame = pa.table({"u": [n // 2 for n in range(20)], "h": [n % 7 for n in range(20)], "x0": ["a", "b"] * 10})
     said: Any = {"unit": "u", "rows_per_unit": 2, "columns": {"h": (0, 9), "x0": ["a", "b"]}, "ledger": tmp_path / "l"}
     with dp.open(frame, name=name, budget=dp.Budget(epsilon=9), **said) as curator:

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 import discreet as dp
-from discreet.engines.index import MISSING
+from discreet.engines.duckdb.index import MISSING
 from discreet.errors import NotUnderstood
 from support import hostile as h
 from support.indexing import COLUMNS, KEYS, opened, reads, rows_of, saved

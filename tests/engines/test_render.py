@@ -11,8 +11,8 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from discreet.engines.render import KEEPING, SPELLED, spell, stepped
-from discreet.plan.expression import Apply, Field, Tree
+from discreet.engines.sql.expressions import KEEPING, SPELLED, spell, stepped
+from discreet.plan.expressions.tree import Apply, Field, Tree
 
 NUMBERS = [0.0, -0.0, 1.0, -2.5, 1e15, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan, None]
 STORED = {"a": "real", "b": "real"}

@@ -27,12 +27,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from discreet.engines import delimited, source
-from discreet.engines.delimited import LONGEST, MOST_LINES, read_csv
-from discreet.engines.frames import total
-from discreet.engines.source import Source, open_frame, open_path
-from discreet.plan import declare
-from discreet.plan.schema import Catalogue, Csv, Table
+from discreet.catalogue import declarations
+from discreet.catalogue.schema import Catalogue, Csv, Table
+from discreet.engines.duckdb import csv as delimited
+from discreet.engines.duckdb import files
+from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.csv import LONGEST, MOST_LINES, read_csv
+from discreet.engines.duckdb.files import open_path
+from discreet.engines.duckdb.frames import open_frame, total
 from support import hostile as h
 from support import lineage
 from support.campaign import oracle
@@ -382,8 +384,8 @@ def asked(declared: Any) -> list[h.Asked]:
 
 def opened(place: str, rows: pa.Table, folder: Path, declared: Any, unit: str = "id") -> dp.Curator:
     columns = {"n": [0, 1, 2, 3, 4]} | ({"x": declared} if unit == "id" else {})
-    table = Table(name="data", columns=tuple(declare.column(name, said) for name, said in columns.items()), unit=unit,
-                  rows_per_unit=2, groups_per_unit=2)  # fmt: skip
+    declared_columns = tuple(declarations.column(name, said) for name, said in columns.items())
+    table = Table(name="data", columns=declared_columns, unit=unit, rows_per_unit=2, groups_per_unit=2)
     catalogue = Catalogue(name="clinic", budget=BUDGET, tables=(table,))
     ledger = dp.Ledger(None, dataset="clinic", budget=BUDGET, unit="person")
     return dp.Curator(catalogue, PLACES[place](rows, folder, catalogue), ledger)
@@ -949,8 +951,8 @@ def test_data_that_cannot_be_read_again_are_refused_in_one_sentence(
 ) -> None:
     """Whatever is wrong with them; and they are read once, however often somebody asks."""
     path, said, read = tmp_path / "data.csv", set(), []
-    plain = source.read_csv
-    monkeypatch.setattr(source, "read_csv", lambda *given: read.append(1) or plain(*given))
+    plain = files.read_csv
+    monkeypatch.setattr(files, "read_csv", lambda *given: read.append(1) or plain(*given))
     path.write_text("id,n\n1,2\n")
     with dp.open(path, columns={"n": (0, 9)}, budget=BUDGET, csv={"newlines": True}) as curator:
         for text in ('id,n\n1,"2\n', "id,n\n1\n", "id,m\n1,2\n", "", None):

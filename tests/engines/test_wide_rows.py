@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import discreet as dp
-from discreet.engines.relations import laid
-from discreet.plan import ownership
-from discreet.plan.joining import ROOM
+from discreet.engines.sql.relations import laid
+from discreet.plan.compile import ownership
+from discreet.plan.compile.join import ROOM
 from discreet.plan.relation import Few, From, Part
 from discreet.plan.weights import HELD, NAMED
 from support import hostile as h

@@ -19,18 +19,19 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.core.laplace import DiscreteLaplace
-from discreet.engines import source
-from discreet.engines.numbers import short, totals
-from discreet.engines.widths import CODED, LARGEST, ROWS, WORD, fitting, integer, running, widths
-from discreet.mechanisms.strategy import Each, Strategy
-from discreet.plan.atoms import regions
-from discreet.plan.batch import Batch
-from discreet.plan.expression import Apply, Field, Literal, Tree
-from discreet.plan.measure import MOST_STEPS, Added, Caps
-from discreet.plan.moments import Moments
+from discreet.core.contribution import Caps
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.engines.duckdb import connection as source
+from discreet.engines.sql.sums import short, totals
+from discreet.engines.sql.widths import CODED, LARGEST, ROWS, WORD, fitting, integer, running, widths
+from discreet.matrix.strategy import Each, Strategy
+from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
+from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.measure import MOST_STEPS, Added
+from discreet.plan.measures.moments import Moments
+from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Plan
-from discreet.plan.sums import Sums
+from discreet.plan.regions import regions
 from support import hostile as h
 from support.lineage import asked, exact, stored, table
 

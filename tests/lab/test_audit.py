@@ -14,15 +14,15 @@ from scipy import stats
 
 import discreet as dp
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.laplace import DiscreteLaplace
+from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.mechanism import Then
-from discreet.lab import audit, inventory, replay, subject, tables
-from discreet.lab.audit import Event
-from discreet.mechanisms.edges import Edges
-from discreet.mechanisms.extreme import Extreme
-from discreet.mechanisms.quantiles import Quantiles
-from discreet.mechanisms.selection import Exponential, PermuteAndFlip
-from discreet.mechanisms.slots import Part
+from discreet.lab.audits import audit, inventory, mechanism_tables, replay, subject
+from discreet.lab.audits.audit import Event
+from discreet.mechanisms.quantiles.extreme import Extreme
+from discreet.mechanisms.quantiles.grid_choice import Part
+from discreet.mechanisms.quantiles.interval import Edges
+from discreet.mechanisms.quantiles.many import Quantiles
+from discreet.mechanisms.selection.selection import Exponential, PermuteAndFlip
 from support.kit import ALARM, Script
 
 NOISE = dp.Laplace(epsilon=1, sensitivity=1)
@@ -141,7 +141,7 @@ def test_too_little_noise_is_noticed() -> None:
     little = subject.Exact(
         name="little",
         mechanism=NOISE,
-        written=lambda: [tables.noise(DiscreteLaplace(Fraction(10, 11)), 0, 1)],
+        written=lambda: [mechanism_tables.noise(DiscreteLaplace(Fraction(10, 11)), 0, 1)],
     )
     assert not little.check().kept
     sampled = subject.Sampled(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.lab import channel, tables
+from discreet.lab.audits import channel, mechanism_tables
 
 COIN = [["3/4", "1/4"], ["1/4", "3/4"]]
 
@@ -142,7 +142,7 @@ def test_renyi_divergences() -> None:
     two = math.log(sum(a * a / b for a, b in zip(p, q, strict=True))) / 2
     assert channel.rho(COIN, orders=(2,)) == pytest.approx(two, rel=1e-12)
     gaussian = dp.Gaussian(rho="0.1", sensitivity=1)
-    found = channel.rho(tables.noise(gaussian.law, 0, 1))
+    found = channel.rho(mechanism_tables.noise(gaussian.law, 0, 1))
     assert found <= 0.1
     assert found == pytest.approx(0.1, rel=1e-6)
 
@@ -150,25 +150,25 @@ def test_renyi_divergences() -> None:
 def test_enclosures_hold_the_curves_of_the_laws() -> None:
     """From tables, against the closed forms that the laws themselves state."""
     for mechanism in (dp.Laplace(epsilon=1, sensitivity=1), dp.Gaussian(epsilon=1, delta="1e-6", sensitivity=1)):
-        table = tables.noise(mechanism.law, 0, 1)
+        table = mechanism_tables.noise(mechanism.law, 0, 1)
         for at in (Fraction(0), Fraction(1, 3), Fraction(9, 10)):
             said = mechanism.law.delta(at, mechanism.reach)
             found = channel.delta(table, at)
             assert found.low <= said * (1 + Fraction(1, 10**12))
             assert float(found) == pytest.approx(float(said), rel=1e-9)
-    assert channel.epsilon(tables.noise(dp.Laplace(epsilon=1, sensitivity=1).law, 0, 1)).within(1)
-    assert not channel.epsilon(tables.noise(dp.Laplace(epsilon="1.001", sensitivity=1).law, 0, 1)).within(1)
+    assert channel.epsilon(mechanism_tables.noise(dp.Laplace(epsilon=1, sensitivity=1).law, 0, 1)).within(1)
+    assert not channel.epsilon(mechanism_tables.noise(dp.Laplace(epsilon="1.001", sensitivity=1).law, 0, 1)).within(1)
 
 
 def test_tables_are_those_that_mechanisms_state() -> None:
     scores = ([3, 0, 5, 3], [4, 1, 4, 2])
     for kind in (dp.Exponential, dp.NoisyMax, dp.PermuteAndFlip):
         m = kind(epsilon=1, sensitivity=1)
-        table = tables.selection(m, *scores)
+        table = mechanism_tables.selection(m, *scores)
         for row, each in zip(table.low, scores, strict=True):
             assert [float(p) for p in row] == pytest.approx(m.probabilities(each).tolist(), rel=1e-12)
     rule = dp.Threshold(epsilon=1, delta="1e-2", keys=2)
-    (row, _) = tables.switch(rule, [4, 0], [5, 1]).low
+    (row, _) = mechanism_tables.switch(rule, [4, 0], [5, 1]).low
     assert [float(p) for p in row] == pytest.approx([1 - rule.error.probability(4), 0, rule.error.probability(4), 0])
 
 

@@ -15,10 +15,10 @@ from scipy import stats
 
 import discreet as dp
 from discreet.core.coins import SYSTEM
-from discreet.lab import bayes, game, replicability, shame
-from discreet.lab.defences import uniform
+from discreet.lab.meaning import bayes, game, name_and_shame, replicability
+from discreet.lab.proportions import at_least, at_most, share
 from discreet.lab.report import Finding, Picture, Report, Series, Table, plain
-from discreet.lab.share import at_least, at_most, share
+from discreet.lab.sampling import uniform
 from support.kit import ALARM
 
 # ── the game ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -146,15 +146,15 @@ def test_two_epsilon_is_nearly_reached_and_less_noise_breaks_it() -> None:
 
 
 def test_name_and_shame_is_additively_private_and_shames() -> None:
-    shaming = shame.NameAndShame(delta="0.01")
+    shaming = name_and_shame.NameAndShame(delta="0.01")
     assert shaming.additive == Fraction(1, 100)
     assert shaming.somebody(1000) == pytest.approx(1 - 0.99**1000)
-    assert shame.NameAndShame(delta="1e-12").somebody(10) == pytest.approx(1e-11, rel=1e-9)
-    assert shame.additive([Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)]) == 1
+    assert name_and_shame.NameAndShame(delta="1e-12").somebody(10) == pytest.approx(1e-11, rel=1e-9)
+    assert name_and_shame.additive([Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)]) == 1
 
 
 def test_somebody_is_shamed_as_often_as_foretold() -> None:
-    shaming, records = shame.NameAndShame(delta="0.01"), list("abcdefghij") * 5
+    shaming, records = name_and_shame.NameAndShame(delta="0.01"), list("abcdefghij") * 5
     runs = [shaming.release(records) for _ in range(4000)]
     assert stats.binomtest(sum(map(bool, runs)), 4000, shaming.somebody(50)).pvalue > ALARM
     assert all(records[i] == record for run in runs for i, record in run)
@@ -276,7 +276,7 @@ def test_what_cannot_be_written_is_refused(tmp_path) -> None:
         lambda: game.play(dp.Loss.ZERO),
         lambda: bayes.posterior([0.5, 0.6], [[1], [1]]),
         lambda: bayes.smoking(people=50),
-        lambda: shame.NameAndShame(delta=2),
+        lambda: name_and_shame.NameAndShame(delta=2),
         lambda: share(3, 2),
         lambda: replicability.estimate(None, None, n=0),
     ],

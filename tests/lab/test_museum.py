@@ -8,7 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.lab import channel, museum
+from discreet.lab import museum
+from discreet.lab.audits import channel
 from discreet.lab.museum import claims
 from support.kit import ALARM
 

@@ -15,7 +15,7 @@ import pytest
 import discreet as dp
 from discreet.cli import main
 from discreet.core.coins import Coins
-from discreet.lab import audit, inventory, pipeline, synthetic
+from discreet.lab.audits import audit, inventory, pipeline, synthetic
 from support.kit import Script, tape
 
 COLUMNS = {"cost": (0, 100), "g": ["a", "b"], "w": str}
@@ -238,7 +238,7 @@ def test_all_samples_of_mechanisms_share_one_alarm() -> None:
 
 
 def test_a_broken_claim_is_an_exit_status(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from discreet.lab.subject import Checked
+    from discreet.lab.audits.subject import Checked
 
     broken = Checked(name="x", claim="ε = 1", found="ε = 2", share=2.0, kept=False, exact=True)
     monkeypatch.setattr(inventory, "checks", lambda samples, alarm: [lambda: broken])

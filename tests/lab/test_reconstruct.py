@@ -13,12 +13,14 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.core.laplace import DiscreteLaplace
-from discreet.lab import game, rebuilt, reconstruct, siege
-from discreet.lab.defences import Bounded, Exact, Gaussian, Lying, Rounding, Sampling, Sticky, TotalLaplace
-from discreet.lab.hosts import Function, People, Web
-from discreet.lab.naive import Naive
-from discreet.lab.page import ready
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.lab.attacks import reconstruct, trials
+from discreet.lab.attacks.defences import Bounded, Exact, Gaussian, Lying, Rounding, Sampling, Sticky, TotalLaplace
+from discreet.lab.attacks.naive_server import Naive
+from discreet.lab.attacks.targets import Function, People, Web
+from discreet.lab.html import ready
+from discreet.lab.meaning import game
+from discreet.lab.reports import reconstruction
 from support.kit import ALARM
 
 rng = np.random.default_rng()
@@ -166,7 +168,7 @@ def test_answers_that_were_refused_are_left_out() -> None:
         lambda: reconstruct.expected(n=10, m=10, sigma=1),
         lambda: Exact().answers([1, 0], [[1, 0, 1]]),
         lambda: Web("ftp://somewhere"),
-        lambda: rebuilt.report(n=10, m=5),
+        lambda: reconstruction.report(n=10, m=5),
     ],
 )
 def test_what_makes_no_sense_is_refused(call) -> None:
@@ -218,7 +220,7 @@ def test_a_defence_knows_its_own_noise(defence) -> None:
 def test_sticky_noise_sticks() -> None:
     queries = reconstruct.random_queries(20, 30)
     sticky, fresh = Sticky(bound=5), Bounded(bound=5)
-    secret = siege.fair_bits(30)
+    secret = trials.fair_bits(30)
     assert (sticky.answers(secret, queries) == sticky.answers(secret, queries)).all()
     assert (sticky.answers(secret, queries) != Sticky(bound=5).answers(secret, queries)).any()
     assert (fresh.answers(secret, queries) != fresh.answers(secret, queries)).all()
@@ -226,23 +228,23 @@ def test_sticky_noise_sticks() -> None:
 
 def test_verdicts() -> None:
     for weak in (Exact(), Rounding(to=5), Bounded(bound=2), Sticky(bound=2), Lying(rate="0.2")):
-        assert siege.against(weak, n=64, m=320, runs=3).verdict == "blatantly non-private", str(weak)
-    strong = siege.against(TotalLaplace(epsilon=1), n=32, m=128, runs=3)
+        assert trials.against(weak, n=64, m=320, runs=3).verdict == "blatantly non-private", str(weak)
+    strong = trials.against(TotalLaplace(epsilon=1), n=32, m=128, runs=3)
     assert (strong.verdict, strong.ceiling) == ("within what ε allows", pytest.approx(math.e / (1 + math.e)))
-    assert siege.Outcome(what="", right=990, bits=1000, chance=0.5, ceiling=0.731).verdict == "more than ε allows"
-    assert siege.Outcome(what="", right=600, bits=1000, chance=0.5).verdict == "leaks"
-    assert siege.Outcome(what="", right=510, bits=1000, chance=0.5).verdict == "no better than chance"
+    assert trials.Outcome(what="", right=990, bits=1000, chance=0.5, ceiling=0.731).verdict == "more than ε allows"
+    assert trials.Outcome(what="", right=600, bits=1000, chance=0.5).verdict == "leaks"
+    assert trials.Outcome(what="", right=510, bits=1000, chance=0.5).verdict == "no better than chance"
 
 
 # ── targets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_function_and_a_server_give_everything_away() -> None:
-    secret = siege.fair_bits(40)
+    secret = trials.fair_bits(40)
     target = Function(answer=lambda chosen: secret[chosen].sum() + 0.3, n=40)
-    assert (siege.besiege(target, m=160) == secret).all()
-    with Naive(siege.people(secret)) as server:
-        found = rebuilt.outside(People(host=Web(server.url), n=40), m=100, truth=secret)
+    assert (trials.besiege(target, m=160) == secret).all()
+    with Naive(trials.people(secret)) as server:
+        found = reconstruction.outside(People(host=Web(server.url), n=40), m=100, truth=secret)
     assert found.findings[0].verdict == "blatantly non-private"
     assert found.data["findings"][0]["facts"] == {"bits": secret.tolist(), "fraction": 1.0}
 
@@ -258,14 +260,14 @@ def over(right: int, bits: int, ceiling: float) -> bool:
 
 @pytest.fixture(scope="module")
 def crowd() -> np.ndarray:
-    return siege.fair_bits(2000)
+    return trials.fair_bits(2000)
 
 
 @pytest.mark.parametrize("both", [False, True])
 def test_no_question_gets_more_than_epsilon_allows(crowd: np.ndarray, both: bool) -> None:
     """The ceiling e^ε/(1 + e^ε) for each bit, where what a record says is protected."""
-    with siege.opened(crowd, epsilon=EPSILON) as curator:
-        guess = siege.one_by_one(siege.behind(curator, len(crowd), EPSILON), both=both)
+    with trials.opened(crowd, epsilon=EPSILON) as curator:
+        guess = trials.one_by_one(trials.behind(curator, len(crowd), EPSILON), both=both)
         with pytest.raises(dp.BudgetExceeded):
             curator.ask("SELECT COUNT(*) FROM data", epsilon="0.01")
     right = int((guess == crowd).sum())
@@ -276,12 +278,12 @@ def test_no_question_gets_more_than_epsilon_allows(crowd: np.ndarray, both: bool
 def test_where_presence_is_protected_the_ceiling_is_met(crowd: np.ndarray) -> None:
     """Asking for those with the bit gets the fraction e^ε/(1 + e^ε) exactly; asking for both, at most with 2ε."""
     n = len(crowd)
-    with siege.opened(crowd, epsilon=EPSILON, neighbours="add-remove") as curator:
-        right = int((siege.one_by_one(siege.behind(curator, n, EPSILON)) == crowd).sum())
+    with trials.opened(crowd, epsilon=EPSILON, neighbours="add-remove") as curator:
+        right = int((trials.one_by_one(trials.behind(curator, n, EPSILON)) == crowd).sum())
     assert not over(right, n, CEILING)
     assert stats.binom.cdf(right, n, CEILING) > ALARM
-    with siege.opened(crowd, epsilon=EPSILON, neighbours="add-remove") as curator:
-        right = int((siege.one_by_one(siege.behind(curator, n, EPSILON), both=True) == crowd).sum())
+    with trials.opened(crowd, epsilon=EPSILON, neighbours="add-remove") as curator:
+        right = int((trials.one_by_one(trials.behind(curator, n, EPSILON), both=True) == crowd).sum())
     assert not over(right, n, 1 - game.error(epsilon=2 * EPSILON))
 
 
@@ -289,9 +291,9 @@ def test_where_presence_is_protected_the_ceiling_is_met(crowd: np.ndarray) -> No
 @pytest.mark.parametrize("both", [False, True])
 def test_groups_of_one_get_what_is_foretold(crowd: np.ndarray, both: bool, neighbours: str) -> None:
     """Of 2,000 bits: less than the ceiling where records are replaced, and exactly that where they come and go."""
-    with siege.opened(crowd, epsilon=EPSILON, neighbours=neighbours) as curator:
-        right = int((siege.one_by_one(siege.behind(curator, len(crowd), EPSILON), both=both) == crowd).sum())
-    told = siege.foretold(EPSILON, neighbours)
+    with trials.opened(crowd, epsilon=EPSILON, neighbours=neighbours) as curator:
+        right = int((trials.one_by_one(trials.behind(curator, len(crowd), EPSILON), both=both) == crowd).sum())
+    told = trials.foretold(EPSILON, neighbours)
     assert stats.binomtest(right, len(crowd), told).pvalue > ALARM
     assert told == pytest.approx(CEILING if neighbours == "add-remove" else 1 / (1 + math.exp(-0.5)))
 
@@ -302,7 +304,7 @@ def test_the_larger_count_is_the_likelier_bit() -> None:
     pairs = list(itertools.product(range(-4, 6), repeat=2))
     told = [(i, bool(held), pair[not held]) for i, pair in enumerate(pairs) for held in (1, 0)]
     host = SimpleNamespace(ask=lambda sql: told)
-    guess = siege.one_by_one(People(host=host, n=len(pairs)), both=True)
+    guess = trials.one_by_one(People(host=host, n=len(pairs)), both=True)
     for (one, none), found in zip(pairs, guess, strict=True):
         odds = law.pmf(one - 1) * law.pmf(none) / law.pmf(one) / law.pmf(none - 1)
         assert found == (odds > 1) or odds == pytest.approx(1)
@@ -310,22 +312,22 @@ def test_the_larger_count_is_the_likelier_bit() -> None:
 
 def test_a_curator_that_spends_more_is_caught(crowd: np.ndarray) -> None:
     """The control: three times the ε it claims."""
-    with siege.opened(crowd, epsilon=3 * EPSILON, neighbours="add-remove") as curator:
-        right = int((siege.one_by_one(siege.behind(curator, len(crowd), 3 * EPSILON)) == crowd).sum())
+    with trials.opened(crowd, epsilon=3 * EPSILON, neighbours="add-remove") as curator:
+        right = int((trials.one_by_one(trials.behind(curator, len(crowd), 3 * EPSILON)) == crowd).sum())
     assert over(right, len(crowd), CEILING)
 
 
 def test_random_questions_get_next_to_nothing() -> None:
     n, m = 24, 60
-    secret = siege.fair_bits(n)
-    with siege.opened(secret, epsilon=EPSILON) as curator:
-        guess = siege.besiege(siege.behind(curator, n, f"{EPSILON}/{m}"), m=m, noise="laplace")
+    secret = trials.fair_bits(n)
+    with trials.opened(secret, epsilon=EPSILON) as curator:
+        guess = trials.besiege(trials.behind(curator, n, f"{EPSILON}/{m}"), m=m, noise="laplace")
         assert curator.left.pure == 0
     assert not over(int((guess == secret).sum()), n, CEILING)
 
 
 def test_the_picture_has_its_theory() -> None:
-    picture = siege.landscape(n=32, ratios=(2, 4), sigmas=(1, 4), runs=2)
+    picture = trials.landscape(n=32, ratios=(2, 4), sigmas=(1, 4), runs=2)
     assert [each.name for each in picture.series] == ["64 questions", "", "128 questions", ""]
     assert all(each.same == (not each.name) for each in picture.series)
     assert picture.series[0].y[0] > picture.series[0].y[1] - 0.2

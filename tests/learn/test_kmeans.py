@@ -16,14 +16,14 @@ from sklearn.cluster import KMeans as Reference
 import discreet as dp
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.record import read, write
-from discreet.learn.box import STEPS, Box
-from discreet.learn.methods import Method
-from discreet.learn.notes import Lloyd, _anywhere
-from discreet.learn.outline import outline
-from discreet.learn.partition import divide
-from discreet.learn.plain import best, lloyd, loss
+from discreet.learn.domain import STEPS, Box
+from discreet.learn.exact_lloyd import best, lloyd, loss
+from discreet.learn.exact_sums import UNIT, cells_of, moves, nearest, tally
+from discreet.learn.grid import divide
+from discreet.learn.method import Method
+from discreet.learn.noisy_histogram import outline
+from discreet.learn.noisy_lloyd import Lloyd, _anywhere
 from discreet.learn.summary import Summary
-from discreet.learn.tally import UNIT, cells_of, moves, nearest, tally
 from discreet.mechanisms.noise import Noise
 from discreet.plan import plan
 from discreet.sql.functions import MOST_BUCKETS
@@ -127,7 +127,7 @@ def test_what_becomes_of_a_row_depends_on_that_row_alone() -> None:
 
 
 def test_the_control_a_clip_that_is_missing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.learn.tally.moves", lambda offsets, radius: np.trunc(offsets * UNIT / radius))
+    monkeypatch.setattr("discreet.learn.exact_sums.moves", lambda offsets, radius: np.trunc(offsets * UNIT / radius))
     with pytest.raises(AssertionError, match="sums"):
         test_no_row_moves_the_exact_numbers_further_than_is_paid_for_and_some_row_so_far("add-remove")
 
@@ -252,7 +252,7 @@ def test_people_who_are_few_everywhere_are_seen_together(monkeypatch: pytest.Mon
         )
 
     assert mean() < 1.1
-    monkeypatch.setattr("discreet.learn.outline.FLAT", 0)
+    monkeypatch.setattr("discreet.learn.noisy_histogram.FLAT", 0)
     assert mean() > 1.15
 
 
@@ -280,9 +280,9 @@ def test_the_best_start_is_as_good_as_the_references() -> None:
 def test_the_work_of_finding_a_start_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted in products, of a small allowance; where there is a centre for each point there is nothing to find."""
     spent = []
-    monkeypatch.setattr("discreet.learn.plain.WORK", 1 << 22)
+    monkeypatch.setattr("discreet.learn.exact_lloyd.WORK", 1 << 22)
     monkeypatch.setattr(
-        "discreet.learn.plain.nearest", lambda at, to: spent.append(at.size * len(to)) or nearest(at, to)
+        "discreet.learn.exact_lloyd.nearest", lambda at, to: spent.append(at.size * len(to)) or nearest(at, to)
     )
     rng = np.random.default_rng(1)
     for n, k in ((3000, 8), (1000, 100), (300, 250)):

@@ -23,11 +23,11 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import discreet as dp
-from discreet.learn import KMeans, lloyd, nearer
-from discreet.learn.box import Box
+from discreet.learn import KMeans, lloyd, nearest_center
+from discreet.learn.domain import Box
 from discreet.learn.kmeans import NotPoints
+from discreet.learn.procedure import _Asking
 from discreet.learn.summary import Summary
-from discreet.learn.table import _Asking
 from discreet.ledger.facts import Charge
 from discreet.sql.parse import LONGEST
 from support.blobs import blobs
@@ -390,7 +390,7 @@ def test_the_limits_of_a_table_are_said_in_its_own_words_and_are_the_readmes() -
         f"{most[2]} of two columns, {most[4]} of four, {most[8]} of eight, {most[12]} of twelve, and {most[1]} of one"
     )
     assert said in " ".join(Path("docs/kmeans.md").read_text("utf-8").split())
-    assert nearer.MOST_LETTERS == LONGEST
+    assert nearest_center.MOST_LETTERS == LONGEST
 
 
 def test_many_clusters_of_many_columns() -> None:
@@ -444,7 +444,7 @@ def test_sql_finds_the_nearest_centre(d: int, k: int) -> None:
     centres, rows = rng.uniform(low, high, (k, d)), rng.uniform(low, high, (500, d))
     centres[-1] = centres[k // 2]
     points = pa.table({f"x{i}": rows[:, i] for i in range(d)})  # noqa: F841  # which the engine finds by its name
-    near = nearer.Centres(centres, Box.of(bounds[:d], d))
+    near = nearest_center.Centres(centres, Box.of(bounds[:d], d))
     (found,) = duckdb.sql(f"SELECT j FROM ({near.labelled('SELECT * FROM points')})").fetchnumpy().values()
     away = np.linalg.norm(rows[:, None] - centres, axis=2)
     assert np.allclose(away[np.arange(500), found.astype(int)], away.min(axis=1), atol=1e-4)

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from discreet.ledger import store
-from discreet.ledger.state import TRIES
+from discreet.ledger.balances import TRIES
+from discreet.ledger.stores import sqlite
 
 SMALL = dp.Laplace(epsilon="0.3", sensitivity=1)
 LARGE = dp.Laplace(epsilon="0.4", sensitivity=1)
@@ -89,14 +89,14 @@ def test_two_copies_do_not_both_go_on_at_once(tmp_path: Path, monkeypatch: pytes
     first.close()
     shutil.copy(tmp_path / "a.ledger", tmp_path / "b.ledger")
     ledgers = [opened(tmp_path / f"{name}.ledger", tmp_path / "marks") for name in "ab"]
-    both, commit = threading.Barrier(2), store.SQLite.commit
+    both, commit = threading.Barrier(2), sqlite.SQLite.commit
 
-    def slowly(self: store.SQLite) -> None:
+    def slowly(self: sqlite.SQLite) -> None:
         with suppress(threading.BrokenBarrierError):
             both.wait(1)  # for the other, which has looked at the mark by then, too
         commit(self)
 
-    monkeypatch.setattr(store.SQLite, "commit", slowly)
+    monkeypatch.setattr(sqlite.SQLite, "commit", slowly)
     with ThreadPoolExecutor(2) as pool:
         said = [each.exception() for each in [pool.submit(each.spend, LARGE) for each in ledgers]]
     assert [type(each) for each in said if each is not None] == [dp.LedgerCorrupt]

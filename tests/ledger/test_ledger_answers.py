@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 import discreet as dp
-from discreet.core.laplace import DiscreteLaplace
+from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.errors import FAILED
 from discreet.ledger.facts import Again, Charge, Kept
 from support.ledgers import ONE, TENTH, answer, charges, clinic

@@ -246,7 +246,7 @@ def test_a_connection_that_breaks_at_any_statement_loses_nothing(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server ends the session before the n-th statement, for every n: Broken, and then the truth again."""
-    from discreet.ledger.postgres import Postgres
+    from discreet.ledger.stores.postgres import Postgres
 
     url = database()
     ledger = dp.Ledger(url, dataset="clinic", budget=BUDGET)

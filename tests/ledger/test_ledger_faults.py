@@ -116,7 +116,7 @@ def test_killed_at_the_kth_write_or_sync(tmp_path: Path) -> None:
 
 def _power_failure(folder: Path, weak: bool) -> None:
     """After every receipt and every answer: is it in what has been synced, and nothing else?"""
-    from discreet.ledger.store import SQLite
+    from discreet.ledger.stores.sqlite import SQLite
 
     if weak:
         SQLite.harden = lambda self: (

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 import discreet as dp
-from discreet.ledger.store import SQLite
+from discreet.ledger.stores.sqlite import SQLite
 from support.ledgers import ONE, TENTH, charges, clinic
 
 # ── bad input, refused before anything is written ────────────────────────────────────────────────────────────

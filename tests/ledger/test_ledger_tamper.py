@@ -18,9 +18,9 @@ import psycopg
 import pytest
 
 import discreet as dp
+from discreet.ledger.balances import State
 from discreet.ledger.entry import START, Link, chain
 from discreet.ledger.facts import Charge, Opened
-from discreet.ledger.state import State
 from support.tampering import TENTH, fill, found
 
 Rows = list[list[Any]]  # seq, body, hash, name

@@ -16,7 +16,7 @@ import pytest
 import discreet as dp
 from discreet.cli.command import main
 from discreet.core.record import read
-from discreet.curator import Curator
+from discreet.curator.curator import Curator
 from discreet.ledger import facts
 from discreet.ledger.facts import Charge, Failed, Kept
 from support.golden import FOLDER

@@ -11,11 +11,11 @@ import duckdb
 import pytest
 
 import discreet as dp
+from discreet.catalogue.toml import read
 from discreet.cli.command import main
 from discreet.core.mechanism import ROWS
 from discreet.core.record import write
 from discreet.ledger.facts import Charge, Dataset, Protects
-from discreet.plan.catalogue import read
 from discreet.plan.relation import tables_of
 from support import fixtures
 from support.ledgers import ONE, TENTH

@@ -27,7 +27,7 @@ from discreet.cli.command import main
 from discreet.core.record import write
 from discreet.ledger.entry import START, chain
 from discreet.ledger.facts import Cap, Charge, Dataset, Fact, Kept, Opened, Version
-from discreet.ledger.store import SQLite
+from discreet.ledger.stores.sqlite import SQLite
 from support import spender
 from support.campaign.seen import masked, pinned
 from support.ledgers import ONE, TENTH

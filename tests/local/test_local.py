@@ -27,7 +27,7 @@ from discreet.local import (
     table_epsilon,
     worst_ratio,
 )
-from discreet.local.hashing import least_prime
+from discreet.local.frequency.hashing import least_prime
 from support.kit import ALARM
 from support.randomizers import BIT, SMALL, columns, ways
 

@@ -26,7 +26,7 @@ from discreet.local import (
     SubsetSelection,
     Wire,
 )
-from discreet.local.layout import Bits, Numbers, Picks
+from discreet.local.encoding import Bits, Numbers, Picks
 from discreet.local.wire import HEAD, VERSION
 from support.randomizers import BIT, SMALL, ways
 

@@ -10,8 +10,7 @@ from scipy import stats
 
 from discreet import NotUnderstood
 from discreet.local import LocalHashing, Memoised, RandomizedResponse, SubsetSelection, UnaryEncoding, keeps
-from discreet.local.draws import below, flips
-from discreet.local.rows import alternatives
+from discreet.local.sampling import alternatives, below, flips
 from support.kit import ALARM, Script
 from support.randomizers import BIT, ways
 

@@ -17,7 +17,7 @@ from scipy import stats
 from discreet import NotUnderstood
 from discreet.core.record import read, write
 from discreet.local import HeavyHitters
-from discreet.local.hitters import _buckets
+from discreet.local.domains.heavy_hitters import _buckets
 from support.kit import ALARM
 
 WORDS = HeavyHitters(epsilon=2, length=5, alphabet="abcdefg")

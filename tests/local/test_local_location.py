@@ -13,7 +13,7 @@ from scipy.sparse import coo_matrix, vstack
 from discreet import NotAllowed, NotUnderstood
 from discreet.core.record import read, write
 from discreet.local import Collector, GridLocation, Wire, keeps
-from discreet.local.rows import alternatives
+from discreet.local.sampling import alternatives
 from support.kit import ALARM, Script, misfit
 
 METHODS = ["cells", "distance", "coarse"]

@@ -7,29 +7,29 @@ from mutants.mutant import Edit, Mutant
 MUTANTS = [
     Mutant(
         "widths: a word of regions as wide as a number without a sign",
-        [Edit("discreet.engines.widths:WORD", "WORD = 50", "WORD = 64")],
+        [Edit("discreet.engines.sql.widths:WORD", "WORD = 50", "WORD = 64")],
         ["test_widths.py::test_all_bits_of_a_row_at_once"],
     ),
     Mutant(
         "widths: regions in one number, however many",
-        [Edit("discreet.engines.widths:CODED", "CODED = 2 * WORD", "CODED = 9 * WORD")],
+        [Edit("discreet.engines.sql.widths:CODED", "CODED = 2 * WORD", "CODED = 9 * WORD")],
         ["test_widths.py::test_all_bits_of_a_row_at_once"],
     ),
     Mutant(
         "widths: a product with a cap in 64 bits",
-        [Edit("discreet.engines.numbers:short", "wide = integer(ROWS * measure.most_added * cap)", 'wide = "BIGINT"')],
+        [Edit("discreet.engines.sql.sums:short", "wide = integer(ROWS * measure.most_added * cap)", 'wide = "BIGINT"')],
         ["test_widths.py::test_a_unit_with_all_rows_that_there_can_be"],
     ),
     Mutant(
         "widths: a plan that is too wide is paid for",
-        [Edit("discreet.engines.duck:DuckDB.check", "        fitting(plan)\n", "")],
+        [Edit("discreet.engines.duckdb.engine:DuckDB.check", "        fitting(plan)\n", "")],
         ["test_widths.py::test_a_plan_that_could_be_too_wide_is_refused_before_it_is_paid"],
     ),
     Mutant(
         "no clamp",
         [
             Edit(
-                "discreet.engines.render:stepped",
+                "discreet.engines.sql.expressions:stepped",
                 "THEN {low} WHEN {steps} <= 'inf'::DOUBLE THEN {high} END",
                 (
                     "THEN CAST(greatest({steps}, -1e15) AS BIGINT) WHEN {steps} <= 'inf'::DOUBLE THEN "
@@ -43,12 +43,12 @@ MUTANTS = [
         "no clamp of whole numbers",
         [
             Edit(
-                "discreet.engines.render:stepped",
+                "discreet.engines.sql.expressions:stepped",
                 'f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"',
                 "value",
             ),
             Edit(
-                "discreet.engines.render:stepped",
+                "discreet.engines.sql.expressions:stepped",
                 'return f"CAST({clamped} AS {small})"',
                 'return f"CAST({clamped} AS BIGINT)"',
             ),
@@ -59,13 +59,13 @@ MUTANTS = [
         "clamp too early: columns, not the expression",
         [
             Edit(
-                "discreet.plan.kinds:_field",
+                "discreet.plan.compile.types:_field",
                 "    tree = column.made or Field(name=column.name, kind=column.kind)\n",
                 (
                     "\n"
                     "    tree = column.made or Field(name=column.name, kind=column.kind)\n"
                     "    if column.bounds is not None:\n"
-                    "        from discreet.plan.expression import Apply, Literal\n"
+                    "        from discreet.plan.expressions.tree import Apply, Literal\n"
                     "\n"
                     "        low, high = (Literal(value=each) for each in column.bounds)\n"
                     '        for function, end in (("greatest", low), ("least", high)):\n'
@@ -79,7 +79,7 @@ MUTANTS = [
         "clamped to ten times the bounds",
         [
             Edit(
-                "discreet.engines.render:stepped",
+                "discreet.engines.sql.expressions:stepped",
                 "THEN {low} WHEN {steps} <= 'inf'::DOUBLE THEN {high} END",
                 ("THEN 10 * CAST({low} AS BIGINT) WHEN {steps} <= 'inf'::DOUBLE THEN 10 * CAST({high} AS BIGINT) END"),
             )
@@ -90,7 +90,7 @@ MUTANTS = [
         "NaN counts as the greatest value",
         [
             Edit(
-                "discreet.engines.render:stepped",
+                "discreet.engines.sql.expressions:stepped",
                 " WHEN {steps} <= 'inf'::DOUBLE THEN {high} END",
                 " WHEN {steps} IS NOT NULL THEN {high} END",
             )
@@ -101,7 +101,7 @@ MUTANTS = [
         "rounded up",
         [
             Edit(
-                "discreet.engines.render:stepped",
+                "discreet.engines.sql.expressions:stepped",
                 "THEN TRY_CAST({steps} AS UINTEGER)",
                 "THEN TRY_CAST(ceil({steps}) AS UINTEGER)",
             )
@@ -112,7 +112,7 @@ MUTANTS = [
         "a cast that can fail",
         [
             Edit(
-                "discreet.engines.render:_cast",
+                "discreet.engines.sql.expressions:_cast",
                 'number = f"TRY_CAST({value} AS DOUBLE)"',
                 'number = f"CAST({value} AS DOUBLE)"',
             )
@@ -121,7 +121,7 @@ MUTANTS = [
     ),
     Mutant(
         "NaN that nobody guards against",
-        [Edit("discreet.engines.render:UNSAFE", 'CARRYING | {"sqrt"', '{"sqrt"')],
+        [Edit("discreet.engines.sql.expressions:UNSAFE", 'CARRYING | {"sqrt"', '{"sqrt"')],
         ["test_render.py"],
     ),
 ]

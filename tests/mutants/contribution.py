@@ -7,17 +7,17 @@ from mutants.mutant import Edit, Mutant
 MUTANTS = [
     Mutant(
         "no row cap on values",
-        [Edit("discreet.engines.own:chosen", "b <= {plan.caps.most_rows}", "b >= 1")],
+        [Edit("discreet.engines.sql.histograms:chosen", "b <= {plan.caps.most_rows}", "b >= 1")],
         ["test_chosen.py::test_no_person_moves_more_counts_than_were_paid_for"],
     ),
     Mutant(
         "rows cut in the order of the file",
-        [Edit("discreet.engines.own:chosen", "hash(hash($salt, u, x))", "random()")],
+        [Edit("discreet.engines.sql.histograms:chosen", "hash(hash($salt, u, x))", "random()")],
         ["test_chosen.py::test_no_person_moves_more_counts_than_were_paid_for"],
     ),
     Mutant(
         "no group cap",
-        [Edit("discreet.engines.duck:_ranked", "WHERE g <= {groups}", "WHERE g >= 1")],
+        [Edit("discreet.engines.sql.bounding:_ranked", "WHERE g <= {groups}", "WHERE g >= 1")],
         [
             "test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for",
             "test_threats.py::test_06_rows_and_groups_and_their_size",
@@ -25,19 +25,19 @@ MUTANTS = [
     ),
     Mutant(
         "no row cap",
-        [Edit("discreet.engines.duck:_by_unit", "if keys else str(cap)", "if keys else str(10**9)")],
+        [Edit("discreet.engines.sql.bounding:_by_unit", "if keys else str(cap)", "if keys else str(10**9)")],
         ["test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for"],
     ),
     Mutant(
         "values beyond the row cap count in full",
-        [Edit("discreet.engines.numbers:short", "ELSE ({whole} * {room}) // r END", "ELSE {text} END")],
+        [Edit("discreet.engines.sql.sums:short", "ELSE ({whole} * {room}) // r END", "ELSE {text} END")],
         ["test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for"],
     ),
     Mutant(
         "the cap on rows forgets the groups before",
         [
             Edit(
-                "discreet.engines.duck:_by_unit",
+                "discreet.engines.sql.bounding:_by_unit",
                 'room = f"({cap} - b)" if keys else str(cap)',
                 'room = f"({cap} - 0 * b)" if keys else str(cap)',
             )
@@ -51,7 +51,7 @@ MUTANTS = [
         "a constant salt",
         [
             Edit(
-                "discreet.engines.duck:DuckDB.aggregate",
+                "discreet.engines.duckdb.engine:DuckDB.aggregate",
                 'salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1',
                 "salt = 0",
             )
@@ -60,17 +60,29 @@ MUTANTS = [
     ),
     Mutant(
         "the same groups of everybody",
-        [Edit("discreet.engines.duck:_hashed", "hash($salt, u, {', '.join(keys)})", "hash($salt, {', '.join(keys)})")],
+        [
+            Edit(
+                "discreet.engines.sql.bounding:_hashed",
+                "hash($salt, u, {', '.join(keys)})",
+                "hash($salt, {', '.join(keys)})",
+            )
+        ],
         ["test_threats.py::test_06_fresh_randomness_decides_which_groups_count"],
     ),
     Mutant(
         "groups chosen by their key",
-        [Edit("discreet.engines.duck:_ranked", "(PARTITION BY u ORDER BY h)", "(PARTITION BY u ORDER BY k0, h)")],
+        [
+            Edit(
+                "discreet.engines.sql.bounding:_ranked",
+                "(PARTITION BY u ORDER BY h)",
+                "(PARTITION BY u ORDER BY k0, h)",
+            )
+        ],
         ["test_threats.py::test_06_fresh_randomness_decides_which_groups_count"],
     ),
     Mutant(
         "parts in proportion, and one more",
-        [Edit("discreet.engines.numbers:short", "* {room}) // r END", "* {room}) // r + 1 END")],
+        [Edit("discreet.engines.sql.sums:short", "* {room}) // r END", "* {room}) // r + 1 END")],
         [
             "test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for",
             "test_moments.py::test_parts_of_a_unit_that_is_cut_short_count_in_proportion",
@@ -78,7 +90,7 @@ MUTANTS = [
     ),
     Mutant(
         "distinct values of one person without limit",
-        [Edit("discreet.engines.own:chosen", "b <= {plan.caps.most_rows}", "b >= 1")],
+        [Edit("discreet.engines.sql.histograms:chosen", "b <= {plan.caps.most_rows}", "b >= 1")],
         [
             "test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for",
             "test_moments.py::test_of_a_unit_as_many_values_count_as_rows_and_equal_ones_once",
@@ -86,12 +98,18 @@ MUTANTS = [
     ),
     Mutant(
         "distinct values in groups without limit",
-        [Edit("discreet.engines.own:chosen", 'f"g <= {plan.caps.most_groups}"', '"g >= 1"')],
+        [Edit("discreet.engines.sql.histograms:chosen", 'f"g <= {plan.caps.most_groups}"', '"g >= 1"')],
         ["test_moments.py::test_of_a_unit_as_many_values_count_as_rows_and_equal_ones_once"],
     ),
     Mutant(
         "which distinct values count depends on others",
-        [Edit("discreet.engines.own:chosen", 'over, few = f"(PARTITION BY u ORDER BY', 'over, few = f"(ORDER BY')],
+        [
+            Edit(
+                "discreet.engines.sql.histograms:chosen",
+                'over, few = f"(PARTITION BY u ORDER BY',
+                'over, few = f"(ORDER BY',
+            )
+        ],
         [
             "test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for",
             "test_moments.py::test_of_a_unit_as_many_values_count_as_rows_and_equal_ones_once",
@@ -101,7 +119,7 @@ MUTANTS = [
         "campaign: a row more of each unit counts",
         [
             Edit(
-                "discreet.engines.duck:_by_unit",
+                "discreet.engines.sql.bounding:_by_unit",
                 ("    cap, groups = plan.caps.most_rows, plan.caps.most_groups\n    needs_rows"),
                 ("    cap, groups = plan.caps.most_rows + 1, plan.caps.most_groups\n    needs_rows"),
             )

@@ -35,7 +35,7 @@ MUTANTS = [
         "breaker: only the question that failed waits",
         [
             Edit(
-                "discreet.ledger.state:State.admit_running",
+                "discreet.ledger.balances:State.admit_running",
                 "        if dataset in self.stopped:\n",
                 "        if dataset in self.stopped and not self.failures:\n",
             )
@@ -44,14 +44,14 @@ MUTANTS = [
     ),
     Mutant(
         "breaker: what is under way goes on",
-        [Edit("discreet.ledger.turns:keep", "        journal.state.admit_running(receipt.dataset)\n", "")],
+        [Edit("discreet.ledger.transactions:keep", "        journal.state.admit_running(receipt.dataset)\n", "")],
         ["test_breaker.py::test_questions_under_way_when_it_stops_are_all_told_the_same"],
     ),
     Mutant(
         "breaker: time is no failure",
         [
             Edit(
-                "discreet.engines.duck:DuckDB.aggregate",
+                "discreet.engines.duckdb.engine:DuckDB.aggregate",
                 "        if self._closed:\n",
                 '        if self._closed or "Timeout" in said:\n',
             )
@@ -73,7 +73,7 @@ MUTANTS = [
         "breaker: giving up is a failure",
         [
             Edit(
-                "discreet.engines.duck:_beside",
+                "discreet.engines.duckdb.engine:_beside",
                 '            raise TimeoutError("it took too long")\n',
                 (
                     '            raise TimeoutError("it took too long")\n'
@@ -88,7 +88,7 @@ MUTANTS = [
         "breaker: begun again without end",
         [
             Edit(
-                "discreet.ledger.state:State.begin_again",
+                "discreet.ledger.balances:State.begin_again",
                 "        self.begun.setdefault(charge, []).append(self.link.seq + 1)",
                 "        self.begun[charge] = [self.link.seq + 1]",
             )
@@ -98,9 +98,13 @@ MUTANTS = [
     Mutant(
         "breaker: plans are tried on the data",
         [
-            Edit("discreet.engines.duck:DuckDB.check", "cursor = self.source.empty()", "cursor = self.source.cursor()"),
             Edit(
-                "discreet.engines.duck:DuckDB.check",
+                "discreet.engines.duckdb.engine:DuckDB.check",
+                "cursor = self.source.empty()",
+                "cursor = self.source.cursor()",
+            ),
+            Edit(
+                "discreet.engines.duckdb.engine:DuckDB.check",
                 "statements(plan, *self._from(plan, quoted)).values()",
                 "statements(plan, *self._from(plan)).values()",
             ),
@@ -111,7 +115,9 @@ MUTANTS = [
         "the newest data for a question about older ones",
         [
             Edit(
-                "discreet.engines.duck:DuckDB.aggregate", "Look(source or self.source, salt,", "Look(self.source, salt,"
+                "discreet.engines.duckdb.engine:DuckDB.aggregate",
+                "Look(source or self.source, salt,",
+                "Look(self.source, salt,",
             )
         ],
         ["test_breaker.py::test_data_that_are_replaced_under_a_paid_question"],
@@ -120,7 +126,7 @@ MUTANTS = [
         "what changed while it was read is told",
         [
             Edit(
-                "discreet.engines.source:Source.steady",
+                "discreet.engines.duckdb.connection:Source.steady",
                 ("        try:\n            return set(self._places)"),
                 ("        try:\n            return True or set(self._places)"),
             )
@@ -132,14 +138,14 @@ MUTANTS = [
     ),
     Mutant(
         "of several, what fits is bought",
-        [Edit("discreet.ledger.turns:charge", "        spent = spent + cost\n", "        spent = cost\n")],
+        [Edit("discreet.ledger.transactions:charge", "        spent = spent + cost\n", "        spent = cost\n")],
         ["test_breaker.py::test_spending_for_several_takes_what_fits"],
     ),
     Mutant(
         "a plan that was not tried",
         [
             Edit(
-                "discreet.curator:Curator._runnable",
+                "discreet.curator.curator:Curator._runnable",
                 ("            with suppress(NotAllowed):\n                self.engine.check(each)\n"),
                 "            with suppress(NotAllowed):\n",
             )

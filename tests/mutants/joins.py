@@ -9,7 +9,7 @@ MUTANTS = [
         "joins: rows of different people",
         [
             Edit(
-                "discreet.plan.joining:_Joiner._same_people",
+                "discreet.plan.compile.join:_Joiner._same_people",
                 "        if not classes.same(owner, other):\n",
                 "        if False:\n",
             )
@@ -20,7 +20,7 @@ MUTANTS = [
         "joins: EXISTS may look at anybody",
         [
             Edit(
-                "discreet.plan.joining:_Joiner.joined",
+                "discreet.plan.compile.join:_Joiner.joined",
                 ("            if side is not first:\n                self._same"),
                 ("            if side is not first and not side.tests:\n                self._same"),
             )
@@ -31,12 +31,12 @@ MUTANTS = [
         "joins: a row that is a person joins other people's",
         [
             Edit(
-                "discreet.plan.joining:_Joiner._same_people",
+                "discreet.plan.compile.join:_Joiner._same_people",
                 "        if owner is None or other is None:\n",
                 "        if owner is None and other is None:\n",
             ),
             Edit(
-                "discreet.plan.joining:_Joiner._same_people",
+                "discreet.plan.compile.join:_Joiner._same_people",
                 "        if not classes.same(owner, other):\n",
                 "        if owner and other and not classes.same(owner, other):\n",
             ),
@@ -47,7 +47,7 @@ MUTANTS = [
         "joins: rows of nobody",
         [
             Edit(
-                "discreet.plan.joining:_Joiner.joined",
+                "discreet.plan.compile.join:_Joiner.joined",
                 "            if side is not first and first.table.public:\n",
                 (
                     "            if side is not first and first.table.public:\n"
@@ -62,17 +62,19 @@ MUTANTS = [
         "joins: units that may be equal and differ",
         [
             Edit(
-                "discreet.plan.joining:_Joiner._classes",
+                "discreet.plan.compile.join:_Joiner._classes",
                 "if loose or same(known.get(a), known.get(b))",
                 "if loose or known",
             ),
-            Edit("discreet.plan.below:united", "not same(_owner(each), _owner(first))", "not _owner(first)"),
+            Edit(
+                "discreet.plan.compile.from_clause:united", "not same(_owner(each), _owner(first))", "not _owner(first)"
+            ),
         ],
         ["test_joined.py::test_units_that_may_be_equal_and_differ_are_refused"],
     ),
     Mutant(
         "joins: a declared key of a public table is believed",
-        [Edit("discreet.plan.joining:_Joiner.joined", "row=owner is None or first.table.single)", "row=False)")],
+        [Edit("discreet.plan.compile.join:_Joiner.joined", "row=owner is None or first.table.single)", "row=False)")],
         [
             "test_joined.py::test_a_key_that_is_none_makes_nobody_count_twice",
             "test_joined.py::test_what_a_condition_cannot_tell_apart_joins_once",
@@ -82,7 +84,7 @@ MUTANTS = [
         "joins: public rows are told apart as they are stored",
         [
             Edit(
-                "discreet.engines.relations:_told",
+                "discreet.engines.sql.relations:_told",
                 "    texts, sides = compared(on.arguments, stored), [",
                 "    texts, sides = [quoted(getattr(each, 'name', '')) for each in on.arguments], [",
             )
@@ -96,7 +98,7 @@ MUTANTS = [
         "joins: all public rows",
         [
             Edit(
-                "discreet.plan.joining:_single",
+                "discreet.plan.compile.join:_single",
                 ("        return ()\n    back"),
                 ("        return ()\n    return ()\n    back"),
             )
@@ -110,25 +112,31 @@ MUTANTS = [
         "campaign: decimals that are equal as doubles",
         [
             Edit(
-                "discreet.plan.joining:_Joiner._classes",
+                "discreet.plan.compile.join:_Joiner._classes",
                 "if loose or same(known.get(a), known.get(b))",
                 "if loose or known.get(a) is not None",
             ),
-            Edit("discreet.plan.ownership:_same", "and same(mine.column, theirs.column)", ""),
+            Edit("discreet.plan.compile.ownership:_same", "and same(mine.column, theirs.column)", ""),
         ],
         ["test_campaign.py::test_one_kind_of_question[equality]"],
     ),
     Mutant(
         "joins: one row of each unit, also after a join",
-        [Edit("discreet.plan.joining:_Joiner._shape", "first.table.single and len(only) == 1", "first.table.single")],
+        [
+            Edit(
+                "discreet.plan.compile.join:_Joiner._shape",
+                "first.table.single and len(only) == 1",
+                "first.table.single",
+            )
+        ],
         ["test_joined.py::test_so_much_of_one_person_counts"],
     ),
     Mutant(
         "joins: the unit of a table that nobody named is lost",
         [
-            Edit("discreet.plan.joining:_Joiner._shape", "(seen or each.name == owner)", "seen"),
+            Edit("discreet.plan.compile.join:_Joiner._shape", "(seen or each.name == owner)", "seen"),
             Edit(
-                "discreet.plan.joining:_Joiner._owner",
+                "discreet.plan.compile.join:_Joiner._owner",
                 "            if owner is None and side.table.unit is not None:",
                 "            if owner is None and side.table.unit == '':",
             ),
@@ -139,7 +147,7 @@ MUTANTS = [
         "unions: people who are rows count twice",
         [
             Edit(
-                "discreet.plan.below:united",
+                "discreet.plan.compile.from_clause:united",
                 "        if each.table.unit is None and not each.table.public:\n",
                 "        if False:\n",
             )
@@ -148,14 +156,20 @@ MUTANTS = [
     ),
     Mutant(
         "unions: the caps of one part",
-        [Edit("discreet.plan.below:_sum", "sum(each or 0 for each in caps)", "max(each or 0 for each in caps)")],
+        [
+            Edit(
+                "discreet.plan.compile.from_clause:_sum",
+                "sum(each or 0 for each in caps)",
+                "max(each or 0 for each in caps)",
+            )
+        ],
         ["test_joined.py::test_so_much_of_one_person_counts"],
     ),
     Mutant(
         "computed once: rows that were left out count",
         [
             Edit(
-                "discreet.plan.below:laid",
+                "discreet.plan.compile.from_clause:laid",
                 "source=below.relation, where=below.where, columns=",
                 "source=below.relation, where=None, columns=",
             )
@@ -164,14 +178,20 @@ MUTANTS = [
     ),
     Mutant(
         "per unit: rows of nobody are somebody",
-        [Edit("discreet.engines.relations:_folded", 'conditions = [f"{unit} IS NOT NULL"]', 'conditions = ["TRUE"]')],
+        [
+            Edit(
+                "discreet.engines.sql.relations:_folded",
+                'conditions = [f"{unit} IS NOT NULL"]',
+                'conditions = ["TRUE"]',
+            )
+        ],
         ["test_agreement.py"],
     ),
     Mutant(
         "per unit: a count without end",
         [
             Edit(
-                "discreet.engines.relations:_total",
+                "discreet.engines.sql.relations:_total",
                 'return count if most is None else f"least({count}, {most})"',
                 "return count",
             )
@@ -182,7 +202,7 @@ MUTANTS = [
         "per unit: a sum without end",
         [
             Edit(
-                "discreet.engines.relations:_total",
+                "discreet.engines.sql.relations:_total",
                 '        value = f"least(greatest({value}, {low}), {high}) + 0 * {value}"',
                 '        value = f"{value} + 0 * {low + high}"',
             )
@@ -191,29 +211,29 @@ MUTANTS = [
     ),
     Mutant(
         "per unit: one row, also with a key",
-        [Edit("discreet.plan.folding:folded", "single=not made", "single=True")],
+        [Edit("discreet.plan.compile.per_unit:folded", "single=not made", "single=True")],
         ["test_joined.py::test_so_much_of_one_person_counts"],
     ),
     Mutant(
         "EXISTS as a join",
-        [Edit("discreet.engines.relations:WORDS", '"semi": "SEMI JOIN"', '"semi": "JOIN"')],
+        [Edit("discreet.engines.sql.relations:WORDS", '"semi": "SEMI JOIN"', '"semi": "JOIN"')],
         ["test_agreement.py"],
     ),
     Mutant(
         "NOT EXISTS as EXISTS",
-        [Edit("discreet.engines.relations:WORDS", '"anti": "ANTI JOIN"', '"anti": "SEMI JOIN"')],
+        [Edit("discreet.engines.sql.relations:WORDS", '"anti": "ANTI JOIN"', '"anti": "SEMI JOIN"')],
         ["test_agreement.py"],
     ),
     Mutant(
         "LEFT JOIN as JOIN",
-        [Edit("discreet.engines.relations:WORDS", '"left": "LEFT JOIN"', '"left": "JOIN"')],
+        [Edit("discreet.engines.sql.relations:WORDS", '"left": "LEFT JOIN"', '"left": "JOIN"')],
         ["test_agreement.py"],
     ),
     Mutant(
         "campaign: a million times as many rows of a unit meet",
         [
             Edit(
-                "discreet.engines.relations:_few",
+                "discreet.engines.sql.relations:_few",
                 "OVER ({order}) <= {relation.most}",
                 "OVER ({order}) <= {relation.most} * 1000000",
             )

@@ -9,7 +9,7 @@ MUTANTS = [
         "rows of units have a rest, too",
         [
             Edit(
-                "discreet.plan.complement:best",
+                "discreet.plan.reuse:best",
                 "[] if draft.caps.unit is not None or draft.private else",
                 "[] if draft.private else",
             )
@@ -25,7 +25,7 @@ MUTANTS = [
         "HAVING on true values",
         [
             Edit(
-                "discreet.curator:Curator._look",
+                "discreet.curator.curator:Curator._look",
                 (
                     "\n"
                     "            paid, exact = self.engine.aggregate(plan, receipt, version, self._coins, source)\n"
@@ -34,8 +34,8 @@ MUTANTS = [
                 (
                     "\n"
                     "            paid, exact = self.engine.aggregate(plan, receipt, version, self._coins, source)\n"
-                    "            from discreet.plan.after import carry\n"
-                    "            from discreet.plan.answer import ROW, _columns\n"
+                    "            from discreet.postprocess.query import carry\n"
+                    "            from discreet.answers.answer import ROW, _columns\n"
                     "            from discreet.plan.plan import Released\n"
                     "\n"
                     "            draft = list(self._drafts.values())[-1][0]\n"
@@ -58,7 +58,7 @@ MUTANTS = [
     ),
     Mutant(
         "undeclared values of a declared key reach the answer",
-        [Edit("discreet.engines.duck:_rows", "if key.declared and not every", "if key.span and not every")],
+        [Edit("discreet.engines.sql.bounding:_rows", "if key.declared and not every", "if key.span and not every")],
         ["test_threats.py::test_07_undeclared_values_of_a_declared_key_are_nobody"],
     ),
     Mutant(
@@ -70,7 +70,7 @@ MUTANTS = [
         "all of δ for every question",
         [
             Edit(
-                "discreet.plan.price:_events",
+                "discreet.plan.pricing:_events",
                 "budget.events * min(epsilon / budget.epsilon, Fraction(1))",
                 "budget.events",
             )

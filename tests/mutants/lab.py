@@ -9,7 +9,7 @@ MUTANTS = [
         "an event counted where it was found",
         [
             Edit(
-                "discreet.lab.audit:searched",
+                "discreet.lab.audits.audit:searched",
                 "return counted(events, halves[0][1], halves[1][1],",
                 "return counted(events, halves[0][0], halves[1][0],",
             )
@@ -18,19 +18,19 @@ MUTANTS = [
     ),
     Mutant(
         "each bound of an audit at the whole doubt",
-        [Edit("discreet.lab.audit:counted", "sure = 1 - doubt / (4 * len(named))", "sure = 1 - doubt")],
+        [Edit("discreet.lab.audits.audit:counted", "sure = 1 - doubt / (4 * len(named))", "sure = 1 - doubt")],
         ["test_audit.py::test_a_bound_is_the_ratio_of_clopper_and_pearsons_ends"],
     ),
     Mutant(
         "a run whose δ is forgotten",
-        [Edit("discreet.lab.audit:_chance", "seen + 2 * m * delta * float(moved.max())", "seen")],
+        [Edit("discreet.lab.audits.audit:_chance", "seen + 2 * m * delta * float(moved.max())", "seen")],
         ["test_audit.py::test_one_run_against_the_binomial_law"],
     ),
     Mutant(
         "a replay that does not count coins",
         [
             Edit(
-                "discreet.lab.replay:compare",
+                "discreet.lab.audits.replay:compare",
                 '("ended", "draws", "form") if draws else',
                 '("ended", "form") if draws else',
             )
@@ -41,7 +41,7 @@ MUTANTS = [
         "the δ of a single output",
         [
             Edit(
-                "discreet.lab.channel:delta",
+                "discreet.lab.audits.channel:delta",
                 "columns = tuple(k for k, each in enumerate(most) if each > 0)",
                 "columns = tuple(k for k, each in enumerate(most) if each > 0 and each == max(most))",
             )

@@ -7,7 +7,7 @@ from mutants.mutant import Edit, Mutant
 MUTANTS = [
     Mutant(
         "k-means: no clip",
-        [Edit("discreet.learn.tally:moves", "np.maximum(sizes, radius)", "np.maximum(radius, 0 * sizes)")],
+        [Edit("discreet.learn.exact_sums:moves", "np.maximum(sizes, radius)", "np.maximum(radius, 0 * sizes)")],
         [
             "test_kmeans.py::test_no_row_moves_the_exact_numbers_further_than_is_paid_for_and_some_row_so_far",
             "test_kmeans.py::test_moves_are_clipped_offsets_and_never_exceed_their_unit",
@@ -15,7 +15,7 @@ MUTANTS = [
     ),
     Mutant(
         "k-means: rounded moves",
-        [Edit("discreet.learn.tally:moves", "np.trunc(offsets, out=offsets)", "np.rint(offsets, out=offsets)")],
+        [Edit("discreet.learn.exact_sums:moves", "np.trunc(offsets, out=offsets)", "np.rint(offsets, out=offsets)")],
         [
             "test_kmeans.py::test_no_row_moves_the_exact_numbers_further_than_is_paid_for_and_some_row_so_far",
             "test_kmeans.py::test_moves_are_clipped_offsets_and_never_exceed_their_unit",
@@ -23,7 +23,7 @@ MUTANTS = [
     ),
     Mutant(
         "k-means: replaced people count once",
-        [Edit("discreet.learn.methods:Method.on_sums", "        most = changes * UNIT\n", "        most = UNIT\n")],
+        [Edit("discreet.learn.method:Method.on_sums", "        most = changes * UNIT\n", "        most = UNIT\n")],
         [
             "test_kmeans.py::test_no_row_moves_the_exact_numbers_further_than_is_paid_for_and_some_row_so_far",
             "test_kmeans.py::test_moves_are_clipped_offsets_and_never_exceed_their_unit",
@@ -64,7 +64,13 @@ MUTANTS = [
     ),
     Mutant(
         "k-means on a table: some questions are paid, and not all can be",
-        [Edit("discreet.learn.table:_Asking._refuse_early", "        if cost not in left:\n", "        if False:\n")],
+        [
+            Edit(
+                "discreet.learn.procedure:_Asking._refuse_early",
+                "        if cost not in left:\n",
+                "        if False:\n",
+            )
+        ],
         ["test_kmeans_estimator.py::test_whatever_refuses_refuses_before_the_first_charge"],
     ),
 ]

@@ -9,7 +9,7 @@ MUTANTS = [
         "a better bound makes an old question a new one",
         [
             Edit(
-                "discreet.curator:Curator._with_bounds",
+                "discreet.curator.curator:Curator._with_bounds",
                 "        for bounds in choices:\n",
                 "        for bounds in choices[-1:]:\n",
             )
@@ -36,7 +36,7 @@ MUTANTS = [
                 "hashlib.sha256(write(__import__('dataclasses').replace(self, where=None)).encode())",
             ),
             Edit(
-                "discreet.ledger.turns:_the_same",
+                "discreet.ledger.transactions:_the_same",
                 ".asks_the_same(fact) or before.mechanism != fact.mechanism:",
                 ".asks_the_same(fact):",
             ),
@@ -46,14 +46,14 @@ MUTANTS = [
     Mutant(
         "check, then charge",
         [
-            Edit("discreet.ledger.turns:_first", "                state.admit(fact, spent)\n", ""),
+            Edit("discreet.ledger.transactions:_first", "                state.admit(fact, spent)\n", ""),
             Edit(
                 "discreet.ledger.ledger:Ledger._spend",
-                "        return self._journal.turn(lambda turn: turns.charge(turn, choices))",
+                "        return self._journal.turn(lambda turn: transactions.charge(turn, choices))",
                 (
                     "        fact = choices[0][0]\n"
                     "        self._journal.turn(lambda turn: turn.find(fact.name or '') or turn.state.admit(fact))\n"
-                    "        return self._journal.turn(lambda turn: turns.charge(turn, choices))"
+                    "        return self._journal.turn(lambda turn: transactions.charge(turn, choices))"
                 ),
             ),
         ],
@@ -63,7 +63,7 @@ MUTANTS = [
         "new data, old answer",
         [
             Edit(
-                "discreet.curator:Curator.run_all",
+                "discreet.curator.curator:Curator.run_all",
                 ("        version = self._named(source.seen)\n        paid = [[(plan, plan.key) for"),
                 ("        version = ''\n        paid = [[(plan, plan.key) for"),
             )
@@ -77,7 +77,7 @@ MUTANTS = [
         "version: a hash of the data",
         [
             Edit(
-                "discreet.ledger.turns:version",
+                "discreet.ledger.transactions:version",
                 'known = f"v{os.urandom(16).hex()}"',
                 'known = f"v{hashlib.sha256(said).hexdigest()[:32]}"',
             )
@@ -88,7 +88,7 @@ MUTANTS = [
         "version: a hash of the data in what is remarked",
         [
             Edit(
-                "discreet.engines.duck:DuckDB.remarks",
+                "discreet.engines.duckdb.engine:DuckDB.remarks",
                 "        return () if said is None else (said,)\n",
                 (
                     "        state = self.source.version()[:4]  # said of no row, or so it seems\n"
@@ -102,7 +102,7 @@ MUTANTS = [
         "version: all ledgers have one key",
         [
             Edit(
-                "discreet.ledger.store:Store.key",
+                "discreet.ledger.stores.store:Store.key",
                 "            found = os.urandom(KEY)\n",
                 "            found = bytes(KEY)\n",
             )
@@ -113,13 +113,15 @@ MUTANTS = [
         "version: two processes give two names",
         [
             Edit(
-                "discreet.ledger.turns:version", "    known = journal.state.versions.get(tag)\n", "    known = None\n"
+                "discreet.ledger.transactions:version",
+                "    known = journal.state.versions.get(tag)\n",
+                "    known = None\n",
             ),
             Edit(
                 "discreet.ledger.facts:Version.name", 'return f"version {self.tag}"', 'return f"version {self.label}"'
             ),
             Edit(
-                "discreet.ledger.state:State.name_version",
+                "discreet.ledger.balances:State.name_version",
                 "if tag in self.versions or label in self._labels:",
                 "if label in self._labels:",
             ),
@@ -133,14 +135,14 @@ MUTANTS = [
     ),
     Mutant(
         "ledger: everybody can read it",
-        [Edit("discreet.ledger.store:OWNER", "OWNER = 0o600", "OWNER = 0o644")],
+        [Edit("discreet.ledger.stores.store:OWNER", "OWNER = 0o600", "OWNER = 0o644")],
         ["test_versions.py::test_all_files_beside_the_data_are_their_owners_alone_whatever_the_umask"],
     ),
     Mutant(
         "ledger: everybody can read its log",
         [
             Edit(
-                "discreet.ledger.store:SQLite._tighten",
+                "discreet.ledger.stores.sqlite:SQLite._tighten",
                 'for end in ("", "-wal", "-shm", "-journal"):',
                 'for end in ("",):',
             )
@@ -152,8 +154,11 @@ MUTANTS = [
         [
             Edit(
                 "discreet.ledger.ledger:Ledger.answer",
-                "return self._journal.turn(lambda turn: turns.keep(turn, receipt, answer))",
-                ("self._journal.turn(lambda turn: turns.keep(turn, receipt, answer))\n            return answer"),
+                "return self._journal.turn(lambda turn: transactions.keep(turn, receipt, answer))",
+                (
+                    "self._journal.turn(lambda turn: transactions.keep(turn, receipt, answer))\n"
+                    "            return answer"
+                ),
             )
         ],
         ["test_ledger_answers.py::test_what_was_paid_and_never_answered_is_answered_at_no_further_cost_and_once"],
@@ -162,12 +167,12 @@ MUTANTS = [
         "the same question is paid again",
         [
             Edit(
-                "discreet.curator:Curator.run_all",
+                "discreet.curator.curator:Curator.run_all",
                 "plan = next(each for each in plans if each.key == receipt.key)",
                 "plan = plans[0]",
             ),
             Edit(
-                "discreet.curator:Curator.run_all",
+                "discreet.curator.curator:Curator.run_all",
                 "[(plan, plan.key) for plan in plans]",
                 "[(plan, None) for plan in plans]",
             ),
@@ -178,7 +183,7 @@ MUTANTS = [
         "looked at before it is paid",
         [
             Edit(
-                "discreet.curator:Curator.run_all",
+                "discreet.curator.curator:Curator.run_all",
                 ("        version = self._named(source.seen)\n        paid = [[(plan, plan.key) for"),
                 (
                     "        version = self._named(source.seen)\n"
@@ -193,7 +198,7 @@ MUTANTS = [
         "a stranger hears what was asked before",
         [
             Edit(
-                "discreet.curator:Curator.ask",
+                "discreet.curator.curator:Curator.ask",
                 ("        self.ledger.admit(analyst)  # before anything else is said\n        default ="),
                 "        default =",
             )
@@ -204,7 +209,7 @@ MUTANTS = [
         "two copies of a ledger look at the mark at once",
         [
             Edit(
-                "discreet.ledger.mark:Mark.held",
+                "discreet.ledger.high_water_mark:Mark.held",
                 "fcntl.flock(descriptor, fcntl.LOCK_EX)",
                 "fcntl.flock(descriptor, fcntl.LOCK_SH)",
             )
@@ -226,7 +231,7 @@ MUTANTS = [
         "resume is about every data set",
         [
             Edit(
-                "discreet.ledger.state:State.waits",
+                "discreet.ledger.balances:State.waits",
                 "since = self.resumed.get(dataset, 0)",
                 "since = max(self.resumed.values(), default=0)",
             )
@@ -237,7 +242,7 @@ MUTANTS = [
         "campaign: two letters of the data in the name of a version",
         [
             Edit(
-                "discreet.ledger.turns:version",
+                "discreet.ledger.transactions:version",
                 'known = f"v{os.urandom(16).hex()}"',
                 'known = f"v{os.urandom(15).hex()}{fingerprint[:2]}"',
             )
@@ -248,7 +253,7 @@ MUTANTS = [
         "campaign: whoever has a name is answered after a failure",
         [
             Edit(
-                "discreet.ledger.state:State.admit",
+                "discreet.ledger.balances:State.admit",
                 ("        self.admit_running(charge.dataset)\n        for account"),
                 ("        if not charge.analyst:\n            self.admit_running(charge.dataset)\n        for account"),
             )
@@ -259,12 +264,12 @@ MUTANTS = [
         "campaign: a budget is looked at before a failure",
         [
             Edit(
-                "discreet.ledger.state:State.admit",
+                "discreet.ledger.balances:State.admit",
                 ("        self.admit_running(charge.dataset)\n        for account"),
                 "        for account",
             ),
             Edit(
-                "discreet.ledger.state:State.admit",
+                "discreet.ledger.balances:State.admit",
                 (
                     '                instead=f"ask for less: {left} is left" if left.pure or left.rho else '
                     '"nothing is left of it",\n'
@@ -284,7 +289,7 @@ MUTANTS = [
         "campaign: strangers have several explained",
         [
             Edit(
-                "discreet.curator:Curator.explain_many",
+                "discreet.curator.curator:Curator.explain_many",
                 ("        self.ledger.admit(analyst)\n        wanted = wanted_once("),
                 "        wanted = wanted_once(",
             )
@@ -306,7 +311,7 @@ MUTANTS = [
         "campaign: what was asked is remembered without its decimals",
         [
             Edit(
-                "discreet.curator:Curator._worked",
+                "discreet.curator.curator:Curator._worked",
                 "        key = (sql, Parameters.of(params).key) if isinstance(sql, str) else None\n",
                 (
                     '        key = (sql.replace(".0", ""), Parameters.of(params).key) if isinstance(sql, str) '
@@ -320,7 +325,7 @@ MUTANTS = [
         "campaign: of several plans the last that can be run",
         [
             Edit(
-                "discreet.curator:Curator._runnable",
+                "discreet.curator.curator:Curator._runnable",
                 "        return tuple(found)\n",
                 "        return tuple(found[::-1])\n",
             )

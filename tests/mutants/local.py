@@ -20,7 +20,7 @@ MUTANTS = [
         "a local randomizer with the odds of all bits in each",
         [
             Edit(
-                "discreet.local.unary:UnaryEncoding.miss",
+                "discreet.local.frequency.unary:UnaryEncoding.miss",
                 "(self.odds if self.optimised else _root(self.odds))",
                 "self.odds",
             )
@@ -31,26 +31,34 @@ MUTANTS = [
         "a local lie that can be the truth",
         [
             Edit(
-                "discreet.local.kary:others", "below(k - 1, len(values), coins) + 1", "below(k, len(values), coins) + 1"
+                "discreet.local.frequency.kary:others",
+                "below(k - 1, len(values), coins) + 1",
+                "below(k, len(values), coins) + 1",
             )
         ],
         ["test_local.py::test_supports_of_the_true_value_fit"],
     ),
     Mutant(
         "a local coin that 16 bits decide",
-        [Edit("discreet.local.draws:flips", "_under(Uniform(int(first), 64, coins), chance)", "False")],
+        [Edit("discreet.local.sampling:flips", "_under(Uniform(int(first), 64, coins), chance)", "False")],
         ["test_local_draws.py::test_coins_are_exact_where_the_first_bits_do_not_decide"],
     ),
     Mutant(
         "a local subset that a tie makes too large",
-        [Edit("discreet.local.subset:SubsetSelection._randomize", "axis=1) != self.size]", "axis=1) < self.size]")],
+        [
+            Edit(
+                "discreet.local.frequency.subset:SubsetSelection._randomize",
+                "axis=1) != self.size]",
+                "axis=1) < self.size]",
+            )
+        ],
         ["test_local_draws.py::test_ties_of_subsets_are_drawn_again"],
     ),
     Mutant(
         "local coins that depend on the value",
         [
             Edit(
-                "discreet.local.unary:UnaryEncoding._randomize",
+                "discreet.local.frequency.unary:UnaryEncoding._randomize",
                 "flips(self.hit, len(values), coins)",
                 "flips(self.hit, int(values[0] > 0) + len(values), coins)[: len(values)]",
             )
@@ -59,7 +67,7 @@ MUTANTS = [
     ),
     Mutant(
         "a local report that counts twice",
-        [Edit("discreet.local.collector:Collector._take", "good[again] = False", "good[again] = True")],
+        [Edit("discreet.local.collection.collector:Collector._take", "good[again] = False", "good[again] = True")],
         ["test_local_collecting.py::test_bad_reports_are_counted_and_change_nothing"],
     ),
     Mutant(
@@ -75,7 +83,7 @@ MUTANTS = [
         "a respondent's answer beyond the budget",
         [
             Edit(
-                "discreet.local.respondent:Respondent._once",
+                "discreet.local.collection.respondent:Respondent._once",
                 "if sum(spent, loss) not in budget:",
                 "if loss not in budget:",
             )
@@ -86,7 +94,7 @@ MUTANTS = [
         "a respondent's report before it is on disk",
         [
             Edit(
-                "discreet.local.respondent:Respondent._transaction",
+                "discreet.local.collection.respondent:Respondent._transaction",
                 ('raise\n            db.execute("COMMIT")'),
                 ('raise\n            db.execute("ROLLBACK")'),
             )
@@ -97,7 +105,7 @@ MUTANTS = [
         "a respondent's charge that a power failure undoes",
         [
             Edit(
-                "discreet.local.respondent:Respondent._transaction",
+                "discreet.local.collection.respondent:Respondent._transaction",
                 ('):\n            db.execute("PRAGMA synchronous = EXTRA")'),
                 ('):\n            db.execute("PRAGMA synchronous = NORMAL")'),
             )
@@ -108,7 +116,7 @@ MUTANTS = [
         "many reports for the charge of one",
         [
             Edit(
-                "discreet.local.respondent:Respondent._once",
+                "discreet.local.collection.respondent:Respondent._once",
                 "if report.shape != randomizer.shape():",
                 "if report.size == 0:",
             )
@@ -119,7 +127,7 @@ MUTANTS = [
         "a memo that is made anew every day",
         [
             Edit(
-                "discreet.local.respondent:Respondent.again",
+                "discreet.local.collection.respondent:Respondent.again",
                 "return memoised.report(int(kept), coins)",
                 "return memoised.report(memoised.remember(int(kept), coins), coins)",
             )
@@ -130,7 +138,7 @@ MUTANTS = [
         "places by distance at twice the calibration",
         [
             Edit(
-                "discreet.local.ways:Distance.__init__",
+                "discreet.local.domains.location_methods:Distance.__init__",
                 "alpha = epsilon / (2 * (size - 1))",
                 "alpha = epsilon / (size - 1)",
             )
@@ -141,7 +149,7 @@ MUTANTS = [
         "a bit of a number told too often",
         [
             Edit(
-                "discreet.local.mean:BoundedMean.randomize",
+                "discreet.local.domains.mean:BoundedMean.randomize",
                 "told = flips((self.odds - 1) / (self.odds + 1), n, coins)",
                 "told = flips(self.odds / (self.odds + 1), n, coins)",
             )
@@ -152,7 +160,7 @@ MUTANTS = [
         "words hashed, but not randomised",
         [
             Edit(
-                "discreet.local.hitters:HeavyHitters.randomize",
+                "discreet.local.domains.heavy_hitters:HeavyHitters.randomize",
                 "bucket = self.response.randomize(_buckets(matrix, codes[:, None]), coins)",
                 "bucket = _buckets(matrix, codes[:, None])",
             )
@@ -163,7 +171,7 @@ MUTANTS = [
         "shuffled reports at the wrong edge of what tells them apart",
         [
             Edit(
-                "discreet.local.shuffle:_apart",
+                "discreet.local.collection.shuffle:_apart",
                 "for x in range(first, min(last, clones + 1) + 1):",
                 "for x in range(first + 1, min(last + 1, clones + 1) + 1):",
             )
@@ -174,7 +182,7 @@ MUTANTS = [
         "shuffled reports with all others for clones",
         [
             Edit(
-                "discreet.local.shuffle:_clones",
+                "discreet.local.collection.shuffle:_clones",
                 "clone = 1 / e0 if k is None else",
                 "clone = arb(0.999) if k is None else",
             )

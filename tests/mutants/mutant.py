@@ -21,7 +21,7 @@ class Edit:
     """A replacement within one definition, where the text must occur exactly once.
 
     `where` is a module and the name of a function, method, class or assigned value in it, such as
-    "discreet.engines.render:Renderer.clamped"; a module alone means all of its text.
+    "discreet.engines.sql.expressions:Renderer.clamped"; a module alone means all of its text.
     """
 
     where: str

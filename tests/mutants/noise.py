@@ -9,7 +9,7 @@ MUTANTS = [
         "scale × 0.8, of the law on record",
         [
             Edit(
-                "discreet.plan.measure:Noised.pure",
+                "discreet.plan.measures.measure:Noised.pure",
                 "(self._reach(setting).l1 / epsilon)",
                 "(self._reach(setting).l1 / epsilon * 4 / 5)",
             )
@@ -60,7 +60,7 @@ MUTANTS = [
     ),
     Mutant(
         "noise of several groups with the margin of one",
-        [Edit("discreet.plan.spread:_counted", "** (many * draws)", "** many")],
+        [Edit("discreet.plan.estimates.noise_sums:_counted", "** (many * draws)", "** many")],
         ["test_accuracy.py::test_the_radius_of_few_noises_is_the_least"],
     ),
 ]

@@ -9,7 +9,7 @@ MUTANTS = [
         "a quantile priced as if everybody had one row",
         [
             Edit(
-                "discreet.mechanisms.quantiles:Quantiles._rate",
+                "discreet.mechanisms.quantiles.many:Quantiles._rate",
                 "choice.share / (2 * self.records * most)",
                 "choice.share / (2 * most)",
             )
@@ -20,7 +20,7 @@ MUTANTS = [
         "every level of the tree has all of ε",
         [
             Edit(
-                "discreet.mechanisms.quantiles:_Choice.with_share",
+                "discreet.mechanisms.quantiles.many:_Choice.with_share",
                 "side.with_share(room - share)",
                 "side.with_share(room)",
             )
@@ -31,7 +31,7 @@ MUTANTS = [
         "who is replaced leaves one group only",
         [
             Edit(
-                "discreet.mechanisms.quantiles:Quantiles._rate",
+                "discreet.mechanisms.quantiles.many:Quantiles._rate",
                 "if choice is self._root and not self.grouped else 2 * most",
                 "if choice is self._root else most",
             )
@@ -42,7 +42,7 @@ MUTANTS = [
         "the records at a cut are on both sides of it",
         [
             Edit(
-                "discreet.mechanisms.slots:Part.before",
+                "discreet.mechanisms.quantiles.grid_choice:Part.before",
                 "end = np.minimum(self.start + self.width, point)",
                 "end = self.start + self.width",
             )
@@ -56,7 +56,7 @@ MUTANTS = [
         "a mode priced as if everybody had one row",
         [
             Edit(
-                "discreet.plan.ranks:Mode.mechanism",
+                "discreet.plan.measures.mode:Mode.mechanism",
                 "sensitivity=setting.caps.most_rows, monotone",
                 "sensitivity=1, monotone",
             )
@@ -67,7 +67,7 @@ MUTANTS = [
         "a choice among sums priced as if everybody had one row",
         [
             Edit(
-                "discreet.plan.foremost:Foremost.most",
+                "discreet.plan.measures.top_k:Foremost.most",
                 "return self.score.reach(alone).l1",
                 "return min(self.score.reach(alone).l1, Fraction(1))",
             )
@@ -76,31 +76,43 @@ MUTANTS = [
     ),
     Mutant(
         "scores that fall for some are said to grow for all",
-        [Edit("discreet.plan.foremost:Foremost.together", "(not self.score.summed or self.score.low >= 0)", "True")],
+        [
+            Edit(
+                "discreet.plan.measures.top_k:Foremost.together",
+                "(not self.score.summed or self.score.low >= 0)",
+                "True",
+            )
+        ],
         ["test_top.py::test_no_person_moves_a_score_further_than_was_paid_for"],
     ),
     Mutant(
         "who is replaced moves all scores one way",
         [
             Edit(
-                "discreet.plan.foremost:Foremost.together",
+                "discreet.plan.measures.top_k:Foremost.together",
                 'return setting.neighbours == "add-remove" and (',
                 "return bool(",
             ),
-            Edit("discreet.plan.foremost:Foremost.mechanism", "            neighbours=setting.neighbours,\n", ""),
+            Edit("discreet.plan.measures.top_k:Foremost.mechanism", "            neighbours=setting.neighbours,\n", ""),
         ],
         ["test_top.py::test_no_person_moves_a_score_further_than_was_paid_for"],
     ),
     Mutant(
         "every choice has all of ε",
-        [Edit("discreet.plan.foremost:Foremost.pure", 'return "flip", epsilon / self.k', 'return "flip", epsilon')],
+        [
+            Edit(
+                "discreet.plan.measures.top_k:Foremost.pure",
+                'return "flip", epsilon / self.k',
+                'return "flip", epsilon',
+            )
+        ],
         ["test_top.py::test_it_says_how_it_was_chosen_and_how_wrong_that_can_be"],
     ),
     Mutant(
         "k choices at the price of one",
         [
             Edit(
-                "discreet.mechanisms.places:Places.loss",
+                "discreet.mechanisms.selection.top_k:Places.loss",
                 "        return self._top.loss",
                 "        return self.choose.loss",
             )
@@ -111,7 +123,7 @@ MUTANTS = [
         "the true first ones",
         [
             Edit(
-                "discreet.mechanisms.places:Places.release",
+                "discreet.mechanisms.selection.top_k:Places.release",
                 "enumerate(self._top.release(sign * scores[0], coins))",
                 "enumerate((-sign * scores[0]).argsort()[: self.k].tolist())",
             )
@@ -122,7 +134,7 @@ MUTANTS = [
         "the number that keys were chosen by is shown",
         [
             Edit(
-                "discreet.plan.foremost:foremost",
+                "discreet.plan.compile.alternatives:foremost",
                 "any(each is None or _reads(each) for each in shown)",
                 "None in shown",
             )
@@ -133,7 +145,7 @@ MUTANTS = [
         "two ends at the price of one",
         [
             Edit(
-                "discreet.mechanisms.edges:Edges.loss",
+                "discreet.mechanisms.quantiles.interval:Edges.loss",
                 "        return 2 * self._one.loss",
                 "        return self._one.loss",
             )
@@ -143,9 +155,13 @@ MUTANTS = [
     Mutant(
         "each end has all of ε",
         [
-            Edit("discreet.mechanisms.edges:Edges._one", "epsilon=self.epsilon / 2, at", "epsilon=self.epsilon, at"),
             Edit(
-                "discreet.mechanisms.edges:Edges.loss",
+                "discreet.mechanisms.quantiles.interval:Edges._one",
+                "epsilon=self.epsilon / 2, at",
+                "epsilon=self.epsilon, at",
+            ),
+            Edit(
+                "discreet.mechanisms.quantiles.interval:Edges.loss",
                 "        return 2 * self._one.loss",
                 "        return self._one.loss",
             ),
@@ -156,10 +172,12 @@ MUTANTS = [
         "ends that aim at the quantile itself",
         [
             Edit(
-                "discreet.mechanisms.edges:Edges._aims", "yield part.with_more(0, self.shift), aim", "yield part, aim"
+                "discreet.mechanisms.quantiles.interval:Edges._aims",
+                "yield part.with_more(0, self.shift), aim",
+                "yield part, aim",
             ),
             Edit(
-                "discreet.mechanisms.edges:Edges._aims",
+                "discreet.mechanisms.quantiles.interval:Edges._aims",
                 "yield part.with_more(self.last, self.shift), aim + self.shift",
                 "yield part, aim",
             ),
@@ -170,7 +188,7 @@ MUTANTS = [
         "a bound of other rows will do",
         [
             Edit(
-                "discreet.plan.automatic:choices",
+                "discreet.procedures.auto_bounds:choices",
                 "same = each.measures == bound.measures and replace(bound, laws=each.laws) == each",
                 "same = isinstance(each.mechanisms[0], Ceiling)",
             )
@@ -179,7 +197,13 @@ MUTANTS = [
     ),
     Mutant(
         "campaign: the second word of a region in 64 bits",
-        [Edit("discreet.engines.own:_coded", "CAST({each} AS HUGEINT) * {1 << n * WORD}", "{each} * {1 << n * WORD}")],
+        [
+            Edit(
+                "discreet.engines.sql.histograms:_coded",
+                "CAST({each} AS HUGEINT) * {1 << n * WORD}",
+                "{each} * {1 << n * WORD}",
+            )
+        ],
         [
             "test_campaign_limits.py::test_any_number_of_conditions[65-False]",
             "test_campaign_limits.py::test_any_number_of_conditions[90-False]",

@@ -9,7 +9,7 @@ MUTANTS = [
         "an average charged once: the second of its sums costs nothing when a person is replaced",
         [
             Edit(
-                "discreet.plan.sums:Sums.reach",
+                "discreet.plan.measures.sums:Sums.reach",
                 "            elif len(self.parts) == 1 and not grouped:",
                 "            elif not grouped:",
             )
@@ -26,7 +26,13 @@ MUTANTS = [
     ),
     Mutant(
         "a replaced person counts once",
-        [Edit("discreet.plan.sums:Sums.reach", 'if setting.neighbours == "replace":', "if not setting.neighbours:")],
+        [
+            Edit(
+                "discreet.plan.measures.sums:Sums.reach",
+                'if setting.neighbours == "replace":',
+                "if not setting.neighbours:",
+            )
+        ],
         [
             "test_neighbours.py::test_the_price_is_that_of_the_goods",
             "test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for",
@@ -34,7 +40,7 @@ MUTANTS = [
     ),
     Mutant(
         "one row per person in the reach",
-        [Edit("discreet.plan.sums:Sums.reach", "            m = caps.most_rows\n", "            m = 1\n")],
+        [Edit("discreet.plan.measures.sums:Sums.reach", "            m = caps.most_rows\n", "            m = 1\n")],
         [
             "test_neighbours.py::test_the_price_is_that_of_the_goods",
             "test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for",
@@ -42,7 +48,7 @@ MUTANTS = [
     ),
     Mutant(
         "one group per person in the reach",
-        [Edit("discreet.plan.sums:Sums.reach", "g = caps.most_groups if grouped else 1", "g = 1")],
+        [Edit("discreet.plan.measures.sums:Sums.reach", "g = caps.most_groups if grouped else 1", "g = 1")],
         [
             "test_neighbours.py::test_the_price_is_that_of_the_goods",
             "test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for",
@@ -50,7 +56,7 @@ MUTANTS = [
     ),
     Mutant(
         "squares of l2 as if rows were spread",
-        [Edit("discreet.plan.sums:Sums.reach", "Fraction((m * most) ** 2)", "Fraction(m * most**2)")],
+        [Edit("discreet.plan.measures.sums:Sums.reach", "Fraction((m * most) ** 2)", "Fraction(m * most**2)")],
         [
             "test_neighbours.py::test_the_price_is_that_of_the_goods",
             "test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for",
@@ -60,7 +66,7 @@ MUTANTS = [
         "a triple charged as if nothing were squared",
         [
             Edit(
-                "discreet.plan.moments:Moments.whole",
+                "discreet.plan.measures.moments:Moments.whole",
                 "math.prod(width**degree for width, degree",
                 "math.prod(width for width, degree",
             )
@@ -74,7 +80,7 @@ MUTANTS = [
         "moments of a replaced person cost once",
         [
             Edit(
-                "discreet.plan.moments:Moments.reach",
+                "discreet.plan.measures.moments:Moments.reach",
                 'twice = 2 if setting.neighbours == "replace" else 1',
                 "twice = 1",
             )
@@ -86,7 +92,13 @@ MUTANTS = [
     ),
     Mutant(
         "moments of one row per person",
-        [Edit("discreet.plan.moments:Moments.reach", "math.ceil(caps.most_rows * self.row)", "math.ceil(self.row)")],
+        [
+            Edit(
+                "discreet.plan.measures.moments:Moments.reach",
+                "math.ceil(caps.most_rows * self.row)",
+                "math.ceil(self.row)",
+            )
+        ],
         [
             "test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for",
             "test_neighbours.py::test_the_price_is_that_of_the_goods",
@@ -94,7 +106,7 @@ MUTANTS = [
     ),
     Mutant(
         "sums rounded to grains as if that were free",
-        [Edit("discreet.plan.moments:Moments.reach", "if self.grain > 1 else 0", "if not self.grain else 0")],
+        [Edit("discreet.plan.measures.moments:Moments.reach", "if self.grain > 1 else 0", "if not self.grain else 0")],
         [
             "test_neighbours.py::test_the_price_is_that_of_the_goods",
             "test_reach.py::test_nor_when_sums_are_rounded_to_grains",
@@ -102,7 +114,13 @@ MUTANTS = [
     ),
     Mutant(
         "distinct values charged for one",
-        [Edit("discreet.plan.distinct:Distinct.reach", "m = Fraction(setting.caps.most_rows)", "m = Fraction(1)")],
+        [
+            Edit(
+                "discreet.plan.measures.distinct:Distinct.reach",
+                "m = Fraction(setting.caps.most_rows)",
+                "m = Fraction(1)",
+            )
+        ],
         [
             "test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for",
             "test_neighbours.py::test_the_price_is_that_of_the_goods",
@@ -112,7 +130,7 @@ MUTANTS = [
         "people under a condition, in many groups at the price of one",
         [
             Edit(
-                "discreet.plan.distinct:Owners.reach",
+                "discreet.plan.measures.distinct:Owners.reach",
                 'return Sums(parts=("units",)).reach(setting)',
                 (
                     'return Sums(parts=("units",)).reach(Setting(caps=setting.caps, '
@@ -126,12 +144,12 @@ MUTANTS = [
         "campaign: whatever is counted where something is true is people",
         [
             Edit(
-                "discreet.plan.distinct:owners",
+                "discreet.plan.measures.distinct:owners",
                 "isinstance(tree.arguments[1], Field) and tree.arguments[1].name == unit",
                 "isinstance(tree.arguments[1], Field)",
             ),
             Edit(
-                "discreet.plan.ownership:check",
+                "discreet.plan.compile.ownership:check",
                 "if isinstance(each, Owners) and _counted(each.of) not in found.owners:",
                 "if False:",
             ),

@@ -9,7 +9,7 @@ MUTANTS = [
         "an open quote goes on in the next line",
         [
             Edit(
-                "discreet.engines.delimited:_lines",
+                "discreet.engines.duckdb.csv:_lines",
                 ("        fields = split(line, form)\n        if fields"),
                 (
                     "        fields = split(line, form)\n"
@@ -29,7 +29,7 @@ MUTANTS = [
         "a line that is not UTF-8 ends the file",
         [
             Edit(
-                "discreet.engines.delimited:split",
+                "discreet.engines.duckdb.csv:split",
                 "            return [_text(field) for field in line.split(delimiter)]",
                 "            raise",
             )
@@ -43,7 +43,7 @@ MUTANTS = [
         "a stray quote in a file that promises none",
         [
             Edit(
-                "discreet.engines.delimited:split",
+                "discreet.engines.duckdb.csv:split",
                 "if strict and line.find(quote, at, end) >= 0:",
                 "if strict and len(line) > 10**9:",
             )
@@ -54,7 +54,7 @@ MUTANTS = [
         "why data cannot be read again is told",
         [
             Edit(
-                "discreet.engines.duck:DuckDB.current",
+                "discreet.engines.duckdb.engine:DuckDB.current",
                 (
                     "            except Exception:  # whatever it says, it may say it of somebody\n"
                     "                self._unreadable"
@@ -68,7 +68,7 @@ MUTANTS = [
         "milliseconds as DuckDB reads them",
         [
             Edit(
-                "discreet.engines.parquet:_other",
+                "discreet.engines.duckdb.parquet:_other",
                 '"MicroSeconds", "NanoSeconds"',
                 '"MicroSeconds", "MilliSeconds", "NanoSeconds"',
             )
@@ -79,7 +79,9 @@ MUTANTS = [
         "a file's statistics decide which rows are read",
         [
             Edit(
-                "discreet.engines.parquet:UNPRUNED", 'UNPRUNED = "filter_pushdown,join_filter_pushdown,', 'UNPRUNED = "'
+                "discreet.engines.duckdb.parquet:UNPRUNED",
+                'UNPRUNED = "filter_pushdown,join_filter_pushdown,',
+                'UNPRUNED = "',
             )
         ],
         ["test_sources.py::test_statistics_decide_nothing"],
@@ -88,7 +90,7 @@ MUTANTS = [
         "one text that is no text refuses a frame",
         [
             Edit(
-                "discreet.engines.frames:_letters",
+                "discreet.engines.duckdb.frames:_letters",
                 ("    except pa.ArrowInvalid:\n        texts"),
                 ("    except pa.ArrowKeyError:\n        texts"),
             )
@@ -99,7 +101,7 @@ MUTANTS = [
         "people whose names are not UTF-8 are one",
         [
             Edit(
-                "discreet.engines.parquet:_shown",
+                "discreet.engines.duckdb.parquet:_shown",
                 'if telling and column.stored == "VARCHAR":',
                 'if telling and column.stored == "TEXT":',
             )
@@ -111,14 +113,20 @@ MUTANTS = [
     ),
     Mutant(
         "people beyond all years are one",
-        [Edit("discreet.engines.frames:total", "    if telling and pa.types.is_timestamp(kind):\n", "    if False:\n")],
+        [
+            Edit(
+                "discreet.engines.duckdb.frames:total",
+                "    if telling and pa.types.is_timestamp(kind):\n",
+                "    if False:\n",
+            )
+        ],
         ["test_sources.py::test_two_people_beyond_all_years_are_not_one"],
     ),
     Mutant(
         "campaign: an empty field is what it was in the line before",
         [
             Edit(
-                "discreet.engines.delimited:_lines",
+                "discreet.engines.duckdb.csv:_lines",
                 ("        fields = split(line, form)\n        if fields is not None and len(fields) == width:\n"),
                 (
                     "        fields = split(line, form)\n"
@@ -132,12 +140,18 @@ MUTANTS = [
     ),
     Mutant(
         "campaign: texts as the file has them",
-        [Edit("discreet.engines.parquet:reader", ", utf8_validation = 'replace')", ")")],
+        [Edit("discreet.engines.duckdb.parquet:reader", ", utf8_validation = 'replace')", ")")],
         ["test_campaign_sources.py::test_a_physical_type[string]"],
     ),
     Mutant(
         "campaign: times as DuckDB reads them",
-        [Edit("discreet.engines.parquet:SAFE", '"DOUBLE", "DATE", "VARCHAR"', '"DOUBLE", "DATE", "TIME", "VARCHAR"')],
+        [
+            Edit(
+                "discreet.engines.duckdb.parquet:SAFE",
+                '"DOUBLE", "DATE", "VARCHAR"',
+                '"DOUBLE", "DATE", "TIME", "VARCHAR"',
+            )
+        ],
         ["test_campaign_sources.py::test_a_physical_type[time64 us]"],
     ),
 ]

@@ -7,19 +7,19 @@ from mutants.mutant import Edit, Mutant
 MUTANTS = [
     Mutant(
         "rows without an owner count",
-        [Edit("discreet.engines.duck:_rows", 'f"{unit} IS NOT NULL"', '"TRUE"')],
+        [Edit("discreet.engines.sql.bounding:_rows", 'f"{unit} IS NOT NULL"', '"TRUE"')],
         ["test_threats.py::test_05_the_cap_holds_under_any_name"],
     ),
     Mutant(
         "grouping by the unit",
         [
             Edit(
-                "discreet.plan.compile:_key",
+                "discreet.plan.compile.compiler:_key",
                 "    if found is None or question.unit in fields(found.tree):",
                 "    if found is None:",
             ),
             Edit(
-                "discreet.plan.compile:_key",
+                "discreet.plan.compile.compiler:_key",
                 "any(is_unit(each, question.table, question.alias) for",
                 "any(each.name == '' for",
             ),
@@ -28,7 +28,7 @@ MUTANTS = [
     ),
     Mutant(
         "names: grouping by what is made of the unit",
-        [Edit("discreet.plan.compile:_key", " or question.unit in fields(found.tree):", ":")],
+        [Edit("discreet.plan.compile.compiler:_key", " or question.unit in fields(found.tree):", ":")],
         ["test_names.py::test_grouping_by_what_is_made_of_the_unit_is_refused"],
     ),
     Mutant(
@@ -49,7 +49,11 @@ MUTANTS = [
     ),
     Mutant(
         "units: a plan about others is admitted",
-        [Edit("discreet.ledger.turns:_admissible", "    protection.admit(state, fact.dataset, mechanism)\n", "")],
+        [
+            Edit(
+                "discreet.ledger.transactions:_admissible", "    protection.admit(state, fact.dataset, mechanism)\n", ""
+            )
+        ],
         ["test_units_on_record.py::test_a_curator_that_is_open_while_the_owner_amends_is_refused"],
     ),
     Mutant(
@@ -70,14 +74,14 @@ MUTANTS = [
     ),
     Mutant(
         "index: rows without an owner count",
-        [Edit("discreet.engines.build:_people", "{unit} IS NOT NULL AND {some}", "{some}")],
+        [Edit("discreet.engines.duckdb.index_build:_people", "{unit} IS NOT NULL AND {some}", "{some}")],
         ["test_index.py::test_of_each_unit_what_the_caps_allow_counts_and_no_less"],
     ),
     Mutant(
         "equality: a computed column passes for a stored one",
         [
             Edit(
-                "discreet.plan.below:known",
+                "discreet.plan.compile.from_clause:known",
                 "stored = found.exact and isinstance(found.tree, Field)",
                 "stored = found.kind is not None",
             )
@@ -91,7 +95,7 @@ MUTANTS = [
         "equality: what a UNION ALL computes passes for what is stored",
         [
             Edit(
-                "discreet.plan.below:_hull",
+                "discreet.plan.compile.from_clause:_hull",
                 "step=step, values=values, kind=kind)",
                 "step=step, values=values, kind=kind, exact=True)",
             )
@@ -105,7 +109,7 @@ MUTANTS = [
         "equality: a computed number meets whole numbers as they are",
         [
             Edit(
-                "discreet.engines.render:_whole",
+                "discreet.engines.sql.expressions:_whole",
                 'tree.kind == "integer" and not _double(tree, stored)',
                 'tree.kind == "integer"',
             )
@@ -116,7 +120,7 @@ MUTANTS = [
         "equality: dates beyond the calendar are one person",
         [
             Edit(
-                "discreet.engines.render:compared",
+                "discreet.engines.sql.expressions:compared",
                 'if _kind(arguments[0]) == "moment" and _alike(arguments, stored):',
                 "if False:",
             )
@@ -125,14 +129,14 @@ MUTANTS = [
     ),
     Mutant(
         "equality: a unit of any type",
-        [Edit("discreet.plan.schema:_safe", "    if stored == MIXED:\n", "    if False:\n")],
+        [Edit("discreet.catalogue.schema:_safe", "    if stored == MIXED:\n", "    if False:\n")],
         ["test_equality.py::test_a_unit_of_a_type_that_is_not_safe_is_refused_when_the_data_are_opened"],
     ),
     Mutant(
         "equality: whoever is NaN is somebody in an index",
         [
             Edit(
-                "discreet.engines.build:_people",
+                "discreet.engines.duckdb.index_build:_people",
                 "unit, columns = owner(table.unit, stored), [",
                 "unit, columns = quoted(table.unit), [",
             )
@@ -143,9 +147,9 @@ MUTANTS = [
         "campaign: units by how they are written",
         [
             Edit(
-                "discreet.engines.duck:_rows",
+                "discreet.engines.sql.bounding:_rows",
                 "        unit = owner(plan.caps.unit, stored)\n",
-                '        unit = f"CAST({quoted(plan.caps.unit)} AS VARCHAR)"\n',
+                "        unit = f'CAST(\"{plan.caps.unit}\" AS VARCHAR)'\n",
             )
         ],
         ["test_campaign.py::test_one_kind_of_question[forms]"],
@@ -154,7 +158,7 @@ MUTANTS = [
         "campaign: a table's name in front of a column",
         [
             Edit(
-                "discreet.plan.sides:Scope.__call__",
+                "discreet.plan.compile.scope:Scope.__call__",
                 ("            name = side.names.get(what.name.lower())\n            if name is None:"),
                 (
                     "            name = next((e.names[what.name.lower()] for e in self.sides if self.test is "
@@ -170,12 +174,12 @@ MUTANTS = [
         "names: the unit of what is computed is its name in the question",
         [
             Edit(
-                "discreet.plan.aggregates:_measure",
+                "discreet.plan.compile.aggregates:_measure",
                 "owners(trees[0], question.unit)",
                 "owners(trees[0], question.table.unit)",
             ),
             Edit(
-                "discreet.plan.ownership:check",
+                "discreet.plan.compile.ownership:check",
                 "if isinstance(each, Owners) and _counted(each.of) not in found.owners:",
                 "if False:",
             ),
@@ -190,11 +194,11 @@ MUTANTS = [
         "names: the unit is looked up by its new name",
         [
             Edit(
-                "discreet.plan.below:_renamed",
+                "discreet.plan.compile.from_clause:_renamed",
                 "made=column.made or Field(name=column.name, kind",
                 "made=column.made or Field(name=name, kind",
             ),
-            Edit("discreet.plan.ownership:check", "        found.needs(fields(tree))\n", "        pass\n"),
+            Edit("discreet.plan.compile.ownership:check", "        found.needs(fields(tree))\n", "        pass\n"),
         ],
         ["test_names.py::test_other_names_change_nothing[add-remove-renamed]"],
     ),
@@ -202,9 +206,11 @@ MUTANTS = [
         "names: a relation takes the column of the outer name for the unit",
         [
             Edit(
-                "discreet.plan.below:laid", "unit=below.unit, called=table.unit", "unit=table.unit, called=table.unit"
+                "discreet.plan.compile.from_clause:laid",
+                "unit=below.unit, called=table.unit",
+                "unit=table.unit, called=table.unit",
             ),
-            Edit("discreet.plan.ownership:_made", " or (unit in found.owners) != people", ""),
+            Edit("discreet.plan.compile.ownership:_made", " or (unit in found.owners) != people", ""),
         ],
         [
             "test_names.py::test_other_names_change_nothing[add-remove-sides]",
@@ -215,9 +221,11 @@ MUTANTS = [
         "names: a per-unit total takes the outer name",
         [
             Edit(
-                "discreet.plan.folding:folded", '        unit=below.unit or "",\n', '        unit=table.unit or "",\n'
+                "discreet.plan.compile.per_unit:folded",
+                '        unit=below.unit or "",\n',
+                '        unit=table.unit or "",\n',
             ),
-            Edit("discreet.plan.ownership:_made", " or (unit in found.owners) != people", ""),
+            Edit("discreet.plan.compile.ownership:_made", " or (unit in found.owners) != people", ""),
         ],
         ["test_names.py::test_other_names_change_nothing[add-remove-folded of renamed]"],
     ),
@@ -225,7 +233,7 @@ MUTANTS = [
         "names: qualifiers say nothing",
         [
             Edit(
-                "discreet.plan.kinds:is_unit",
+                "discreet.plan.compile.types:is_unit",
                 "return what.table is None or what.table.lower() == alias.lower()",
                 "return True",
             )
@@ -236,7 +244,7 @@ MUTANTS = [
         "names: every star is the same",
         [
             Edit(
-                "discreet.plan.sides:Scope.star",
+                "discreet.plan.compile.scope:Scope.star",
                 'side = self._side(what.table or "", what.place)',
                 "side = self.sides[0]",
             )
@@ -250,7 +258,7 @@ MUTANTS = [
         "names: USING means aliases",
         [
             Edit(
-                "discreet.plan.split:_more",
+                "discreet.plan.compile.split:_more",
                 "table=each.mark, place=joined.place",
                 "table=each.below.alias, place=joined.place",
             )
@@ -259,24 +267,30 @@ MUTANTS = [
     ),
     Mutant(
         "names: those of the planner can be written",
-        [Edit("discreet.plan.joining:_Joiner.__init__", "if not self.scope.names(_reads(each))]", "if False]")],
+        [Edit("discreet.plan.compile.join:_Joiner.__init__", "if not self.scope.names(_reads(each))]", "if False]")],
         ["test_names.py::test_a_name_that_could_mean_something_else_is_refused"],
     ),
     Mutant(
         "names: a UNION ALL puts the unit where it likes",
-        [Edit("discreet.plan.below:united", "        if each.places != first.places:", "        if False:")],
+        [
+            Edit(
+                "discreet.plan.compile.from_clause:united",
+                "        if each.places != first.places:",
+                "        if False:",
+            )
+        ],
         ["test_names.py::test_a_name_that_could_mean_something_else_is_refused"],
     ),
     Mutant(
         "ownership: any column is carried as the unit",
-        [Edit("discreet.plan.ownership:_made", " or (unit in found.owners) != people", "")],
+        [Edit("discreet.plan.compile.ownership:_made", " or (unit in found.owners) != people", "")],
         ["test_names.py::test_a_plan_of_somebody_elses_rows_is_refused"],
     ),
     Mutant(
         "ownership: whoever is counted",
         [
             Edit(
-                "discreet.plan.ownership:check",
+                "discreet.plan.compile.ownership:check",
                 "if isinstance(each, Owners) and _counted(each.of) not in found.owners:",
                 "if False:",
             )
@@ -285,19 +299,19 @@ MUTANTS = [
     ),
     Mutant(
         "ownership: any join",
-        [Edit("discreet.plan.ownership:_joined", " or not _meets(0, n, parts, inner, classes)", "")],
+        [Edit("discreet.plan.compile.ownership:_joined", " or not _meets(0, n, parts, inner, classes)", "")],
         ["test_names.py::test_a_plan_of_somebody_elses_rows_is_refused"],
     ),
     Mutant(
         "ownership: a unit with keys has one row",
-        [Edit("discreet.plan.ownership:_folded", "once=not relation.keys", "once=True")],
+        [Edit("discreet.plan.compile.ownership:_folded", "once=not relation.keys", "once=True")],
         ["test_names.py::test_a_plan_of_somebody_elses_rows_is_refused"],
     ),
     Mutant(
         "ownership: only the first plan is looked at",
         [
             Edit(
-                "discreet.curator:Curator._runnable",
+                "discreet.curator.curator:Curator._runnable",
                 ("        for each in plans:\n            ownership"),
                 ("        for each in plans[:1]:\n            ownership"),
             )
@@ -308,7 +322,7 @@ MUTANTS = [
         "a radius that is where floats say it is",
         [
             Edit(
-                "discreet.core.law:Law.radius",
+                "discreet.core.laws.law:Law.radius",
                 "return least(enough, self._near(float(1 - sure), count))",
                 "return self._near(float(1 - sure), count)",
             )
@@ -319,7 +333,7 @@ MUTANTS = [
         "a price for the number that was too wide first, and for no other",
         [
             Edit(
-                "discreet.plan.shown:Shown.within",
+                "discreet.plan.output:Shown.within",
                 "for n, each in margins(self.bare):",
                 "for n, each in list(margins(self.bare))[:1]:",
             )
@@ -330,7 +344,7 @@ MUTANTS = [
         "ownership: any number of rows meet",
         [
             Edit(
-                "discreet.plan.ownership:_often",
+                "discreet.plan.compile.ownership:_often",
                 "    if len(free) > 1 or (free and product > REPEATED):\n",
                 "    if False:\n",
             )
@@ -341,7 +355,9 @@ MUTANTS = [
         "ownership: bounds may be of any size",
         [
             Edit(
-                "discreet.plan.ownership:check", "if found.public or not sure or heavy:", "if found.public or not sure:"
+                "discreet.plan.compile.ownership:check",
+                "if found.public or not sure or heavy:",
+                "if found.public or not sure:",
             )
         ],
         ["test_wide_rows.py::test_a_plan_in_which_too_many_rows_meet_cannot_be_followed"],

@@ -9,7 +9,7 @@ MUTANTS = [
         "exhaustion: a replacement that makes no text longer",
         [
             Edit(
-                "discreet.plan.sizes:_call",
+                "discreet.postprocess.sizes:_call",
                 "return sizes[0] * max(1, *sizes[2:3]) if sizes else PLAIN",
                 "return sizes[0]",
             )
@@ -31,7 +31,7 @@ MUTANTS = [
         "exhaustion: constants that are equal where Python says so",
         [
             Edit(
-                "discreet.plan.expression:Literal.__eq__",
+                "discreet.plan.expressions.tree:Literal.__eq__",
                 "type(self.value) is type(other.value) and self.value",
                 "self.value",
             )
@@ -45,7 +45,7 @@ MUTANTS = [
         "exhaustion: regions that are no work",
         [
             Edit(
-                "discreet.batching:_joined",
+                "discreet.plan.compile.alternatives:joined",
                 "work.spend(work.REGION * many * min(many, MOST_INSIDE)",
                 "work.spend(work.REGION * 0",
             )
@@ -56,7 +56,7 @@ MUTANTS = [
         "work: EXISTS compares all rows of a unit",
         [
             Edit(
-                "discreet.plan.joining:_Caps.add",
+                "discreet.plan.compile.join:_Caps.add",
                 "elif not side.table.single and (compared or not side.tests):",
                 "elif not side.tests:",
             )
@@ -67,7 +67,7 @@ MUTANTS = [
         "work: what is declared to be one row is believed",
         [
             Edit(
-                "discreet.plan.joining:_Caps.meeting",
+                "discreet.plan.compile.join:_Caps.meeting",
                 "        found = {place: (column, repeated) for place, column in self.repeated.items()}\n",
                 "        found = {}\n",
             )
@@ -76,14 +76,14 @@ MUTANTS = [
     ),
     Mutant(
         "work: rows that refer to one key all meet",
-        [Edit("discreet.plan.joining:_Caps.meeting", "min(REFERRING, root(isqrt(shared), len(refer)))", "10**9")],
+        [Edit("discreet.plan.compile.join:_Caps.meeting", "min(REFERRING, root(isqrt(shared), len(refer)))", "10**9")],
         ["test_work.py"],
     ),
     Mutant(
         "work: as many rows as are declared meet, of all tables",
         [
             Edit(
-                "discreet.plan.joining:_Caps.meeting",
+                "discreet.plan.compile.join:_Caps.meeting",
                 "        if declared * share > DECLARED:\n",
                 "        if False:\n",
             )
@@ -94,21 +94,23 @@ MUTANTS = [
         "work: each table may repeat its rows",
         [
             Edit(
-                "discreet.plan.joining:_Caps.meeting", "root(max(REPEATED // share, 1), len(self.repeated))", "REPEATED"
+                "discreet.plan.compile.join:_Caps.meeting",
+                "root(max(REPEATED // share, 1), len(self.repeated))",
+                "REPEATED",
             )
         ],
         ["test_work.py::test_tables_that_multiply_are_bounded_as_a_whole_or_refused"],
     ),
     Mutant(
         "work: a public table is read for all rows of a unit",
-        [Edit("discreet.plan.joining:_Caps.meeting", "(1 if self.scanned else 2)", "2")],
+        [Edit("discreet.plan.compile.join:_Caps.meeting", "(1 if self.scanned else 2)", "2")],
         ["test_work.py"],
     ),
     Mutant(
         "campaign: a text beside a text is no longer than one of them",
         [
             Edit(
-                "discreet.plan.sizes:_call",
+                "discreet.postprocess.sizes:_call",
                 ('    if function in ("||", "concat"):\n        return sum(sizes)\n'),
                 ('    if function in ("||", "concat"):\n        return max(sizes)\n'),
             )
@@ -119,7 +121,7 @@ MUTANTS = [
         "exhaustion: a price that is no work",
         [
             Edit(
-                "discreet.curator:Curator._compiled",
+                "discreet.curator.curator:Curator._compiled",
                 "work.spend(work.NUMBER * len(draft.readings)",
                 "work.spend(work.NUMBER * 0",
             )
@@ -128,14 +130,14 @@ MUTANTS = [
     ),
     Mutant(
         "exhaustion: a list of which each question has a budget of work",
-        [Edit("discreet.curator:Curator._divided", "work.spend(steps)", "work.spend(0)")],
+        [Edit("discreet.curator.curator:Curator._divided", "work.spend(steps)", "work.spend(0)")],
         ["test_exhaustion.py::test_several_questions_share_a_budget"],
     ),
     Mutant(
         "exhaustion: branches that are spelled out twice",
         [
             Edit(
-                "discreet.engines.render:spell",
+                "discreet.engines.sql.expressions:spell",
                 "return SPELLED[tree.function](*_valued(tree, stored))",
                 "return [_valued(tree, stored), SPELLED[tree.function](*_valued(tree, stored))][1]",
             )
@@ -151,7 +153,7 @@ MUTANTS = [
         "work: each SELECT of a UNION ALL has all the room",
         [
             Edit(
-                "discreet.plan.split:_side",
+                "discreet.plan.compile.split:_side",
                 "        each_share = share * max(sum(map(_meet, source.parts)), 1)\n",
                 "        each_share = share\n",
             )
@@ -162,7 +164,7 @@ MUTANTS = [
         "work: texts that meet are of any length",
         [
             Edit(
-                "discreet.engines.relations:_few",
+                "discreet.engines.sql.relations:_few",
                 " ROWS UNBOUNDED PRECEDING) <= {room}",
                 " ROWS UNBOUNDED PRECEDING) >= 0",
             )
@@ -171,7 +173,7 @@ MUTANTS = [
     ),
     Mutant(
         "work: computed texts are carried whole",
-        [Edit("discreet.engines.render:held", "if _grows(tree) else text", "if False else text")],
+        [Edit("discreet.engines.sql.expressions:held", "if _grows(tree) else text", "if False else text")],
         ["test_wide_rows.py::test_wide_rows_of_one_unit_fit_into_little_memory"],
     ),
 ]

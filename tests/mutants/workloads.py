@@ -7,14 +7,14 @@ from mutants.mutant import Edit, Mutant
 MUTANTS = [
     Mutant(
         "a workload of a table whose unit counts with one row",
-        [Edit("discreet.plan.cells:Cells._whose", '"rows": self._most(setting)', '"rows": 1')],
+        [Edit("discreet.plan.measures.workload_cells:Cells._whose", '"rows": self._most(setting)', '"rows": 1')],
         ["test_workload_tables.py::test_no_unit_costs_more_and_one_costs_as_much"],
     ),
     Mutant(
         "a workload of a table whose strategies are each paid for in full by one",
         [
             Edit(
-                "discreet.mechanisms.combined:bought",
+                "discreet.matrix.mechanism:bought",
                 "DiscreteLaplace(far.l1 / (share * epsilon))",
                 "DiscreteLaplace(far.l1 / epsilon)",
             )
@@ -25,7 +25,7 @@ MUTANTS = [
         "a workload of a table without its caps",
         [
             Edit(
-                "discreet.workload.table:_plan",
+                "discreet.workload.procedure:_plan",
                 "caps=draft.caps",
                 "caps=type(draft.caps)(unit=None, rows=None, groups=None)",
             )
@@ -36,7 +36,7 @@ MUTANTS = [
         "a packed strategy that is read without its signs",
         [
             Edit(
-                "discreet.mechanisms.packed:unpack",
+                "discreet.matrix.encoding:unpack",
                 "np.where(folded & 1, -(folded >> 1) - 1, folded >> 1)",
                 "folded >> 1",
             )
@@ -47,7 +47,7 @@ MUTANTS = [
         "a workload strategy measured by its lightest cell",
         [
             Edit(
-                "discreet.mechanisms.strategy:_norms",
+                "discreet.matrix.strategy:_norms",
                 "np.abs(whole).sum(axis=0).max()",
                 "np.abs(whole).sum(axis=0).min()",
             )
@@ -56,19 +56,19 @@ MUTANTS = [
     ),
     Mutant(
         "a workload whose unit counts with one row",
-        [Edit("discreet.mechanisms.combined:reach", "Fraction(rows * strategy.l1)", "Fraction(strategy.l1)")],
+        [Edit("discreet.matrix.mechanism:reach", "Fraction(rows * strategy.l1)", "Fraction(strategy.l1)")],
         ["test_workload.py::test_sensitivities_of_odd_strategies"],
     ),
     Mutant(
         "a workload that takes replacing for removing",
-        [Edit("discreet.mechanisms.combined:reach", "2 * l1, Fraction(rows**2 * strategy.apart)", "l1, squared")],
+        [Edit("discreet.matrix.mechanism:reach", "2 * l1, Fraction(rows**2 * strategy.apart)", "l1, squared")],
         ["test_workload.py::test_sensitivities_of_odd_strategies"],
     ),
     Mutant(
         "a workload whose strategies pay for one of them",
         [
             Edit(
-                "discreet.mechanisms.combined:Combined.loss",
+                "discreet.matrix.mechanism:Combined.loss",
                 "for part in self.parts), start",
                 "for part in self.parts[:1]), start",
             )
@@ -77,14 +77,14 @@ MUTANTS = [
     ),
     Mutant(
         "a batch in which one choice of rows serves all questions",
-        [Edit("discreet.batching:_merged", "alike = first.caps.most_rows == 1 and all(", "alike = all(")],
+        [Edit("discreet.procedures.batch:_merged", "alike = first.caps.most_rows == 1 and all(", "alike = all(")],
         ["test_batches.py::test_units_with_several_rows_are_asked_one_by_one"],
     ),
     Mutant(
         "regions of texts without those between two constants",
         [
             Edit(
-                "discreet.plan.atoms:_Variable.values",
+                "discreet.plan.regions:_Variable.values",
                 'sorted({"", *constants, *(each + "\\0" for each in constants)})',
                 "constants",
             )
@@ -93,14 +93,14 @@ MUTANTS = [
     ),
     Mutant(
         "regions of constants that are one double, told apart",
-        [Edit("discreet.plan.atoms:_constant", "return Fraction(float(value))", "return Fraction(value)")],
+        [Edit("discreet.plan.regions:_constant", "return Fraction(float(value))", "return Fraction(value)")],
         ["test_batches.py::test_expressions_are_told_apart"],
     ),
     Mutant(
         "groups of a batch as near to each other as its regions",
         [
             Edit(
-                "discreet.plan.batch:Batch.reach",
+                "discreet.plan.measures.count_batch:Batch.reach",
                 "min(max(one.l2_squared, apart), one.l1**2)",
                 "min(one.l2_squared, one.l1**2)",
             )
@@ -109,24 +109,24 @@ MUTANTS = [
     ),
     Mutant(
         "a batch in which every group of a unit has all the room",
-        [Edit("discreet.engines.own:_shares", 'room = f"({cap} - (e - r))"', 'room = f"{cap}"')],
+        [Edit("discreet.engines.sql.histograms:_shares", 'room = f"({cap} - (e - r))"', 'room = f"{cap}"')],
         ["test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for"],
     ),
     Mutant(
         "a batch in which a unit is in any number of groups",
-        [Edit("discreet.engines.own:_shares", "WHERE g <= {plan.caps.most_groups} AND e", "WHERE e")],
+        [Edit("discreet.engines.sql.histograms:_shares", "WHERE g <= {plan.caps.most_groups} AND e", "WHERE e")],
         ["test_batches_grouped.py::test_rows_of_a_unit_count_group_by_group_and_in_proportion"],
     ),
     Mutant(
         "a batch in which all rows of a unit count",
-        [Edit("discreet.engines.own:_shares", "ELSE {share} END) AS BIGINT", "ELSE c END) AS BIGINT")],
+        [Edit("discreet.engines.sql.histograms:_shares", "ELSE {share} END) AS BIGINT", "ELSE c END) AS BIGINT")],
         ["test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for"],
     ),
     Mutant(
         "a batch in which a unit has its share of every region, rounded up",
         [
             Edit(
-                "discreet.engines.own:_shares",
+                "discreet.engines.sql.histograms:_shares",
                 "(s * {room} + o) // r - ((s - c) * {room} + o) // r",
                 "(c * {room} + r - 1) // r",
             )
@@ -135,14 +135,20 @@ MUTANTS = [
     ),
     Mutant(
         "a batch that pays for one row of a unit",
-        [Edit("discreet.plan.batch:Batch.reach", "rows, whose = setting.caps.most_rows,", "rows, whose = 1,")],
+        [
+            Edit(
+                "discreet.plan.measures.count_batch:Batch.reach",
+                "rows, whose = setting.caps.most_rows,",
+                "rows, whose = 1,",
+            )
+        ],
         ["test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for"],
     ),
     Mutant(
         "totals: one row of a unit counts",
         [
             Edit(
-                "discreet.plan.totals:Totals.mechanism",
+                "discreet.plan.measures.grouping_sets:Totals.mechanism",
                 "laws=self.laws(law), rows=math.ceil(most),",
                 "laws=self.laws(law), rows=1,",
             )
@@ -151,14 +157,20 @@ MUTANTS = [
     ),
     Mutant(
         "totals: every table for all of the cost, at the price of one",
-        [Edit("discreet.plan.totals:Totals.laws", "Fraction(sum(self.weights), each) for", "Fraction(1) for")],
+        [
+            Edit(
+                "discreet.plan.measures.grouping_sets:Totals.laws",
+                "Fraction(sum(self.weights), each) for",
+                "Fraction(1) for",
+            )
+        ],
         ["test_totals.py::test_nobody_moves_the_tables_further_than_was_paid_for"],
     ),
     Mutant(
         "totals: values of either sign are replaced at the price of one sign",
         [
             Edit(
-                "discreet.plan.totals:Totals.mechanism",
+                "discreet.plan.measures.grouping_sets:Totals.mechanism",
                 'if mixed and setting.neighbours == "replace":',
                 "if mixed and not setting.unit:",
             )
@@ -169,7 +181,7 @@ MUTANTS = [
         "totals: a group that no table has is told",
         [
             Edit(
-                "discreet.plan.totals:Totals.follows",
+                "discreet.plan.measures.grouping_sets:Totals.follows",
                 "if min(counts) < 0 or not any(part <= set(table) for table in self.tables)",
                 "if min(counts) < 0",
             )
@@ -178,14 +190,14 @@ MUTANTS = [
     ),
     Mutant(
         "totals: margins as if every number of a table had the same weight",
-        [Edit("discreet.plan.totals:_weights", "each *= factor[within]", "each *= factor[0]")],
+        [Edit("discreet.plan.measures.grouping_sets:_weights", "each *= factor[within]", "each *= factor[0]")],
         ["test_totals.py::test_the_noise_of_any_box_is_known"],
     ),
     Mutant(
         "totals: margins of draws with half the variance",
         [
             Edit(
-                "discreet.plan.totals:_spread",
+                "discreet.plan.measures.grouping_sets:_spread",
                 "found += [(weight**2 * own, many)",
                 "found += [(weight**2 * own / 2, many)",
             )
@@ -194,12 +206,18 @@ MUTANTS = [
     ),
     Mutant(
         "totals: the precision of a table in proportion to its weight, whatever the noise",
-        [Edit("discreet.plan.totals:Totals.precisions", "tuple(each * each for each in self.weights)", "self.weights")],
+        [
+            Edit(
+                "discreet.plan.measures.grouping_sets:Totals.precisions",
+                "tuple(each * each for each in self.weights)",
+                "self.weights",
+            )
+        ],
         ["test_totals.py::test_what_is_predicted_is_the_error_of_least_squares"],
     ),
     Mutant(
         "weights of a batch with few digits",
-        [Edit("discreet.plan.batch:FINE", "FINE = 1 << 80", "FINE = 1 << 40")],
+        [Edit("discreet.plan.measures.count_batch:FINE", "FINE = 1 << 80", "FINE = 1 << 40")],
         ["test_batches.py::test_a_batch_is_right_for_any_number_of_rows"],
     ),
 ]

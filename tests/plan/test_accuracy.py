@@ -15,11 +15,11 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
-from discreet.core.law import Law
-from discreet.plan.spread import radii, radius, several
-from discreet.plan.sums import Sums
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.laws.law import Law
+from discreet.plan.estimates.noise_sums import radii, radius, several
+from discreet.plan.measures.sums import Sums
 from support.clinic import UNIT, clinic
 from support.kit import ALARM
 
@@ -156,6 +156,6 @@ def test_fieller_intervals_hold_the_mean_as_often_as_they_say(law: Law, theta: f
 
 
 def _field() -> object:
-    from discreet.plan.expression import Field
+    from discreet.plan.expressions.tree import Field
 
     return Field(name="x", kind="integer")

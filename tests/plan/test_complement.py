@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
-from discreet.core.law import Law
-from discreet.plan.spread import Both, radius, several
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.laws.law import Law
+from discreet.plan.estimates.noise_sums import Both, radius, several
 from support.clinic import clinic
 
 ROWS = 600

@@ -10,8 +10,8 @@ import pytest
 
 import discreet as dp
 from discreet.errors import NotAllowed, NotYours
-from discreet.plan.distinct import Distinct, Owners
-from discreet.plan.margin import HOPELESS
+from discreet.plan.measures.distinct import Distinct, Owners
+from discreet.procedures.margin import HOPELESS
 
 ROWS = 4000
 

@@ -15,11 +15,11 @@ from scipy import stats
 import discreet as dp
 from discreet.core import record
 from discreet.ledger.facts import Charge
-from discreet.mechanisms.ceiling import Ceiling
-from discreet.mechanisms.histogram import Histogram
-from discreet.plan.automatic import PART
-from discreet.plan.expression import Field
-from discreet.plan.ranks import Ceilings
+from discreet.mechanisms.quantiles.histogram import Histogram
+from discreet.mechanisms.quantiles.upper_bound import Ceiling
+from discreet.plan.expressions.tree import Field
+from discreet.plan.measures.upper_bound import Ceilings
+from discreet.procedures.auto_bounds import PART
 from support import hostile as h
 from support.clinic import clinic, saved
 from support.kit import ALARM

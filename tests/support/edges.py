@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.mechanisms.edges import Edges
+from discreet.mechanisms.quantiles.interval import Edges
 from support.contract import Table
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import discreet as dp
-from discreet.curator import Curator
+from discreet.curator.curator import Curator
 from support.fixtures import clinic, unasked
 
 SOAK = bool(os.environ.get("DISCREET_SOAK"))

@@ -12,8 +12,8 @@ of it, then `====`:
     …
     ====
 
-To add one, write the question, and an empty second half; DISCREET_WRITE_FIXTURES=1 pytest tests/plan/compile/test_fixtures.py
-fills it in. Then read what was written: it is from now on what must be.
+To add one, write the question, and an empty second half; DISCREET_WRITE_FIXTURES=1 pytest
+tests/plan/compile/test_fixtures.py fills it in. Then read what was written: it is from now on what must be.
 """
 
 from __future__ import annotations
@@ -31,35 +31,36 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import discreet as dp
-from discreet.core.exact import show
+from discreet.answers.explanation import Explanation
+from discreet.catalogue import toml
 from discreet.core.mechanism import Then
 from discreet.core.reach import Reach
-from discreet.curator import Curator
-from discreet.engines.source import open_path
+from discreet.core.text import show
+from discreet.curator.curator import Curator
+from discreet.engines.duckdb.files import open_path
 from discreet.ledger.ledger import Ledger
-from discreet.mechanisms.edges import Edges
-from discreet.mechanisms.extreme import Extreme
-from discreet.mechanisms.modes import Modes
-from discreet.mechanisms.places import Places
-from discreet.mechanisms.quantiles import Quantiles
+from discreet.mechanisms.quantiles.extreme import Extreme
+from discreet.mechanisms.quantiles.interval import Edges
+from discreet.mechanisms.quantiles.many import Quantiles
+from discreet.mechanisms.selection.mode import Modes
+from discreet.mechanisms.selection.top_k import Places
 from discreet.mechanisms.threshold import GaussianThreshold
-from discreet.plan import catalogue
-from discreet.plan.batch import Batch
-from discreet.plan.compile import Draft
-from discreet.plan.distinct import Distinct
-from discreet.plan.edges import Ends
-from discreet.plan.explain import Explanation
-from discreet.plan.expression import Apply, Field, Literal
-from discreet.plan.foremost import Foremost
-from discreet.plan.measure import Measure
-from discreet.plan.moments import Moments
+from discreet.plan.draft import Draft
+from discreet.plan.expressions.tree import Apply, Field, Literal
+from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.distinct import Distinct
+from discreet.plan.measures.grouping_sets import Totals
+from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.mode import Mode
+from discreet.plan.measures.moments import Moments
+from discreet.plan.measures.quantile_interval import Ends
+from discreet.plan.measures.quantiles import Extremes, Ranks
+from discreet.plan.measures.sums import Sums
+from discreet.plan.measures.top_k import Foremost
 from discreet.plan.plan import Key, Plan
-from discreet.plan.ranks import Extremes, Mode, Ranks
 from discreet.plan.relation import Derived, Few, Folded, From, United
-from discreet.plan.sums import Sums
-from discreet.plan.totals import Totals
 from discreet.sql import query as q
-from discreet.sql.times import Interval
+from discreet.sql.dates import Interval
 
 FOLDER = Path(__file__).parents[1] / "fixtures"
 SAID = re.compile(r"(epsilon|delta|within|confidence|neighbours|budget|params) (.+)")
@@ -189,7 +190,7 @@ def make(folder: Path) -> Path:
 
 def clinic(data: Path, neighbours: str = "add-remove", budget: str = "both") -> Curator:
     """The curator of the clinic. A `pure` budget has no δ; an `open` one is larger than any question's cost."""
-    said = catalogue.read(FOLDER / "catalogue.toml")
+    said = toml.read(FOLDER / "catalogue.toml")
     amounts = {
         "both": said.budget,
         "pure": dp.Budget(epsilon=said.budget.epsilon),
@@ -206,7 +207,7 @@ def unasked(curator: Curator) -> Curator:
     return curator
 
 
-def _ledger(said: catalogue.Catalogue) -> Ledger:
+def _ledger(said: toml.Catalogue) -> Ledger:
     return Ledger(None, dataset=said.name, budget=said.budget, neighbours=said.neighbours, unit=said.unit)
 
 

@@ -33,17 +33,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import discreet as dp
+from discreet.catalogue import toml
 from discreet.core.coins import SYSTEM, Coins, System
 from discreet.core.record import read
-from discreet.curator import Curator
-from discreet.engines.source import Source
+from discreet.curator.curator import Curator
+from discreet.curator.opening import ledger_of
+from discreet.engines.duckdb.connection import Source
 from discreet.learn import KMeans
 from discreet.ledger import journal
 from discreet.ledger.facts import Charge
 from discreet.local import Memoised, Respondent
 from discreet.local.randomizer import Randomizer
-from discreet.opening import ledger_of
-from discreet.plan import catalogue
 from discreet.workload import Workload
 from support.golden import Seeded, plain, secret_of, secrets
 
@@ -101,7 +101,7 @@ def opened(folder: Path, name: str, *, ledger: Path, rows: int | None = None, co
 
 
 def _clinic(folder: Path, ledger: Path, coins: Coins) -> Curator:
-    said = replace(catalogue.read(folder / "clinic.toml"), ledger=str(ledger))
+    said = replace(toml.read(folder / "clinic.toml"), ledger=str(ledger))
     frames = {each: pq.read_table(folder / "clinic" / f"{each}.parquet") for each in CLINIC}
     source = Source(places={each: f'"{each}"' for each in CLINIC}, frames=frames)
     return Curator(said, source, ledger_of(said), coins=coins)

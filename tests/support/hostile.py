@@ -27,17 +27,19 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
+from discreet.catalogue import declarations
+from discreet.catalogue.schema import Catalogue, Csv, Table
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.mechanism import Then
 from discreet.core.reach import Reach
-from discreet.engines.source import Source, open_frame, open_path
+from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.files import open_path
+from discreet.engines.duckdb.frames import open_frame
 from discreet.ledger.facts import Charge
-from discreet.mechanisms.combined import Combined
-from discreet.plan import declare
+from discreet.matrix.mechanism import Combined
 from discreet.plan.plan import Exact, Plan
-from discreet.plan.schema import Catalogue, Csv, Table
 from support.kit import Script
 
 Row = dict[str, Any]
@@ -221,7 +223,7 @@ class Clinic:
     def curator(self, rows: Rows, coins: Coins = SYSTEM) -> dp.Curator:
         caps = {"rows_per_unit": self.rows_per_unit, "groups_per_unit": self.groups_per_unit} if self.unit else {}
         declared = DECLARED | ({"level": ["1", "2", "3"]} if self.place == "csv" else {})
-        columns = tuple(declare.column(name, said) for name, said in declared.items())
+        columns = tuple(declarations.column(name, said) for name, said in declared.items())
         table = Table(name="data", columns=columns, unit=self.unit, **caps)
         catalogue = Catalogue(name="clinic", budget=self.budget, tables=(table,), neighbours=self.neighbours)
         ledger = dp.Ledger(self.ledger, dataset="clinic", budget=self.budget, neighbours=self.neighbours, unit="person")

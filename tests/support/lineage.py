@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 import discreet as dp
-from discreet.engines.source import Source, open_path
-from discreet.plan import declare
+from discreet.catalogue import declarations
+from discreet.catalogue.schema import Catalogue, Table
+from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.files import open_path
 from discreet.plan.plan import Exact, Plan
-from discreet.plan.schema import Catalogue, Table
 from support import hostile as h
 from support.kit import Script
 
@@ -26,14 +27,14 @@ BUDGET = dp.Budget(epsilon=10**12, delta="0.5")
 
 def table(name: str, unit: str | None = None, **said: Any) -> Table:
     """A table as a catalogue declares it."""
-    column, through = declare.unit(unit)
+    column, through = declarations.unit(unit)
     columns = said.pop("columns", {})
     return Table(
         name=name,
-        columns=tuple(declare.column(key, value) for key, value in columns.items()),
+        columns=tuple(declarations.column(key, value) for key, value in columns.items()),
         unit=column,
         through=through,
-        key=declare.key(said.pop("key", None)),
+        key=declarations.key(said.pop("key", None)),
         **said,
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import discreet as dp
-from discreet.plan.measure import Measure
+from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Exact, Plan
 from support import hostile as h
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.mechanisms.quantiles import Quantiles
+from discreet.mechanisms.quantiles.many import Quantiles
 
 ANCHOR = np.clip(np.random.default_rng(20240501).lognormal(3, 1, 10_000), 0, 1000)
 

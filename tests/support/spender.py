@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import discreet as dp
-from discreet.ledger.mark import Mark
-from discreet.ledger.postgres import Postgres
-from discreet.ledger.store import SQLite
+from discreet.ledger.high_water_mark import Mark
+from discreet.ledger.stores.postgres import Postgres
+from discreet.ledger.stores.sqlite import SQLite
 
 PRICE = "0.001"
 CHEAP = dp.Laplace(epsilon=PRICE, sensitivity=1)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from discreet.plan import kept as keeping
+from discreet.plan import codec as keeping
 
 BUDGET = dp.Budget(epsilon=10_000, delta="1e-6")
 SURE = 40  # an ε at which a count is off with probability e^-40

@@ -18,9 +18,9 @@ import pytest
 
 import discreet as dp
 from discreet.cli.command import main
-from discreet.engines import duck
+from discreet.engines.duckdb import engine
 from discreet.errors import FAILED, Interrupted
-from discreet.ledger import state
+from discreet.ledger import balances
 from discreet.ledger.facts import Failed, Kept, Resumed
 from discreet.plan.plan import Plan
 from support import hostile as h
@@ -111,9 +111,9 @@ def test_memory_and_time_are_failures(tmp_path: Path, kind: str, monkeypatch: py
         monkeypatch.setenv("DISCREET_MEMORY", "12MB")
     with dp.Curator.load(path) as curator:
         if kind == "time":
-            monkeypatch.setattr(duck, "SECONDS", 0.001)
+            monkeypatch.setattr(engine, "SECONDS", 0.001)
             slow = "SELECT count(*) FROM range(100000000000) AS a WHERE hash(a.range) = 0"
-            monkeypatch.setattr(duck, "sql", lambda *_, **__: slow)
+            monkeypatch.setattr(engine, "sql", lambda *_, **__: slow)
         with pytest.raises(dp.Broken) as no:
             curator.ask(SUM, epsilon="1e-9")
         assert str(no.value) == FAILED
@@ -135,7 +135,7 @@ def test_it_is_on_disk_before_anybody_hears_of_it(tmp_path: Path, monkeypatch: p
             raise OSError
 
         with harmed(tmp_path / "data.parquet"):
-            aggregate = duck.DuckDB.aggregate
+            aggregate = engine.DuckDB.aggregate
 
             def failing(*given: Any) -> Any:
                 try:
@@ -143,7 +143,7 @@ def test_it_is_on_disk_before_anybody_hears_of_it(tmp_path: Path, monkeypatch: p
                 finally:
                     monkeypatch.setattr(type(curator.ledger._journal.store), "commit", fail)
 
-            monkeypatch.setattr(duck.DuckDB, "aggregate", failing)
+            monkeypatch.setattr(engine.DuckDB, "aggregate", failing)
             with pytest.raises(dp.Broken) as no:
                 curator.ask(SUM, epsilon=1)
         assert str(no.value) != FAILED  # the disk's failure is heard, which says nothing of the engine's
@@ -158,7 +158,7 @@ def test_what_the_engine_said_is_for_the_owner_alone(
 
     with dp.Curator.load(catalogue(tmp_path)) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(duck, "exact", fail)
+            patch.setattr(engine, "exact", fail)
             with pytest.raises(dp.Broken) as no:
                 curator.ask(SUM, epsilon=1)
         assert "Bob" not in repr(no.value)
@@ -220,7 +220,7 @@ def test_questions_under_way_when_it_stops_are_all_told_the_same(
     clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Eight at once, of which one fails: the others would be eight bits, so they are kept from whoever asked."""
-    gate, plain, told = threading.Barrier(8), duck.exact, dict[int, str]()
+    gate, plain, told = threading.Barrier(8), engine.exact, dict[int, str]()
 
     def exact(plan: Plan, *rest: Any) -> Any:
         found = plain(plan, *rest)
@@ -239,7 +239,7 @@ def test_questions_under_way_when_it_stops_are_all_told_the_same(
 
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(duck, "exact", exact)
+            patch.setattr(engine, "exact", exact)
             threads = [threading.Thread(target=ask, args=(n,), name=str(n)) for n in range(8)]
             for each in threads:
                 each.start()
@@ -257,7 +257,7 @@ def test_whatever_happens_after_the_data_are_open_is_a_failure(
     clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also in the release, and where an answer cannot be kept: asking again would be another try."""
-    from discreet import curator as module
+    from discreet.curator import curator as module
     from discreet.ledger import ledger as ledgers
 
     def fail(*_: object) -> bytes:
@@ -302,7 +302,7 @@ def test_a_history_that_went_on_is_found(tmp_path: Path, monkeypatch: pytest.Mon
         with harmed(tmp_path / "data.parquet"), pytest.raises(dp.Broken):
             curator.ask(SUM, epsilon=1)
         with monkeypatch.context() as patch:
-            patch.setattr(state.State, "admit_running", lambda *_: None)
+            patch.setattr(balances.State, "admit_running", lambda *_: None)
             curator.ask(COUNT, epsilon=1)
         with pytest.raises(dp.LedgerCorrupt, match="had stopped"):
             curator.ledger.verify()
@@ -342,17 +342,17 @@ def test_ctrl_c_in_the_middle_of_a_question(tmp_path: Path, sql: str) -> None:
 
 
 def test_closing_under_a_question_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, plain = catalogue(tmp_path), duck.DuckDB._exact
+    path, plain = catalogue(tmp_path), engine.DuckDB._exact
     curator = dp.Curator.load(path)
 
-    def closed(self: duck.DuckDB, *given: Any) -> Any:
+    def closed(self: engine.DuckDB, *given: Any) -> Any:
         self.close()
         return plain(self, *given)
 
-    monkeypatch.setattr(duck.DuckDB, "_exact", closed)
+    monkeypatch.setattr(engine.DuckDB, "_exact", closed)
     with pytest.raises(Interrupted) as no:
         curator.ask(SUM, epsilon=1)
-    assert str(no.value) == duck.CLOSED
+    assert str(no.value) == engine.CLOSED
     monkeypatch.undo()
     with dp.Curator.load(path, marks=curator.ledger._journal.mark.marks) as curator:  # type: ignore[union-attr]
         assert not curator.ledger.stopped
@@ -367,11 +367,11 @@ def test_a_question_is_begun_again_so_often_and_no_more(clinic: h.Clinic, monkey
 
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(duck, "exact", cancel)
-            for _ in range(1 + state.TRIES):
+            patch.setattr(engine, "exact", cancel)
+            for _ in range(1 + balances.TRIES):
                 with pytest.raises(GeneratorExit):
                     curator.ask(COUNT, epsilon=1)
-            assert f"begun {state.TRIES} times" in refusal(curator, COUNT)
+            assert f"begun {balances.TRIES} times" in refusal(curator, COUNT)
         assert "begun" in refusal(curator, COUNT)
         curator.ask(BY_LEVEL, epsilon=1)  # others are answered
         assert curator.resume()
@@ -397,7 +397,7 @@ def test_data_that_are_replaced_under_a_paid_question(
     """
     clinic = h.Clinic(folder=tmp_path, place=place, unit=None)
     with clinic.curator(h.PEOPLE) as curator:
-        paid, replaced, plain = threading.Event(), threading.Event(), duck.DuckDB.aggregate
+        paid, replaced, plain = threading.Event(), threading.Event(), engine.DuckDB.aggregate
         first = curator.engine.version()
 
         def wait(*given: Any) -> Any:
@@ -414,7 +414,7 @@ def test_data_that_are_replaced_under_a_paid_question(
             except dp.Broken as problem:
                 told.append(problem)
 
-        monkeypatch.setattr(duck.DuckDB, "aggregate", wait)
+        monkeypatch.setattr(engine.DuckDB, "aggregate", wait)
         thread = threading.Thread(target=ask, name="asking")
         thread.start()
         assert paid.wait(60)
@@ -428,7 +428,7 @@ def test_data_that_are_replaced_under_a_paid_question(
         (found,) = told
         if place == "parquet":  # read anew by each question: what it read is gone, unseen
             assert isinstance(found, Interrupted)
-            assert str(found) == duck.CHANGED
+            assert str(found) == engine.CHANGED
         else:
             assert abs(found["n"][0] - len(h.PEOPLE)) < 50
             assert found.receipt.version == first
@@ -443,7 +443,7 @@ def test_data_that_change_hide_whether_the_engine_failed(tmp_path: Path, monkeyp
     path = catalogue(tmp_path)
     for fails in (False, True):
         with dp.Curator.load(path) as curator:
-            plain = duck.exact
+            plain = engine.exact
 
             def exact(*given: Any, plain: Any = plain, fails: bool = fails) -> Any:
                 swap(tmp_path, 100 + fails)
@@ -451,11 +451,11 @@ def test_data_that_change_hide_whether_the_engine_failed(tmp_path: Path, monkeyp
                     raise OverflowError
                 return plain(*given)
 
-            monkeypatch.setattr(duck, "exact", exact)
+            monkeypatch.setattr(engine, "exact", exact)
             with pytest.raises(Interrupted) as no:
                 curator.ask(f"{SUM} WHERE cost > {fails:d}", epsilon=1)
             monkeypatch.undo()
-            assert str(no.value) == duck.CHANGED
+            assert str(no.value) == engine.CHANGED
             assert not curator.ledger.stopped
             curator.ask(f"{SUM} WHERE cost > {fails:d}", epsilon=1)
 
@@ -498,14 +498,14 @@ def test_the_plan_that_is_run_was_checked(clinic: h.Clinic, monkeypatch: pytest.
     """The first does not fit, and the engine cannot run the second: nothing is paid."""
     with h.replace(clinic, budget=dp.Budget(epsilon=1)).curator(h.PEOPLE) as curator:
         first, second = (h.plan_of(curator, sql, epsilon=cost) for sql, cost in ((COUNT, 2), (SUM, "0.5")))
-        plain = duck.DuckDB.check
+        plain = engine.DuckDB.check
 
-        def check(self: duck.DuckDB, plan: Plan) -> None:
+        def check(self: engine.DuckDB, plan: Plan) -> None:
             if plan == second:
                 raise dp.NotAllowed("the engine cannot run this question.", instead="another")
             plain(self, plan)
 
-        monkeypatch.setattr(duck.DuckDB, "check", check)
+        monkeypatch.setattr(engine.DuckDB, "check", check)
         with pytest.raises(dp.Refusal):
             curator.run((first, second), "")
         assert charges(curator.ledger) == 0

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import discreet as dp
-from discreet.engines import source
+from discreet.engines.duckdb import connection
 from support.campaign import oracle, planted
 from support.campaign.hunt import Tally, court, hunt
 from support.campaign.oracle import Found
@@ -30,7 +30,7 @@ QUESTIONS = 36
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are small, and there are thousands of questions."""
-    monkeypatch.setitem(source.SETTINGS, "threads", 1)
+    monkeypatch.setitem(connection.SETTINGS, "threads", 1)
 
 
 @pytest.mark.parametrize("number", WORLDS)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.engines import duck, source
+from discreet.engines.duckdb import connection, engine
 from support import hostile as h
 from support.campaign import crowds, heavy, memory, widths
 from support.campaign.oracle import looked, too_far
@@ -29,7 +29,7 @@ LIMIT = 30.0  # seconds, where a hundredth of that is enough
 def test_any_number_of_conditions(many: int, unit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if unit and many == 400 and not SOAK:
         pytest.skip("ten seconds, in a soak only")
-    monkeypatch.setitem(source.SETTINGS, "threads", 1)
+    monkeypatch.setitem(connection.SETTINGS, "threads", 1)
     kinds = list(widths.examine(many, unit=unit))
     assert "Batch" in kinds or not 2 < many <= 128
 
@@ -46,7 +46,7 @@ def test_one_person_with_very_many_rows(
     sql: str, crowd: Any, monkeypatch: pytest.MonkeyPatch, record_property: Any
 ) -> None:
     record_property("pairs", 1)
-    monkeypatch.setattr(duck, "SECONDS", LIMIT)
+    monkeypatch.setattr(engine, "SECONDS", LIMIT)
     without, with_one = crowd
     plan = h.plan_of(without, sql)
     assert too_far(plan, looked(without, plan, 1), looked(with_one, plan, 1)) is None

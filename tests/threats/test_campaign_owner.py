@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from discreet.engines import source
+from discreet.engines.duckdb import connection
 from support.campaign import failing, records, seen
 
 SOAK = bool(os.environ.get("DISCREET_SOAK"))
@@ -19,7 +19,7 @@ SOAK = bool(os.environ.get("DISCREET_SOAK"))
 
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(source.SETTINGS, "threads", 1)
+    monkeypatch.setitem(connection.SETTINGS, "threads", 1)
 
 
 def dice(part: int) -> random.Random:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from discreet.engines import source
+from discreet.engines.duckdb import connection
 from support.campaign.planted import PLANTS
 
 
 @pytest.mark.parametrize("name", PLANTS)
 def test_a_planted_defect_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(source.SETTINGS, "threads", 1)
+    monkeypatch.setitem(connection.SETTINGS, "threads", 1)
     PLANTS[name].put(monkeypatch)
     found = PLANTS[name].hunt(tmp_path)
     assert found is not None

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import discreet as dp
-from discreet.engines import source
+from discreet.engines.duckdb import connection
 from support import hostile as h
 from support.campaign import files, lines
 from support.campaign.oracle import Found, looked, same, too_far, transcript
@@ -23,7 +23,7 @@ UNMADE = {("map", "pandas"), ("struct", "pandas"), ("list", "pandas")}  # pandas
 
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(source.SETTINGS, "threads", 1)
+    monkeypatch.setitem(connection.SETTINGS, "threads", 1)
 
 
 def judged(two: list[Any], sql: str, salt: int) -> str:

@@ -16,8 +16,8 @@ import pytest
 
 import discreet as dp
 from discreet.core.exact import ball, ceiling, precision
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
 from support.kit import Script
 
 EPSILONS = ["1e-100", "1e-60", "1e-20", "1e-6", "0.5", "30", "1e4", "1e9", "1e25", "1e60"]

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from discreet.engines import source
+from discreet.engines.duckdb import connection as source
 from support import hostile as h
 from support.lineage import asked, exact, stored, table, too_far
 

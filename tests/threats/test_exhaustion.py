@@ -23,19 +23,21 @@ import pytest
 
 import discreet as dp
 from discreet import numerals
+from discreet.core import work
 from discreet.core.exact import ball, precision
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
-from discreet.core.law import least
-from discreet.curator import Curator
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.laws.law import least
+from discreet.curator.curator import Curator
 from discreet.ledger.facts import Charge
-from discreet.plan import sizes, work
-from discreet.plan.compile import Draft
-from discreet.plan.expression import Literal
+from discreet.plan.draft import Draft
+from discreet.plan.expressions.tree import Literal
+from discreet.plan.output import shown
 from discreet.plan.plan import Plan
-from discreet.plan.price import Want, least_cost, plans_for, reachable, search, want
-from discreet.plan.shown import shown
-from discreet.plan.sizes import fits
+from discreet.plan.pricing import least_cost, plans_for, reachable
+from discreet.plan.terms import Want, search, want
+from discreet.postprocess import sizes
+from discreet.postprocess.sizes import fits
 from discreet.sql import query as q
 from discreet.sql.parameters import Parameters
 from discreet.sql.parse import parse
@@ -181,7 +183,7 @@ def test_no_text_is_longer_than_its_bound(seed: int) -> None:
     """Computed the other way: by the engine itself, over keys as long as they can be here."""
     import duckdb
 
-    from discreet.plan.after import spell
+    from discreet.postprocess.query import spell
 
     chance = random.Random(seed)
 
@@ -312,16 +314,16 @@ def test_a_thousand_plain_questions_are_not_too_many(curator: Curator) -> None:
 ])  # fmt: skip
 def test_an_expression_is_spelled_out_once(monkeypatch: pytest.MonkeyPatch, step: str, leaf: str) -> None:
     """Numbers in CASE, COALESCE and NULLIF were spelled out twice at every depth: for days at a depth of forty."""
-    from discreet.engines import render
+    from discreet.engines.sql import expressions
 
-    called, spell = [0], render.spell
+    called, spell = [0], expressions.spell
 
     def counting(*given: Any, **said: Any) -> str:
         called[0] += 1
         assert called[0] < 10_000
         return spell(*given, **said)
 
-    monkeypatch.setattr(render, "spell", counting)
+    monkeypatch.setattr(expressions, "spell", counting)
     kinds = {"age": "integer", "score": "integer", "smoker": "boolean"}
     frame = pa.table({"age": [1], "score": [1], "smoker": [True]})
     held = dp.open(frame, columns={"age": (0, 120), "score": (0, 9), "smoker": {}}, budget=dp.Budget(epsilon=9))

@@ -18,8 +18,8 @@ import pyarrow.parquet
 import pytest
 
 import discreet as dp
-from discreet.curator import Curator
-from discreet.plan.answer import Answer
+from discreet.answers.answer import Answer
+from discreet.curator.curator import Curator
 from support.fixtures import clinic
 from support.grammar import question
 

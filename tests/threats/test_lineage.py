@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import discreet as dp
-from discreet.engines import relations, source
-from discreet.plan import joining, ownership
+from discreet.engines.duckdb import connection
+from discreet.engines.sql import relations
+from discreet.plan.compile import join, ownership
 from discreet.plan.plan import Plan
 from support import hostile as h
 from support.asking import question
@@ -28,7 +29,7 @@ QUESTIONS, PAIRS = 36, 3
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are small, and there are thousands of questions."""
-    monkeypatch.setitem(source.SETTINGS, "threads", 1)
+    monkeypatch.setitem(connection.SETTINGS, "threads", 1)
 
 
 def cases(number: int, questions: int = QUESTIONS) -> Iterator[tuple[str, Plan, dp.Curator, dp.Curator]]:
@@ -100,8 +101,8 @@ def _folds_nobody(plain: Any) -> Any:
 
 
 BROKEN: dict[str, tuple[Any, str, Any]] = {
-    "rows of different people": (joining._Joiner, "_same_people", lambda *_: None),
-    "public rows joined twice": (joining, "_single", lambda *_, **__: ()),
+    "rows of different people": (join._Joiner, "_same_people", lambda *_: None),
+    "public rows joined twice": (join, "_single", lambda *_, **__: ()),
 }
 
 

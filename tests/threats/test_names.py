@@ -20,16 +20,16 @@ from typing import Any
 import pytest
 
 import discreet as dp
-from discreet.engines import source
-from discreet.plan import ownership
-from discreet.plan.automatic import wanted_bounds
-from discreet.plan.compile import compile
-from discreet.plan.distinct import Owners
-from discreet.plan.expression import Apply, Field
-from discreet.plan.measure import Caps
+from discreet.core.contribution import Caps
+from discreet.engines.duckdb import connection
+from discreet.plan.compile import ownership
+from discreet.plan.compile.compiler import compile
+from discreet.plan.expressions.tree import Apply, Field
+from discreet.plan.measures.distinct import Owners
 from discreet.plan.plan import Plan
-from discreet.plan.price import plans_for
+from discreet.plan.pricing import plans_for
 from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, United
+from discreet.procedures.auto_bounds import wanted_bounds
 from discreet.sql.parse import parse
 from support import hostile as h
 from support.asking import question
@@ -69,7 +69,7 @@ def pair(folder: Path, neighbours: Any) -> tuple[dp.Curator, dp.Curator]:
 @pytest.fixture(scope="module", params=["add-remove", "replace"])
 def neighbours(request: Any, tmp_path_factory: Any) -> Iterator[tuple[dp.Curator, dp.Curator]]:
     patch = pytest.MonkeyPatch()
-    patch.setitem(source.SETTINGS, "threads", 1)  # tables are small
+    patch.setitem(connection.SETTINGS, "threads", 1)  # tables are small
     found = pair(tmp_path_factory.mktemp("names"), request.param)
     yield found
     for each in found:

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
-from discreet.engines import duck
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.engines.duckdb import engine
 from discreet.errors import FAILED
-from discreet.plan.distinct import Distinct, Owners
-from discreet.plan.measure import Measure
-from discreet.plan.moments import Moments
+from discreet.plan.measures.distinct import Distinct, Owners
+from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.moments import Moments
 from discreet.plan.plan import Exact, Plan, Released
 from support import hostile as h
 from support.kit import Script, tape
@@ -81,7 +81,7 @@ def failing(plain: Any) -> Any:
     """An engine that fails where a sum is larger than the first one it saw."""
     first: list[int] = []
 
-    def aggregate(self: duck.DuckDB, plan: Plan, *rest: Any) -> tuple[Plan, Exact]:
+    def aggregate(self: engine.DuckDB, plan: Plan, *rest: Any) -> tuple[Plan, Exact]:
         found = plain(self, plan, *rest)
         first.append(int(found[1].sums[0].sum()))
         if first[-1] > first[0]:
@@ -94,7 +94,7 @@ def failing(plain: Any) -> Any:
 def telling(plain: Any) -> Any:
     """An engine whose SQL knows a statistic."""
 
-    def sql(self: duck.DuckDB, plan: Plan) -> str:
+    def sql(self: engine.DuckDB, plan: Plan) -> str:
         most = self.source.cursor().execute("SELECT max(level) FROM data").fetchone()
         return f"{plain(self, plan)} -- {most}"
 
@@ -112,7 +112,7 @@ def test_a_leak_is_seen(folder: Path, method: str, leak: Any, monkeypatch: pytes
             with clinic.curator(rows) as curator:
                 said.append(list(h.transcript(curator, questions, explain=True)))
         assert (said[0] != said[1]) == differ
-        monkeypatch.setattr(duck.DuckDB, method, leak(getattr(duck.DuckDB, method)))
+        monkeypatch.setattr(engine.DuckDB, method, leak(getattr(engine.DuckDB, method)))
 
 
 def test_a_key_that_leaks_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.engines import relations
+from discreet.engines.sql import relations
 from support import hostile as h
 from support.hostile import Asked
 from support.lineage import stored, table

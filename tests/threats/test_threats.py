@@ -18,7 +18,8 @@ import pytest
 
 import discreet as dp
 from discreet.core.coins import SYSTEM
-from discreet.engines import duck
+from discreet.engines.duckdb import engine
+from discreet.engines.sql import bounding
 from discreet.errors import FAILED
 from support import hostile as h
 from support.hostile import COUNT, charges, exact, total
@@ -76,7 +77,7 @@ FORBIDDEN = [
 def test_01_anything_unknown_is_refused(clinic: h.Clinic, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is paid, and before an engine hears of it."""
     with clinic.curator(h.PEOPLE) as curator:
-        monkeypatch.setattr(duck.DuckDB, "aggregate", lambda *_: pytest.fail("the engine was asked"))
+        monkeypatch.setattr(engine.DuckDB, "aggregate", lambda *_: pytest.fail("the engine was asked"))
         with pytest.raises(dp.Refusal):
             curator.ask(sql, epsilon=1)
         assert charges(curator.ledger) == 0
@@ -85,8 +86,8 @@ def test_01_anything_unknown_is_refused(clinic: h.Clinic, sql: str, monkeypatch:
 def test_01_the_engine_gets_sql_of_our_own(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
     """Comments, spellings, aliases and whatever is above the aggregation do not reach it; texts arrive as texts."""
     ran: list[str] = []
-    plain = duck.sql
-    monkeypatch.setattr(duck, "sql", lambda *given, **said: ran.append(plain(*given, **said)) or ran[-1])  # type: ignore[func-returns-value]
+    plain = bounding.sql
+    monkeypatch.setattr(engine, "sql", lambda *given, **said: ran.append(plain(*given, **said)) or ran[-1])  # type: ignore[func-returns-value]
     with clinic.curator(h.PEOPLE) as curator:
         for sql in (
             "SELECT sex, COUNT(*) AS n FROM data WHERE note = 'it''s' GROUP BY sex",
@@ -168,7 +169,7 @@ def test_02_if_an_engine_fails_all_the_same(
 
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(duck, "exact", fail)
+            patch.setattr(engine, "exact", fail)
             with pytest.raises(dp.Broken) as no:
                 curator.ask(COUNT, epsilon=1)
             assert str(no.value) == FAILED
@@ -183,7 +184,7 @@ def chain(problem: BaseException | None) -> list[str]:
 
 
 def test_02_what_the_engine_said_is_gone(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duck, "sql", lambda *_, **__: "SELECT CAST(ward AS INT) FROM data")
+    monkeypatch.setattr(engine, "sql", lambda *_, **__: "SELECT CAST(ward AS INT) FROM data")
     with clinic.curator(h.PEOPLE) as curator:
         with pytest.raises(dp.Broken) as no:
             curator.ask(COUNT, epsilon=1)

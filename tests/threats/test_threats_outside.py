@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from discreet.engines.source import open_path
+from discreet.engines.duckdb.files import open_path
 from support import hostile as h
 from support.hostile import COUNT, charges, exact, total
 

@@ -17,9 +17,9 @@ import pytest
 
 import discreet as dp
 from discreet.core.coins import SYSTEM
-from discreet.core.laplace import DiscreteLaplace
-from discreet.engines import duck
-from discreet.engines.source import Source
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.engines.duckdb import engine
+from discreet.engines.duckdb.connection import Source
 from discreet.errors import FAILED
 from discreet.ledger.journal import Journal
 from discreet.plan.plan import Plan
@@ -72,7 +72,7 @@ def test_09_never_refunded_when_cancelled(
         raise problem
 
     with clinic.curator(h.PEOPLE) as curator:
-        for patched, where in ((duck, "exact"), (Plan, "release")):
+        for patched, where in ((engine, "exact"), (Plan, "release")):
             with monkeypatch.context() as patch:
                 patch.setattr(patched, where, cancel)
                 with pytest.raises(problem):
@@ -82,16 +82,16 @@ def test_09_never_refunded_when_cancelled(
 
 
 def test_09_nor_when_time_is_up(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duck, "SECONDS", 0.05)
+    monkeypatch.setattr(engine, "SECONDS", 0.05)
     slow = "SELECT count(*) FROM range(100000000000) AS a WHERE hash(a.range) = 0"
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(duck, "sql", lambda *_, **__: slow)
+            patch.setattr(engine, "sql", lambda *_, **__: slow)
             with pytest.raises(dp.Broken) as no:
                 curator.ask(COUNT, epsilon=1)
         assert str(no.value) == FAILED
         assert curator.left.pure == h.BUDGET.epsilon - 1
-        monkeypatch.setattr(duck, "SECONDS", 60.0)
+        monkeypatch.setattr(engine, "SECONDS", 60.0)
         with pytest.raises(dp.Stopped):  # it is no loop of the analyst's
             curator.ask(COUNT, epsilon=1)
         assert curator.resume()
@@ -113,7 +113,7 @@ def test_09_nor_when_the_data_cannot_be_read(clinic: h.Clinic, tmp_path: Path) -
 
 
 def test_09_a_refused_charge_reads_nothing(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duck.DuckDB, "aggregate", lambda *_: pytest.fail("the engine was asked"))
+    monkeypatch.setattr(engine.DuckDB, "aggregate", lambda *_: pytest.fail("the engine was asked"))
     with h.replace(clinic, budget=dp.Budget(epsilon=1, delta="1e-6")).curator(h.PEOPLE) as curator:
         for sql in (COUNT, BY_LEVEL, "SELECT ward, COUNT(*) FROM data GROUP BY ward"):
             with pytest.raises(dp.BudgetExceeded):

@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
-from discreet.mechanisms.combined import Combined
-from discreet.mechanisms.strategy import Detail, Each, Matrix, Merged, Spiked, Strategy, Total
-from discreet.workload import Planned, Workload, planner
-from discreet.workload.designs import Axis, Design, Solved
-from discreet.workload.factorised import lower_bound
-from discreet.workload.lattice import best_levels
-from discreet.workload.queries import Intervals, Queries
-from discreet.workload.tails import margins
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.matrix import planner
+from discreet.matrix.designs import Axis, Design, Solved
+from discreet.matrix.families import Intervals, Queries
+from discreet.matrix.gaussian_optimal import lower_bound
+from discreet.matrix.hierarchical import best_levels
+from discreet.matrix.mechanism import Combined
+from discreet.matrix.strategy import Detail, Each, Matrix, Merged, Spiked, Strategy, Total
+from discreet.plan.estimates.discrete_tails import margins
+from discreet.workload import Planned, Workload
 
 CLOSE = 0.02
 TOTALS = Workload(np.vstack([np.eye(256), np.ones((1, 256))]))

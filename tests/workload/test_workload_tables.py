@@ -18,17 +18,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
+from discreet.core.contribution import Caps
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.record import MOST, read, write
-from discreet.engines import source
-from discreet.mechanisms.strategy import Each, Matrix, Packed, Strategy, Total
-from discreet.plan.cells import Cells
-from discreet.plan.expression import Field
-from discreet.plan.measure import Caps
+from discreet.engines.duckdb import connection
+from discreet.matrix import families, planner
+from discreet.matrix.strategy import Each, Matrix, Packed, Strategy, Total
+from discreet.plan.expressions.tree import Field
+from discreet.plan.measures.sums import Sums
+from discreet.plan.measures.workload_cells import Cells
 from discreet.plan.plan import Exact, Key, Plan
-from discreet.plan.sums import Sums
-from discreet.workload import Workload, planner, queries, table
+from discreet.workload import Workload, procedure
 from support import lineage
 
 DAYS = (date(2024, 1, 1), date(2024, 1, 7))
@@ -172,7 +173,7 @@ def test_labels_are_made_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> 
         assert list(Workload.marginals((2, 3), ways=1).ask(curator, "data", by=["sex", "ward"], epsilon=1).labels) == [
             ("F", None), ("M", None), (None, "b"), (None, "a"), (None, "c"),
         ]  # fmt: skip
-        monkeypatch.setattr(queries, "MOST_LISTED", 464)
+        monkeypatch.setattr(families, "MOST_LISTED", 464)
         with pytest.raises(dp.NotAllowed, match="too many to list"):
             _ = found.labels
 
@@ -311,12 +312,12 @@ def apart(number: int, stated: Any = lambda plan: plan) -> list[str]:
 
 @pytest.mark.parametrize("number", range(12))
 def test_nobody_moves_the_counts_of_a_table_further(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(source.SETTINGS, "threads", 1)
+    monkeypatch.setitem(connection.SETTINGS, "threads", 1)
     assert not apart(number)
 
 
 def test_and_a_reach_that_is_too_small_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(source.SETTINGS, "threads", 1)
+    monkeypatch.setitem(connection.SETTINGS, "threads", 1)
 
     def smaller(plan: Plan) -> Plan:
         rows = plan.caps.rows or 1
@@ -435,7 +436,7 @@ def test_the_same_question_again_is_free_whatever_machine_found_its_strategy(
     def nothing(*_: Any, **__: Any) -> Any:
         raise AssertionError("planned again")
 
-    for module in (table, planner):
+    for module in (procedure, planner):
         monkeypatch.setattr(module, "designs", nothing)
     with clinic(tmp_path / "people.parquet") as curator:
         left = curator.left
@@ -673,12 +674,12 @@ def test_a_strategy_that_is_too_long_for_a_record_is_left_out(monkeypatch: pytes
         sizes = [len(write(each.plan)) for each in first.offers]
         most = sizes[0] - 1
         assert first.strategy == "p-identity"
-        monkeypatch.setattr(table.record, "MOST", most)
+        monkeypatch.setattr(procedure.record, "MOST", most)
         told = work.explain(curator, "data", by="age", epsilon=1)
         shorter = [each.plan for each, size in zip(first.offers, sizes, strict=True) if size <= most]
         assert 0 < len(shorter) < len(first.offers) - 1
         assert [each.plan for each in told.offers] == shorter
         assert told.plan == shorter[0]
-        monkeypatch.setattr(table.record, "MOST", 10)
+        monkeypatch.setattr(procedure.record, "MOST", 10)
         with pytest.raises(dp.NotAllowed, match="short enough"):
             work.explain(curator, "data", by="age", epsilon=1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.core.conversion import zcdp_of
 from discreet.core.exact import log
-from discreet.core.gaussian import DiscreteGaussian
+from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.reach import Reach
 
 __all__ = ["gaussian_scale_squared"]

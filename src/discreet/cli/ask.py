@@ -10,15 +10,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.cli.formats import answer_csv, answer_json, answer_stream, explanation_json
+from discreet.answers.formats import answer_csv, answer_json, answer_stream, explanation_json
 from discreet.cli.progress import counting, percent, ticking
 from discreet.errors import NotUnderstood
-from discreet.sql.times import iso
+from discreet.sql.dates import iso
 
 if TYPE_CHECKING:
-    from discreet.curator import Curator
-    from discreet.plan.answer import Answer
-    from discreet.plan.explain import Explanation, Explanations
+    from discreet.answers.answer import Answer
+    from discreet.answers.explanation import Explanation, Explanations
+    from discreet.curator.curator import Curator
 
 __all__ = ["add", "load"]
 
@@ -132,7 +132,7 @@ def _alone(options: argparse.Namespace, *names: str) -> None:
 
 def load(catalogue: str, marks: str | None) -> Curator:
     """The curator of a catalogue; says how far it is."""
-    from discreet.curator import Curator  # noqa: PLC0415
+    from discreet.curator.curator import Curator  # noqa: PLC0415
 
     with percent("reading the data") as data, counting("opening the ledger", "entries") as entries:
         return Curator.load(catalogue, marks=marks, progress=entries, reading=data)

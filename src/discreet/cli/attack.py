@@ -98,8 +98,8 @@ def _whole(options: argparse.Namespace) -> None:
 
 
 def _outside(options: argparse.Namespace) -> Report:
-    from discreet.lab import rebuilt  # noqa: PLC0415
-    from discreet.lab.hosts import People, Web  # noqa: PLC0415
+    from discreet.lab.attacks.targets import People, Web  # noqa: PLC0415
+    from discreet.lab.reports import reconstruction  # noqa: PLC0415
 
     if options.what != "reconstruct" or options.people is None:
         raise NotUnderstood(
@@ -115,7 +115,7 @@ def _outside(options: argparse.Namespace) -> Report:
     target = People(host=Web(options.url), n=options.people, **{name: str(each) for name, each in server.items()})
     bits = None if truth is None else _bits(str(truth))
     with counting("asking", "questions") as tell:
-        return rebuilt.outside(target, m=options.queries, noise=noise, truth=bits, progress=tell)
+        return reconstruction.outside(target, m=options.queries, noise=noise, truth=bits, progress=tell)
 
 
 def _bits(path: str) -> list[int]:
@@ -141,63 +141,63 @@ def _one(finding: Finding) -> Report:
 
 
 def _reconstruct(options: argparse.Namespace) -> Report:
-    from discreet.lab import rebuilt  # noqa: PLC0415
+    from discreet.lab.reports import reconstruction  # noqa: PLC0415
 
     given = _given(options, epsilon="epsilon", n="people", m="queries", runs="runs")
     with counting("reconstructing", "parts") as tell:
-        return rebuilt.report(**given, progress=tell)
+        return reconstruction.report(**given, progress=tell)
 
 
 def _difference(options: argparse.Namespace) -> Report:
-    from discreet.lab import breach  # noqa: PLC0415
+    from discreet.lab.reports import membership  # noqa: PLC0415
 
-    return _one(breach.differencing(**_given(options, epsilon="epsilon", runs="runs")))
+    return _one(membership.differencing(**_given(options, epsilon="epsilon", runs="runs")))
 
 
 def _average(options: argparse.Namespace) -> Report:
-    from discreet.lab import breach  # noqa: PLC0415
+    from discreet.lab.reports import membership  # noqa: PLC0415
 
-    return _one(breach.averaging(**_given(options, epsilon="epsilon", runs="runs")))
+    return _one(membership.averaging(**_given(options, epsilon="epsilon", runs="runs")))
 
 
 def _tracker(options: argparse.Namespace) -> Report:
-    from discreet.lab import breach  # noqa: PLC0415
+    from discreet.lab.reports import membership  # noqa: PLC0415
 
-    return _one(breach.tracking(**_given(options, epsilon="epsilon", runs="runs")))
+    return _one(membership.tracking(**_given(options, epsilon="epsilon", runs="runs")))
 
 
 def _class(options: argparse.Namespace) -> Report:
-    from discreet.lab import breach  # noqa: PLC0415
+    from discreet.lab.reports import membership  # noqa: PLC0415
 
-    return _one(breach.class_average(**_given(options, epsilon="epsilon", curators="runs")))
+    return _one(membership.class_average(**_given(options, epsilon="epsilon", curators="runs")))
 
 
 def _membership(options: argparse.Namespace) -> Report:
-    from discreet.lab import breach  # noqa: PLC0415
+    from discreet.lab.reports import membership  # noqa: PLC0415
 
-    return _one(breach.tracing(**_given(options, epsilon="epsilon", members="people")))
+    return _one(membership.tracing(**_given(options, epsilon="epsilon", members="people")))
 
 
 def _game(options: argparse.Namespace) -> Report:
-    from discreet.lab import game  # noqa: PLC0415
+    from discreet.lab.meaning import game  # noqa: PLC0415
 
     return game.report(**_given(options, epsilon="epsilon", delta="delta", rounds="runs"))
 
 
 def _bayes(options: argparse.Namespace) -> Report:
-    from discreet.lab import bayes  # noqa: PLC0415
+    from discreet.lab.meaning import bayes  # noqa: PLC0415
 
     return bayes.report(**_given(options, epsilon="epsilon", people="people"))
 
 
 def _shame(options: argparse.Namespace) -> Report:
-    from discreet.lab import shame  # noqa: PLC0415
+    from discreet.lab.meaning import name_and_shame  # noqa: PLC0415
 
-    return shame.report(**_given(options, delta="delta", people="people", runs="runs"))
+    return name_and_shame.report(**_given(options, delta="delta", people="people", runs="runs"))
 
 
 def _replicability(options: argparse.Namespace) -> Report:
-    from discreet.lab import replicability  # noqa: PLC0415
+    from discreet.lab.meaning import replicability  # noqa: PLC0415
 
     return replicability.report(**_given(options, n="people", trials="runs"))
 

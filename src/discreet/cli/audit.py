@@ -18,7 +18,7 @@ from discreet.core.coins import SYSTEM
 from discreet.errors import Broken, NotUnderstood
 
 if TYPE_CHECKING:
-    from discreet.curator import Curator
+    from discreet.curator.curator import Curator
     from discreet.lab.museum import Piece, Verdict
     from discreet.lab.report import Report
 
@@ -72,22 +72,24 @@ def _audit(options: argparse.Namespace) -> None:
 
 def _mechanisms(options: argparse.Namespace) -> Report:
     from discreet.core.exact import whole  # noqa: PLC0415
-    from discreet.lab import findings, inventory  # noqa: PLC0415
-    from discreet.lab.audit import ALARM  # noqa: PLC0415
+    from discreet.lab.audits import inventory  # noqa: PLC0415
+    from discreet.lab.audits.audit import ALARM  # noqa: PLC0415
+    from discreet.lab.reports import audits  # noqa: PLC0415
 
     try:
         samples = whole(MILLION if options.samples is None else options.samples, "samples")
     except NotUnderstood:
         raise NotUnderstood("--samples is a whole number of at least one.", instead=f"--samples {MILLION}") from None
     steps = list(inventory.checks(samples, ALARM))
-    return findings.of_mechanisms(_each(steps, "mechanisms"), ALARM)
+    return audits.of_mechanisms(_each(steps, "mechanisms"), ALARM)
 
 
 def _museum(_: argparse.Namespace) -> Report:
-    from discreet.lab import findings, museum  # noqa: PLC0415
+    from discreet.lab import museum  # noqa: PLC0415
+    from discreet.lab.reports import audits  # noqa: PLC0415
 
     looks = [partial(_examined, piece) for piece in museum.PIECES.values()]
-    return findings.of_museum(_each(looks, "bugs"))
+    return audits.of_museum(_each(looks, "bugs"))
 
 
 def _examined(piece: Piece) -> tuple[Piece, Verdict, Verdict]:
@@ -108,9 +110,9 @@ def _each(steps: Sequence[Callable[[], Any]], of_what: str) -> list[Any]:
 
 
 def _table(options: argparse.Namespace) -> Report:
-    from discreet.lab import findings  # noqa: PLC0415
+    from discreet.lab.reports import audits  # noqa: PLC0415
 
-    return findings.of_table(_read(Path(options.subject[0])), options.epsilon)
+    return audits.of_table(_read(Path(options.subject[0])), options.epsilon)
 
 
 def _read(path: Path) -> list[list[Any]]:
@@ -143,8 +145,9 @@ def _numeric(cell: str) -> bool:
 
 
 def _sql(options: argparse.Namespace) -> Report:
-    from discreet.lab import findings, pipeline, synthetic  # noqa: PLC0415
-    from discreet.lab.audit import ALARM  # noqa: PLC0415
+    from discreet.lab.audits import pipeline, synthetic  # noqa: PLC0415
+    from discreet.lab.audits.audit import ALARM  # noqa: PLC0415
+    from discreet.lab.reports import audits  # noqa: PLC0415
 
     catalogue, sql = options.subject
     cost = "1" if options.epsilon is None else options.epsilon
@@ -165,15 +168,15 @@ def _sql(options: argparse.Namespace) -> Report:
 
     steps = [partial(replay, how) for how in synthetic.ODD] + [partial(canaries, each) for each in pipeline.AGGREGATES]
     found = _each(steps, "steps")
-    return findings.of_question(sql, found[: len(synthetic.ODD)], found[len(synthetic.ODD) :], cost, neighbours)
+    return audits.of_question(sql, found[: len(synthetic.ODD)], found[len(synthetic.ODD) :], cost, neighbours)
 
 
 def _opening(curator: Curator) -> Callable[[Any, Any], Curator]:
     """A fresh curator with the same catalogue, for tables of made-up people, with a ledger in memory."""
-    from discreet.curator import Curator  # noqa: PLC0415
-    from discreet.engines.source import Source  # noqa: PLC0415
+    from discreet.curator.curator import Curator  # noqa: PLC0415
+    from discreet.engines.duckdb.connection import Source  # noqa: PLC0415
     from discreet.ledger.ledger import Ledger  # noqa: PLC0415
-    from discreet.plan.spelling import quoted  # noqa: PLC0415
+    from discreet.sql.spelling import quoted  # noqa: PLC0415
 
     catalogue = replace(curator.catalogue, ledger=None, analysts={}, families={})
 

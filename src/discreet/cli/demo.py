@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import NotUnderstood, Refusal
 
 if TYPE_CHECKING:
-    from discreet.curator import Curator
+    from discreet.curator.curator import Curator
 
 __all__ = ["add"]
 
@@ -97,7 +97,7 @@ def _found(package: str, path: str) -> Path:
 
 
 def _steps(folder: Path, places: Mapping[str, Path]) -> None:
-    from discreet.curator import Curator  # noqa: PLC0415
+    from discreet.curator.curator import Curator  # noqa: PLC0415
 
     for name, place in places.items():
         data = place.read_bytes()

@@ -7,7 +7,7 @@ from typing import Any
 
 from discreet.cli.ask import load
 from discreet.cli.progress import counting
-from discreet.plan.indexed import indexed
+from discreet.curator.opening import indexed
 
 __all__ = ["add"]
 

@@ -15,13 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from discreet.cli.look import LINES, Found, look
-from discreet.cli.template import WORDS, Declared, catalogue, named
+from discreet.catalogue import declarations
+from discreet.cli.catalogue_template import WORDS, Declared, catalogue, named
+from discreet.cli.inspect import LINES, Found, look
 from discreet.core.exact import number
 from discreet.core.loss import Budget
 from discreet.errors import NotUnderstood, Refusal
-from discreet.plan import declare
-from discreet.sql.times import iso
+from discreet.sql.dates import iso
 
 __all__ = ["add"]
 
@@ -119,7 +119,7 @@ def _ask_all(data: Path, name: str, tables: list[Found]) -> tuple[str, list[Decl
     if not all(each.typed for each in tables):
         print(f"A CSV file does not say what its columns hold; kinds are guessed from its first {LINES:,} lines.")
     print(PUBLIC)
-    name = _ask("The name of the data set", name, lambda said: declare.name(said, "a data set"))
+    name = _ask("The name of the data set", name, lambda said: declarations.name(said, "a data set"))
     declared = []
     for found in tables:
         word = "yes" if len(tables) == 1 else _ask(f"\nDeclare {found.name}? yes, no, or public", "yes", _choice)
@@ -174,11 +174,11 @@ def _unit(found: Found, said: str) -> str | None:
     there = {each.lower(): each for each in found.columns}
     if said.lower() not in there and said != "none":
         raise NotUnderstood(f"there is no column `{said}`.", instead=f"none, or one of: {', '.join(found.columns)}")
-    return declare.name(there[said.lower()], "a unit") if said.lower() in there else None
+    return declarations.name(there[said.lower()], "a unit") if said.lower() in there else None
 
 
 def _cap(said: str, what: str) -> int:
-    most = declare.cap(int(said), what) if re.fullmatch(r"\d{1,9}", said) else None
+    most = declarations.cap(int(said), what) if re.fullmatch(r"\d{1,9}", said) else None
     if most is None:
         raise NotUnderstood(f"{what} is a whole number.", instead="for example 10")
     return most
@@ -200,7 +200,7 @@ def _column(found: Found, name: str, said: str) -> dict[str, Any] | None:
     if said in ("nothing", "skip"):
         return {} if said == "nothing" else None
     declared = _values(said, kind if found.typed else "text") if "," in said else _bounds(said, kind)
-    declare.column(name, declared)
+    declarations.column(name, declared)
     return declared
 
 

@@ -8,17 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from discreet.cli.formats import loss_json, rows_csv
+from discreet.answers.formats import loss_json, rows_csv
+from discreet.catalogue.schema import Catalogue
+from discreet.catalogue.toml import read
 from discreet.cli.progress import counting
-from discreet.core.exact import show
+from discreet.core.text import show, table
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.layout import table
+from discreet.ledger.balances import title
 from discreet.ledger.entry import Entry
 from discreet.ledger.facts import Again, Charge
 from discreet.ledger.ledger import Balance, Ledger
-from discreet.ledger.state import title
-from discreet.plan.catalogue import read
-from discreet.plan.schema import Catalogue
 
 __all__ = ["add"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import NotUnderstood
-from discreet.lab.page import ready
+from discreet.lab.html import ready
 from discreet.lab.report import Report
 
 __all__ = ["add_outputs", "check_outputs", "deliver"]

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from discreet.catalogue.toml import read
 from discreet.cli.progress import counting
 from discreet.errors import NotUnderstood
 from discreet.ledger.ledger import Ledger
-from discreet.plan.catalogue import read
 
 __all__ = ["add"]
 

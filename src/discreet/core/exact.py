@@ -43,11 +43,11 @@ __all__ = [
     "probability",
     "settle",
     "share",
-    "show",
     "whole",
 ]
 
 Ball = Any  # flint.arb; the package ships no types
+
 Number = int | Fraction | Decimal | str | float | np.integer[Any] | np.floating[Any]
 
 EXAMPLES = {  # what would work, by the name of what was asked for
@@ -71,6 +71,7 @@ EXAMPLES = {  # what would work, by the name of what was asked for
 }
 
 _lock = threading.RLock()  # flint's working precision is one global; balls stay rigorous without the lock
+
 os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
@@ -78,6 +79,7 @@ os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_i
 
 
 LARGEST = Fraction(1 << 400)  # what is larger, or one over it smaller, is a mistake
+
 LEAST_CHANCE = Fraction(1, 1 << 2000)  # of a probability
 
 
@@ -193,19 +195,6 @@ def _quote(value: object) -> str:
         return "…"
     text = str(value) if isinstance(value, (int, float, str, Decimal, Fraction, np.generic)) else "…"
     return text if len(text) <= 40 else text[:39] + "…"
-
-
-def show(value: Fraction | float | None, digits: int = 6) -> str:
-    """A number as a person reads it: exact when short, otherwise rounded to some digits."""
-    if value is None:
-        return "∞"
-    if isinstance(value, Fraction) and value.denominator == 1 and abs(value) < 10**15:
-        return str(value.numerator)
-    try:
-        return f"{float(value):.{digits}g}".replace("e-0", "e-").replace("e+0", "e+")
-    except OverflowError:
-        exponent = len(str(abs(int(value)))) - 1
-        return f"{float(value / 10**exponent):.{digits}g}e+{exponent}"
 
 
 # ── enclosing ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -19,8 +19,9 @@ from discreet.core.conversion import (
     group_delta,
     zcdp_of,
 )
-from discreet.core.exact import Number, number, price, probability, show, whole
+from discreet.core.exact import Number, number, price, probability, whole
 from discreet.core.once import once
+from discreet.core.text import show
 from discreet.errors import NotAllowed, NotUnderstood
 
 __all__ = ["Budget", "Loss"]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, get_args
 
-from discreet.core.exact import Number, positive, show
+from discreet.core.exact import Number, positive
 from discreet.core.record import recorded
+from discreet.core.text import show
 from discreet.errors import NotUnderstood
 
 __all__ = ["Neighbours", "Reach", "neighbourhood"]

@@ -10,3 +10,24 @@ against this one as far as the theory says they must; `game`, `bayes`, `shame` a
     >>> reconstruct.exhaustive([0.5, 0.5, 1, 1, 0.5, 1.5, 1.5, 2.5], bound=0.5)
     [(1, 1, 0)]
 """
+
+from discreet.lab import museum
+from discreet.lab.attacks import membership, reconstruct
+from discreet.lab.audits import audit, channel, inventory, mechanism_tables, pipeline, replay
+from discreet.lab.meaning import bayes, game, name_and_shame, replicability
+
+__all__ = [
+    "audit",
+    "bayes",
+    "channel",
+    "game",
+    "inventory",
+    "mechanism_tables",
+    "membership",
+    "museum",
+    "name_and_shame",
+    "pipeline",
+    "reconstruct",
+    "replay",
+    "replicability",
+]

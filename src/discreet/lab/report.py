@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from discreet.core.text import table
 from discreet.errors import NotUnderstood
-from discreet.layout import table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,7 +87,7 @@ class Picture:
 
     def figure(self) -> Figure:
         """The picture as a matplotlib figure."""
-        from discreet.lab.page import draw  # noqa: PLC0415
+        from discreet.lab.html import draw  # noqa: PLC0415
 
         return draw(self)
 
@@ -145,7 +145,7 @@ class Report:
 
     def html(self) -> str:
         """A page of its own with the pictures inside: it loads nothing."""
-        from discreet.lab.page import page  # noqa: PLC0415
+        from discreet.lab.html import page  # noqa: PLC0415
 
         return page(self)
 

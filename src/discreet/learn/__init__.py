@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import NotUnderstood
-from discreet.learn.plain import lloyd
+from discreet.learn.exact_lloyd import lloyd
 
 if TYPE_CHECKING:
     from discreet.learn.kmeans import KMeans

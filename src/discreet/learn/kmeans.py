@@ -27,13 +27,13 @@ from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Composition
 from discreet.core.reach import Neighbours
 from discreet.errors import NotUnderstood
-from discreet.learn import picture
-from discreet.learn.box import Box, Floats, Labels
-from discreet.learn.methods import Found, Method
-from discreet.learn.notes import Lloyd
-from discreet.learn.spending import Purse, paid
+from discreet.learn import plot as picture
+from discreet.learn.domain import Box, Floats, Labels
+from discreet.learn.method import Found, Method
+from discreet.learn.noisy_lloyd import Lloyd
+from discreet.learn.payment import Purse, paid
+from discreet.learn.procedure import find_in_table
 from discreet.learn.summary import Summary
-from discreet.learn.table import find_in_table
 from discreet.mechanisms.secret import read, to_float
 
 if TYPE_CHECKING:

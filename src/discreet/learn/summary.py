@@ -13,11 +13,11 @@ import numpy as np
 from discreet.core.coins import Coins
 from discreet.core.mechanism import Composition, Mechanism, compose
 from discreet.core.once import once
-from discreet.learn.box import Box, Floats
-from discreet.learn.methods import Found, Method, deviation, inside, scale_of
-from discreet.learn.outline import Outline, outline
-from discreet.learn.partition import divide
-from discreet.learn.tally import UNIT, cells_of, nearest, tally
+from discreet.learn.domain import Box, Floats
+from discreet.learn.exact_sums import UNIT, cells_of, nearest, tally
+from discreet.learn.grid import divide
+from discreet.learn.method import Found, Method, deviation, inside, scale_of
+from discreet.learn.noisy_histogram import Outline, outline
 
 __all__ = ["Summary"]
 

@@ -30,7 +30,7 @@ from discreet.core.record import rational, text_of
 from discreet.errors import Broken
 
 if TYPE_CHECKING:
-    from discreet.ledger.state import State
+    from discreet.ledger.balances import State
 
 __all__ = [
     "FORMAT",

@@ -21,11 +21,11 @@ from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from discreet.errors import Broken, LedgerCorrupt, NotUnderstood, Refusal
+from discreet.ledger.balances import State
 from discreet.ledger.entry import START, Entry, Link, Row, chain, follow
 from discreet.ledger.facts import FORMAT, Fact, Kept, Opened
-from discreet.ledger.mark import Mark
-from discreet.ledger.state import State
-from discreet.ledger.store import Store
+from discreet.ledger.high_water_mark import Mark
+from discreet.ledger.stores.store import Store
 
 __all__ = ["Journal", "Progress"]
 

@@ -17,17 +17,18 @@ from discreet.core.mechanism import ROWS, Mechanism
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.core.record import write
 from discreet.errors import FAILED, Broken, Failure, Interrupted, NotAllowed, NotUnderstood, Stopped
-from discreet.ledger import turns
+from discreet.ledger import transactions
+from discreet.ledger.balances import NOTHING, Left, State, title
 from discreet.ledger.entry import Entry
 from discreet.ledger.facts import KINDS, Account, Charge, Failed, Resumed
 from discreet.ledger.failures import Notes, Unanswered
+from discreet.ledger.high_water_mark import Mark, folder
 from discreet.ledger.journal import Journal, Progress
-from discreet.ledger.mark import Mark, folder
-from discreet.ledger.postgres import Postgres
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.report import Report, draw, report
-from discreet.ledger.state import NOTHING, Left, State, title
-from discreet.ledger.store import Memory, SQLite, Store
+from discreet.ledger.stores.postgres import Postgres
+from discreet.ledger.stores.sqlite import Memory, SQLite
+from discreet.ledger.stores.store import Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -112,7 +113,7 @@ class Ledger:
         self.dataset = None if dataset is None else _name(dataset, "dataset")
         self._failures = whole(failures, "failures")
         caps = _caps(self.dataset, budget, analysts, families)
-        wanted = turns.Declared(
+        wanted = transactions.Declared(
             dataset=self.dataset or "",
             neighbours=None if neighbours is None else neighbourhood(neighbours),
             unit=None if unit is None else _name(unit, "unit"),
@@ -124,7 +125,9 @@ class Ledger:
         self._version = ("", "")  # the last fingerprint that was named, and its name
         self._journal = Journal(store, mark, create=budget is not None, progress=progress)
         try:
-            self._identity = self._journal.turn(lambda turn: turns.opened(turn, wanted if dataset else None, caps))
+            self._identity = self._journal.turn(
+                lambda turn: transactions.opened(turn, wanted if dataset else None, caps)
+            )
         except BaseException:
             self._journal.close()
             raise
@@ -168,7 +171,7 @@ class Ledger:
         return self._spend([[self._charge(*each, analyst, version) for each in choice] for choice in choices])
 
     def _spend(self, choices: Sequence[Sequence[Charge]]) -> list[Receipt]:
-        return self._journal.turn(lambda turn: turns.charge(turn, choices))
+        return self._journal.turn(lambda turn: transactions.charge(turn, choices))
 
     def _charge(self, mechanism: Mechanism, key: str | None, analyst: str, version: str) -> Charge:
         dataset = self._dataset()
@@ -176,7 +179,7 @@ class Ledger:
             raise NotUnderstood("only a mechanism can be paid for.", instead="ledger.spend(dp.Laplace(…))")
         text = write(mechanism)
         try:
-            _, (pure, rho, event) = turns.decode(text)
+            _, (pure, rho, event) = transactions.decode(text)
         except (ValueError, TypeError, AttributeError) as problem:
             raise NotUnderstood(
                 "this mechanism is not in order.", instead="build it as docs/mechanisms.md shows"
@@ -202,7 +205,7 @@ class Ledger:
         dataset = self._dataset()
         before, name = self._version
         if before != fingerprint or not name:
-            name = self._journal.turn(lambda turn: turns.version(turn, dataset, fingerprint))
+            name = self._journal.turn(lambda turn: transactions.version(turn, dataset, fingerprint))
             self._version = (fingerprint, name)
         return name
 
@@ -238,12 +241,12 @@ class Ledger:
         if said is not None:  # out here, so that what is raised has no memory of what was said
             self._fail(receipt, said)
         with suppress(Stopped):
-            return self._journal.turn(lambda turn: turns.keep(turn, receipt, answer))
+            return self._journal.turn(lambda turn: transactions.keep(turn, receipt, answer))
         raise Broken(FAILED)
 
     def _fail(self, receipt: Receipt, said: str) -> NoReturn:
         """Put a failure on record, then say the one sentence."""
-        entry = self._journal.turn(lambda turn: turns.fail(turn, receipt, self._failures))
+        entry = self._journal.turn(lambda turn: transactions.fail(turn, receipt, self._failures))
         self._notes.add(entry, said)
         raise Broken(FAILED)
 
@@ -273,7 +276,7 @@ class Ledger:
     def waiting(self) -> int:
         """How many questions were begun so often, and never answered, that they wait for `resume`."""
         dataset = self._dataset()
-        return self._journal.turn(lambda turn: turns.waiting(turn, dataset))
+        return self._journal.turn(lambda turn: transactions.waiting(turn, dataset))
 
     def resume(self, seen: Sequence[Unanswered] | None = None) -> bool:
         """Let the data set answer again, on record; whether there was anything to resume. For its owner.
@@ -282,7 +285,7 @@ class Ledger:
         at, by default all there are; where others came since, it is refused.
         """
         dataset, seen = self._dataset(), self.failures if seen is None else seen
-        resumed = self._journal.turn(lambda turn: turns.resume(turn, dataset, len(seen)))
+        resumed = self._journal.turn(lambda turn: transactions.resume(turn, dataset, len(seen)))
         if resumed:
             self._notes.forget()
         return resumed
@@ -310,14 +313,14 @@ class Ledger:
         """
         dataset = self._dataset()
         caps = _caps(dataset, budget, analysts, families)
-        wanted = turns.Declared(
+        wanted = transactions.Declared(
             dataset=dataset,
             neighbours=None if neighbours is None else neighbourhood(neighbours),
             unit=None if unit is None else _name(unit, "unit"),
             families=tuple(families or ()),
             protects=_lines(protects),
         )
-        self._journal.turn(lambda turn: turns.declare(turn, wanted, caps, replace=True))
+        self._journal.turn(lambda turn: transactions.declare(turn, wanted, caps, replace=True))
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -387,7 +390,7 @@ class Ledger:
         """
         state, count = State(), Counter[str]()
         last = self._journal.turn(lambda turn: turn.state.link.seq)
-        while found := self._journal.turn(lambda turn: turns.audit(turn, state)):
+        while found := self._journal.turn(lambda turn: transactions.audit(turn, state)):
             count.update(entry.fact.WORD for entry in found)
             if progress is not None:
                 progress(state.link.seq, max(last, state.link.seq))

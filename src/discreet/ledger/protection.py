@@ -24,8 +24,8 @@ from collections.abc import Iterable, Mapping
 
 from discreet.core.mechanism import ROWS, Mechanism
 from discreet.errors import LedgerCorrupt, NotAllowed
+from discreet.ledger.balances import State
 from discreet.ledger.facts import Protects
-from discreet.ledger.state import State
 
 __all__ = ["admit", "declared", "verify"]
 

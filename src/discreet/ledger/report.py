@@ -9,16 +9,16 @@ from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from discreet.accounting.report import Row, compare
-from discreet.core.exact import Number, probability, show
+from discreet.accounting.comparison import Row, compare
+from discreet.core.exact import Number, probability
 from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Mechanism
+from discreet.core.text import show, table
 from discreet.errors import NotUnderstood
-from discreet.layout import table
+from discreet.ledger.balances import State, title
 from discreet.ledger.entry import Entry
 from discreet.ledger.facts import Account, Charge
-from discreet.ledger.state import State, title
-from discreet.ledger.turns import decode
+from discreet.ledger.transactions import decode
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,23 +8,23 @@
 (True, True)
 """
 
-from discreet.local.best import Option, best, options
-from discreet.local.bit import RandomizedResponse
 from discreet.local.channel import Table, keeps, table_epsilon, worst_ratio
-from discreet.local.collector import Collector
+from discreet.local.collection.collector import Collector
+from discreet.local.collection.memoization import Memoised
+from discreet.local.collection.respondent import Answered, Respondent
+from discreet.local.collection.shuffle import Shuffled
+from discreet.local.domains.heavy_hitters import Found, HeavyHitters
+from discreet.local.domains.location import GridLocation
+from discreet.local.domains.mean import BoundedMean
 from discreet.local.estimate import Estimate, Frequencies, Shares
-from discreet.local.hadamard import HadamardResponse
-from discreet.local.hashing import LocalHashing
-from discreet.local.hitters import Found, HeavyHitters
-from discreet.local.kary import KaryResponse
-from discreet.local.location import GridLocation
-from discreet.local.mean import BoundedMean
-from discreet.local.memo import Memoised
+from discreet.local.frequency.hadamard import HadamardResponse
+from discreet.local.frequency.hashing import LocalHashing
+from discreet.local.frequency.kary import KaryResponse
+from discreet.local.frequency.randomized_response import RandomizedResponse
+from discreet.local.frequency.recommend import Option, best, options
+from discreet.local.frequency.subset import SubsetSelection
+from discreet.local.frequency.unary import UnaryEncoding
 from discreet.local.randomizer import Categories, Collected, Randomizer, Tally
-from discreet.local.respondent import Answered, Respondent
-from discreet.local.shuffle import Shuffled
-from discreet.local.subset import SubsetSelection
-from discreet.local.unary import UnaryEncoding
 from discreet.local.wire import Wire
 
 __all__ = [

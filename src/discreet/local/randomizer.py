@@ -20,16 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, positive, show, whole
+from discreet.core.exact import Number, positive, whole
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours
+from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.local.channel import Table
+from discreet.local.encoding import Layout
 from discreet.local.estimate import Estimate, Shares, quantile
-from discreet.local.layout import Layout
+from discreet.local.inputs import values_of
 from discreet.local.odds import priced
-from discreet.local.values import values_of
 
 __all__ = ["Categories", "Collected", "Randomizer", "Tally", "several", "some"]
 

@@ -2,7 +2,7 @@
 
     byte 0        the version of this format: 1
     bytes 1 to 3  the first three of SHA-256 over the randomizer's record, a zero byte, and the question in UTF-8
-    the rest      the payload, laid out as `discreet.local.layout` says; its length follows from the randomizer
+    the rest      the payload, laid out as `discreet.local.encoding` says; its length follows from the randomizer
 
     >>> from discreet.local import KaryResponse, Wire
     >>> wire = Wire(randomizer=KaryResponse(k=300, odds=3), question="Which ward?")
@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from discreet.core.once import once
 from discreet.core.record import write
 from discreet.errors import NotUnderstood
-from discreet.local.layout import Rows
+from discreet.local.encoding import Rows
+from discreet.local.inputs import is_text
 from discreet.local.randomizer import Collected
-from discreet.local.values import is_text
 
 __all__ = ["HEAD", "VERSION", "Wire"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.exact import positive
-from discreet.core.law import Integers, narrowest
+from discreet.core.laws.law import Integers, narrowest
 from discreet.core.record import recorded
 from discreet.errors import NotAllowed
 from discreet.mechanisms.secret import REAL, kinds, rational, read, to_float

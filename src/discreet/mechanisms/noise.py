@@ -8,15 +8,16 @@ from typing import Any
 
 from discreet.accounting.calibration import gaussian_scale_squared
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, number, positive, price, probability, show, whole
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
-from discreet.core.law import Integers, Law, plus
+from discreet.core.exact import Number, number, positive, price, probability, whole
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.laws.law import Integers, Law, plus
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
 from discreet.core.reach import Neighbours, Reach, neighbourhood
 from discreet.core.record import recorded
+from discreet.core.text import show
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.mechanisms.grid import WHOLE, Grid
 

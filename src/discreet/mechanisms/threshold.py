@@ -18,27 +18,15 @@ from numpy.typing import NDArray
 
 from discreet.accounting.calibration import gaussian_scale_squared
 from discreet.core.coins import SYSTEM, Coins, Uniform
-from discreet.core.exact import (
-    Ball,
-    Number,
-    ball,
-    ceiling,
-    floor,
-    log,
-    nearest,
-    precision,
-    price,
-    probability,
-    show,
-    whole,
-)
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.law import Integers, narrowest, plus
+from discreet.core.exact import Ball, Number, ball, ceiling, floor, log, nearest, precision, price, probability, whole
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.law import Integers, narrowest, plus
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
 from discreet.core.reach import Neighbours, Reach, neighbourhood
 from discreet.core.record import recorded
+from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.mechanisms.secret import REAL, kinds, row
 

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.law import Integers
+from discreet.core.contribution import Caps, Setting
+from discreet.core.laws.law import Integers
 from discreet.core.loss import Loss
 from discreet.core.mechanism import ROWS, Mechanism
 from discreet.core.once import once
@@ -27,18 +28,17 @@ from discreet.core.reach import Neighbours, neighbourhood
 from discreet.core.record import recorded, write
 from discreet.errors import NotUnderstood
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
-from discreet.plan.expression import Tree, Value
-from discreet.plan.measure import Caps, Measure, Setting
+from discreet.plan.estimates.group_sums import Merge
+from discreet.plan.expressions.tree import Tree, Value
 from discreet.plan.measures import KINDS
+from discreet.plan.measures.measure import Measure
 from discreet.plan.relation import Relation, origins, owners, tables_of
-from discreet.plan.schema import Kind
+from discreet.sql.types import Kind
 
-if TYPE_CHECKING:
-    from discreet.plan.merge import Merge
-
-__all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Released"]
+__all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Released", "grouped"]
 
 MOST_CELLS = 1_000_000  # groups of declared keys
+
 MOST_NAMED = 500_000  # private keys in one answer: the first of those that may be named
 
 
@@ -241,3 +241,20 @@ def _groups(keys: tuple[Key, ...]) -> tuple[tuple[Value, ...], ...]:
 def _rank(key: tuple[Value, ...]) -> list[tuple[int, Any]]:
     """Numbers by size, then texts by letters, NULL last."""
     return [(2, 0) if part is None else (1, part) if isinstance(part, str) else (0, part) for part in key]
+
+
+def grouped(keys: Sequence[Key], sets: Sequence[Sequence[int]]) -> Merge:
+    """For each set of keys, in turn, all its groups in their order: sums over the other keys."""
+    sizes = [key.size for key in keys]
+    places = np.indices(sizes).reshape(len(sizes), -1) if sizes else np.zeros((0, 1), np.int64)
+    found: list[tuple[Value, ...]] = []
+    groups, rows = [], []
+    for kept in sets:
+        mine = [sizes[n] for n in kept]
+        turn = np.ravel_multi_index([places[n] for n in kept], mine) if kept else np.zeros(places.shape[1], np.int64)
+        groups.append(np.arange(places.shape[1]))
+        rows.append(turn + len(found))
+        for place in np.ndindex(*mine):
+            there = dict(zip(kept, place, strict=True))
+            found.append(tuple(key.domain[there[n]] if n in there else None for n, key in enumerate(keys)))
+    return Merge(tuple(found), np.concatenate(groups), np.concatenate(rows))

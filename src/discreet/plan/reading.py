@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.law import Integers
-from discreet.plan.measure import Floats, Measure, View
-from discreet.plan.merge import Merge
+from discreet.core.laws.law import Integers
+from discreet.plan.estimates.estimator import Floats, View
+from discreet.plan.estimates.group_sums import Merge
+from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Plan, Released
 
 __all__ = ["Reading"]

@@ -13,8 +13,8 @@ from typing import Literal
 
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
-from discreet.plan.expression import Tree, fields, size
-from discreet.plan.schema import Kind
+from discreet.plan.expressions.tree import Tree, fields, size
+from discreet.sql.types import Kind
 
 __all__ = [
     "Derived",

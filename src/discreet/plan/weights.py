@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from discreet.plan.distinct import Owners
-from discreet.plan.expression import Literal, Tree
-from discreet.plan.measure import Added, Measure
+from discreet.catalogue.schema import Catalogue
+from discreet.plan.expressions.tree import Literal, Tree
+from discreet.plan.measures.distinct import Owners
+from discreet.plan.measures.measure import Added, Measure
 from discreet.plan.plan import Key
 from discreet.plan.relation import Derived, Few, Folded, From, Relation, United
-from discreet.plan.schema import Catalogue
 
 __all__ = ["HELD", "LEAST", "NAMED", "weight"]
 

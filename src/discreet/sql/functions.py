@@ -12,9 +12,10 @@ from sqlglot import exp
 
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.sql import query as q
-from discreet.sql.listed import MOST_LISTED
-from discreet.sql.times import Interval, interval, iso, midnight, whole_day
-from discreet.sql.words import INSTEAD, PARTS_OF_DATES, TYPES
+from discreet.sql.allowlist import INSTEAD, PARTS_OF_DATES
+from discreet.sql.dates import Interval, interval, iso, midnight, whole_day
+from discreet.sql.multi_column import MOST_LISTED
+from discreet.sql.types import TYPES
 
 __all__ = ["SPECIAL", "filtered"]
 

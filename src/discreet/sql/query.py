@@ -12,7 +12,7 @@ from datetime import date
 from fractions import Fraction
 
 from discreet.errors import Place
-from discreet.sql.times import Interval
+from discreet.sql.dates import Interval
 
 __all__ = ["Aggregate", "Call", "Constant", "Exists", "Expression", "Item", "Join", "Joined", "Name", "Order", "Origin",
            "Select", "Source", "Star", "Union", "Window", "aggregates", "conjuncts", "rename", "written"]  # fmt: skip

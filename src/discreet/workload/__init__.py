@@ -1,6 +1,6 @@
 """Many linear queries at once, at the least error: `Workload(matrix).plan(epsilon=1)`."""
 
-from discreet.workload.planned import Answers, Planned
+from discreet.workload.mechanism import Answers, Planned
 from discreet.workload.workload import Workload
 
 __all__ = ["Answers", "Planned", "Workload"]

@@ -25,12 +25,12 @@ import numpy as np
 from discreet.core.exact import Number, number, price, probability, whole
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.plan.atoms import conditions
-from discreet.workload.planned import Planned, cheapest, noised, planned
-from discreet.workload.planner import MOST_DENSE, designs
-from discreet.workload.queries import Crossed, Dense, Intervals, Kind, Marginals, Queries, Stacked
-from discreet.workload.table import Cost, Question
-from discreet.workload.told import Foreseen, Told
+from discreet.matrix.families import Crossed, Dense, Intervals, Kind, Marginals, Queries, Stacked
+from discreet.matrix.planner import MOST_DENSE, designs
+from discreet.workload.mechanism import Planned, cheapest, noised, planned
+from discreet.workload.predicates import conditions
+from discreet.workload.procedure import Cost, Question
+from discreet.workload.results import Foreseen, Told
 
 __all__ = ["Workload"]
 

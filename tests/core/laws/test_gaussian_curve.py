@@ -13,8 +13,8 @@ from scipy import optimize, stats
 
 from discreet import Gaussian, Laplace, Reach
 from discreet.accounting.calibration import gaussian_scale_squared
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
 
 
 def weights(scale_squared: float, offset: float = 0.0) -> np.ndarray:

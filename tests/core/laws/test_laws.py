@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 
 from discreet import NotUnderstood
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
-from discreet.core.law import Law, narrowest, plus
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.laws.law import Law, narrowest, plus
 
 LAWS = [
     *(DiscreteLaplace(Fraction(s)) for s in ("1/20", "1/2", "1", "10", "321/7")),

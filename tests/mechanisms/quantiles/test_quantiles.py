@@ -13,9 +13,9 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.mechanisms.histogram import Histogram
-from discreet.mechanisms.quantiles import Quantiles
-from discreet.mechanisms.slots import Part
+from discreet.mechanisms.quantiles.grid_choice import Part
+from discreet.mechanisms.quantiles.histogram import Histogram
+from discreet.mechanisms.quantiles.many import Quantiles
 from support.kit import ALARM, Script, bisect
 from support.quantiles import STEPS, law, misses
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import integrate, stats
 
 from discreet import Exponential, Laplace, NoisyMax, NotAllowed, NotUnderstood, PermuteAndFlip
-from discreet.core.laplace import DiscreteLaplace
+from discreet.core.laws.laplace import DiscreteLaplace
 
 KINDS = [Exponential, NoisyMax, PermuteAndFlip]
 

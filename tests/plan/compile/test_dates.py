@@ -19,17 +19,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dp
-from discreet.cli.formats import answer_csv, answer_json
+from discreet.answers.formats import answer_csv, answer_json
+from discreet.catalogue import declarations
+from discreet.catalogue.schema import Table
 from discreet.core import record
-from discreet.engines.render import keyed, spell
-from discreet.plan import days as calendar
-from discreet.plan import declare, kept
-from discreet.plan.expression import Literal, Typed
-from discreet.plan.kinds import typed
+from discreet.engines.sql.expressions import keyed, spell
+from discreet.plan import codec
+from discreet.plan.compile.types import typed
+from discreet.plan.expressions.tree import Literal, Typed
 from discreet.plan.plan import Released
-from discreet.plan.schema import Table
+from discreet.sql import calendar
+from discreet.sql.dates import Interval
 from discreet.sql.parse import parse
-from discreet.sql.times import Interval
 
 BUDGET = dp.Budget(epsilon=10**9, delta="1e-3")
 SURE = 100  # an ε at which a count is off with probability e^-100
@@ -169,7 +170,7 @@ def test_ways_between_timestamps(first: dt.datetime, last: dt.datetime, way: Int
 
 def known(expression: str, columns: dict[str, Any]) -> Typed:
     """What is known of an expression over such columns."""
-    declared = Table(name="data", columns=tuple(declare.column(name, said) for name, said in columns.items()))
+    declared = Table(name="data", columns=tuple(declarations.column(name, said) for name, said in columns.items()))
     table = declared.stored({name: STORED[name] for name in columns})
     select = parse(f"SELECT {expression} FROM data")
     return typed(select.items[0].what, table, "data")
@@ -292,7 +293,7 @@ def test_dates_are_on_record(value: dt.date) -> None:
     text = record.write((value, Literal(value=value)))
     assert record.read(text) == (value, Literal(value=value))
     released = Released(keys=((value, "a"), (None, "b")), sums=(np.array([[1, 2]]),))
-    assert kept.read(kept.kept(released)).keys == released.keys
+    assert codec.read(codec.kept(released)).keys == released.keys
 
 
 @pytest.mark.parametrize(
@@ -306,7 +307,7 @@ def test_a_date_on_record_has_one_form(text: str) -> None:
 def test_what_was_on_record_can_still_be_read() -> None:
     for text in ('{"is":"value/1","value":"2024-01-31"}', '{"is":"field/1","kind":"text","name":"day"}'):
         assert record.write(record.read(text)) == text
-    assert kept.read(b'{"is":"released/1","keys":[["a",1,null]],"sums":[[[7]]]}').keys == (("a", 1, None),)
+    assert codec.read(b'{"is":"released/1","keys":[["a",1,null]],"sums":[[[7]]]}').keys == (("a", 1, None),)
 
 
 def test_dates_are_shown_and_handed_on(tmp_path: Path) -> None:

@@ -11,27 +11,13 @@ from pathlib import Path
 import pytest
 
 import discreet as dp
-from discreet.curator import Curator
-from discreet.plan import (
-    aggregates,
-    around,
-    below,
-    choices,
-    folding,
-    joining,
-    kinds,
-    numeric,
-    rule,
-    sides,
-    sizes,
-    split,
-    spreading,
-    texts,
-    times,
-)
-from discreet.plan import compile as compile_
+from discreet.curator.curator import Curator
+from discreet.plan.compile import aggregates, from_clause, histogram, join, outer_query, per_unit, scope, split, types
+from discreet.plan.compile import compiler as compile_
+from discreet.plan.expressions import arithmetic, conditions, dates, rules, strings
+from discreet.postprocess import sizes
 from discreet.sql import expressions, functions, parse
-from discreet.sql.words import AGGREGATES, CALLS, OTHERS, WINDOWS
+from discreet.sql.allowlist import AGGREGATES, CALLS, OTHERS, WINDOWS
 from support.fixtures import Block, blocks, clinic, make, outcome, rewrite, unasked
 
 BLOCKS = blocks()
@@ -114,19 +100,19 @@ def _raised(path: Path) -> set[int]:
 def test_every_refusal_of_sql_is_here(ask_of: Callable[..., Curator]) -> None:
     planning = (
         split,
-        spreading,
-        around,
-        below,
-        folding,
-        joining,
-        sides,
+        histogram,
+        outer_query,
+        from_clause,
+        per_unit,
+        join,
+        scope,
         sizes,
-        kinds,
-        rule,
-        numeric,
-        choices,
-        texts,
-        times,
+        types,
+        rules,
+        arithmetic,
+        conditions,
+        strings,
+        dates,
         compile_,
         aggregates,
     )

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import discreet as dp
-from discreet.engines.relations import laid
-from discreet.plan.joining import ROOM
-from discreet.plan.schema import Table
+from discreet.catalogue.schema import Table
+from discreet.engines.sql.relations import laid
+from discreet.plan.compile.join import ROOM
 from support import hostile as h
 from support.lineage import asked, stored, table
 

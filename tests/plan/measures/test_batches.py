@@ -15,15 +15,15 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet import batching
-from discreet.core.laplace import DiscreteLaplace
-from discreet.engines.render import spell
-from discreet.mechanisms.strategy import Each, Matrix, Strategy
-from discreet.plan import atoms, price
-from discreet.plan.atoms import conditions
-from discreet.plan.batch import Batch
-from discreet.plan.expression import Literal
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.engines.sql.expressions import spell
+from discreet.matrix.strategy import Each, Matrix, Strategy
+from discreet.plan import pricing, regions
+from discreet.plan.compile import alternatives
+from discreet.plan.expressions.tree import Literal
+from discreet.plan.measures.count_batch import Batch
 from discreet.workload import Workload
+from discreet.workload.predicates import conditions
 from support.batches import (
     COLUMNS,
     LETTERS,
@@ -128,10 +128,10 @@ def test_a_batch_in_another_order_is_the_same() -> None:
 def test_planning_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many combinations are not tried; and what the budget has no room for is not planned."""
     pairs = [f"age < {n % 110} AND cost < {n % 397}" for n in range(800)]
-    assert atoms.regions([each.where for each in drafted(pairs)]) is None
-    assert atoms.regions([each.where for each in drafted(pairs[:40])]) is not None
-    assert atoms.regions([each.where for each in drafted(pairs[:40])], 5) is None
-    monkeypatch.setattr(batching, "designs", None)  # planning would fail
+    assert regions.regions([each.where for each in drafted(pairs)]) is None
+    assert regions.regions([each.where for each in drafted(pairs[:40])]) is not None
+    assert regions.regions([each.where for each in drafted(pairs[:40])], 5) is None
+    monkeypatch.setattr(alternatives, "designs", None)  # planning would fail
     for budget in (dp.Budget(epsilon=1), dp.Budget(epsilon=1, delta="1e-9")):
         with clinic(budget=budget) as curator, pytest.raises(dp.BudgetExceeded):
             curator.ask_many(counted(["age < 5", "age < 6"]), epsilon=1000)
@@ -218,7 +218,7 @@ def test_every_row_is_in_a_region_of_random_conditions() -> None:
             used = [generator.choice(each, 1).tolist() for each in (NUMERIC, TEXTS, TIMES, LOGIC)]
             texts = [condition(generator, used) for _ in range(generator.integers(2, 6))]
             trees = [curator.draft(f"SELECT COUNT(*) FROM data WHERE {each}").where for each in texts]
-            found = atoms.regions(trees)
+            found = regions.regions(trees)
             if found is None:
                 continue
             code = spell(found.code, stored)
@@ -323,9 +323,9 @@ def test_a_batch_is_the_same_question_whoever_finds_the_strategy(monkeypatch: py
     with clinic() as curator:
         first = curator.ask(one, epsilon=1)
         assert isinstance(first.plan.measures[0], Batch)
-        found = batching.designs
+        found = alternatives.designs
         with monkeypatch.context() as other:
-            other.setattr(batching, "designs", lambda *said, **more: found(*said, **more)[:1])  # no other strategy
+            other.setattr(alternatives, "designs", lambda *said, **more: found(*said, **more)[:1])  # no other strategy
             curator._drafts.clear()
             again = curator.ask(one, epsilon=1)
             assert again.cost == dp.Loss.ZERO
@@ -333,7 +333,7 @@ def test_a_batch_is_the_same_question_whoever_finds_the_strategy(monkeypatch: py
             assert again.plan == first.plan
             assert curator.explain(one, epsilon=2).plan.measures != first.plan.measures  # the control
         before = curator.ask_many(texts, epsilon=1)
-        monkeypatch.setattr(batching, "designs", None)  # planning anew would fail
+        monkeypatch.setattr(alternatives, "designs", None)  # planning anew would fail
         again = curator.ask_many(texts, epsilon=1)
         assert [each.value for each in again] == [each.value for each in before]
         assert again[0].cost == dp.Loss.ZERO
@@ -368,9 +368,9 @@ def ranges(many: int) -> list[str]:
 def errors(curator: Any, sql: str) -> tuple[Any, float, float]:
     """The plan of a question for ε = 1, its squared error by the laws, and that of one measure for each count."""
     draft = curator.draft(sql)
-    plan = price.plan_for(draft, Fraction(1))
-    plain = price.plan_for(replace(draft, instead=(None, None), others=()), Fraction(1))
-    return plan, price.counted_error(plan, draft), price.counted_error(plain, draft)
+    plan = pricing.plan_for(draft, Fraction(1))
+    plain = pricing.plan_for(replace(draft, instead=(None, None), others=()), Fraction(1))
+    return plan, pricing.counted_error(plan, draft), pricing.counted_error(plain, draft)
 
 
 def test_disjoint_conditions_cost_as_one() -> None:
@@ -413,7 +413,7 @@ def test_counts_together_err_less(asked: list[str], most: float, budget: dp.Budg
 )
 def test_what_is_not_planned(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One count, or what are not counts of conditions."""
-    monkeypatch.setattr(batching, "designs", None)  # planning would fail
+    monkeypatch.setattr(alternatives, "designs", None)  # planning would fail
     with clinic() as curator:
         assert not isinstance(curator.explain(sql, epsilon=1).plan.measures[0], Batch)
 
@@ -509,7 +509,7 @@ def test_a_batch_is_right_for_any_number_of_rows(asked: list[str]) -> None:
     """The weights of what is released make up each count, all but a millionth of a row of a billion rows."""
     with clinic(budget=dp.Budget(epsilon=10, delta="1e-6")) as curator:
         draft = curator.draft(filters(asked, ", COUNT(*) AS n"))
-        plans = [each for each in price.plans_for(draft, Fraction(1)) if isinstance(each.measures[0], Batch)]
+        plans = [each for each in pricing.plans_for(draft, Fraction(1)) if isinstance(each.measures[0], Batch)]
         assert {each.loss.pure for each in plans} == {None, 1}
         for plan in plans:
             (batch,) = plan.measures

@@ -15,12 +15,12 @@ import pyarrow.parquet
 import pytest
 
 import discreet as dp
-from discreet.core.laplace import DiscreteLaplace
-from discreet.mechanisms.strategy import Each, Matrix, Strategy
-from discreet.plan import price
-from discreet.plan.batch import Batch
-from discreet.plan.expression import Literal
-from discreet.plan.measure import Caps, Setting
+from discreet.core.contribution import Caps, Setting
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.matrix.strategy import Each, Matrix, Strategy
+from discreet.plan import pricing
+from discreet.plan.expressions.tree import Literal
+from discreet.plan.measures.count_batch import Batch
 from support.kit import ALARM
 
 COLUMNS = {"age": (0, 120), "sex": ["F", "M"], "level": [0, 1, 2, 3], "town": {}}
@@ -84,11 +84,11 @@ def test_disjoint_counts_of_groups_cost_as_one() -> None:
     sql = f"SELECT sex, {THIRDS} FROM data GROUP BY sex"
     with clinic(budget=dp.Budget(epsilon=10)) as curator:
         draft = curator.draft(sql)
-        plan = price.plan_for(draft, Fraction(1))
-        plain = price.plan_for(replace(draft, instead=(None, None), others=()), Fraction(1))
+        plan = pricing.plan_for(draft, Fraction(1))
+        plain = pricing.plan_for(replace(draft, instead=(None, None), others=()), Fraction(1))
         assert (plan.laws, plan.loss.pure) == ((DiscreteLaplace(1),), 1)
-        assert price.counted_error(plan, draft) == 3 * DiscreteLaplace(1).variance
-        assert price.counted_error(plain, draft) == 3 * DiscreteLaplace(3).variance
+        assert pricing.counted_error(plan, draft) == 3 * DiscreteLaplace(1).variance
+        assert pricing.counted_error(plain, draft) == 3 * DiscreteLaplace(3).variance
         margin = float(DiscreteLaplace(1).radius(Fraction("0.95")))
         answer = curator.ask(sql, epsilon=1)
         assert {each for row in answer.margin() for each in row[1:]} == {margin}

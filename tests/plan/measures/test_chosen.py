@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.engines import own
-from discreet.mechanisms.histogram import Histogram
-from discreet.mechanisms.modes import Modes
-from discreet.mechanisms.quantiles import Quantiles
+from discreet.engines.sql import histograms
+from discreet.mechanisms.quantiles.histogram import Histogram
+from discreet.mechanisms.quantiles.many import Quantiles
+from discreet.mechanisms.selection.mode import Modes
 from discreet.plan.plan import Exact, Plan
 from support import hostile as h
 from support.clinic import clinic
@@ -256,7 +256,7 @@ def test_listing_finds_what_counting_does(tmp_path: Path, monkeypatch: pytest.Mo
     plan = h.plan_of(asked, "SELECT place, MEDIAN(x), MIN(x), MAX(x) FROM visits GROUP BY place")
     found = []
     for most in (0, 1 << 60):
-        monkeypatch.setattr(own, "COUNTED", most)
+        monkeypatch.setattr(histograms, "COUNTED", most)
         assert ("count(*)" in asked.engine.sql(plan)) == bool(most)
         found.append(exact(asked, plan, salt=7).sums)
     for one, other in zip(*found, strict=True):

@@ -13,9 +13,9 @@ import pytest
 
 import discreet as dp
 from discreet.core.record import write
-from discreet.mechanisms.edges import Edges, shift_for
-from discreet.mechanisms.histogram import Histogram
-from discreet.plan.edges import EndsAt
+from discreet.mechanisms.quantiles.histogram import Histogram
+from discreet.mechanisms.quantiles.interval import Edges, shift_for
+from discreet.plan.measures.quantile_interval import EndsAt
 from support.clinic import clinic
 from support.edges import edged
 from support.kit import ALARM

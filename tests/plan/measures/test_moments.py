@@ -17,12 +17,12 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
-from discreet.core.law import Law
-from discreet.plan.expression import Field
-from discreet.plan.moments import Moments
-from discreet.plan.spread import radii
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.laws.law import Law
+from discreet.plan.estimates.noise_sums import radii
+from discreet.plan.expressions.tree import Field
+from discreet.plan.measures.moments import Moments
 from support import hostile as h
 from support.clinic import clinic, visits
 from support.kit import ALARM

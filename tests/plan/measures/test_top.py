@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
+from discreet.core.contribution import Caps, Setting
 from discreet.core.conversion import zcdp_of
-from discreet.mechanisms.places import Places
-from discreet.plan.foremost import Foremost
-from discreet.plan.measure import Caps, Setting
+from discreet.mechanisms.selection.top_k import Places
+from discreet.plan.measures.sums import Sums
+from discreet.plan.measures.top_k import Foremost
 from discreet.plan.plan import Exact, Plan
-from discreet.plan.sums import Sums
 from support import hostile as h
 from support.clinic import clinic
 from support.kit import Script, tape

@@ -14,19 +14,20 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
+from discreet.core.contribution import Caps, Setting
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.record import read, write
-from discreet.plan.expression import Field
-from discreet.plan.measure import Caps, Setting
-from discreet.plan.merge import Merge, grouped
-from discreet.plan.plan import Key
-from discreet.plan.price import least_cost, plan_for, want
-from discreet.plan.sums import Sums
-from discreet.plan.totals import FINE, Totals
-from discreet.workload.lattice import best_tables
-from discreet.workload.queries import Marginals
-from discreet.workload.totals import best_totals
+from discreet.matrix.families import Marginals
+from discreet.matrix.grouping_sets import best_totals
+from discreet.matrix.hierarchical import best_tables
+from discreet.plan.estimates.group_sums import Merge
+from discreet.plan.expressions.tree import Field
+from discreet.plan.measures.grouping_sets import FINE, Totals
+from discreet.plan.measures.sums import Sums
+from discreet.plan.plan import Key, grouped
+from discreet.plan.pricing import least_cost, plan_for
+from discreet.plan.terms import want
 from support import lineage
 from support.kit import ALARM
 

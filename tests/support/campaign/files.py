@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import discreet as dp
-from discreet.opening import one_table
+from discreet.curator.opening import one_table
 from support.campaign.worlds import EXTREMES, INF, NAN
 from support.lineage import BUDGET
 

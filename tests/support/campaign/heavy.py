@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 import discreet as dp
-from discreet.engines.source import Source
-from discreet.plan.sizes import LONGEST_TEXT
+from discreet.engines.duckdb.connection import Source
+from discreet.postprocess.sizes import LONGEST_TEXT
 from support.campaign.oracle import Found
 from support.lineage import curator, table
 

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from discreet.engines.source import Source, open_path
+from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.files import open_path
 from support.campaign.oracle import Found
 
 Open = Callable[[Path], Source]

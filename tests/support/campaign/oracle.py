@@ -23,8 +23,8 @@ from sqlglot import exp
 
 import discreet as dp
 from discreet.core.mechanism import Then
-from discreet.mechanisms.histogram import Histogram
-from discreet.mechanisms.places import Places
+from discreet.mechanisms.quantiles.histogram import Histogram
+from discreet.mechanisms.selection.top_k import Places
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.relation import Derived, Few, Folded, From, Part, Total, United
 from support import hostile as h

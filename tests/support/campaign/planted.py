@@ -16,14 +16,16 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.engines import duck, own, parquet, relations
+from discreet.engines.duckdb import engine, parquet
+from discreet.engines.sql import bounding, histograms, relations
 from discreet.ledger import protection
-from discreet.ledger.state import State
-from discreet.plan import joining, ownership, sides, sizes
-from discreet.plan.distinct import Distinct
-from discreet.plan.expression import Literal
+from discreet.ledger.balances import State
+from discreet.plan.compile import join, ownership, scope
+from discreet.plan.expressions.tree import Literal
+from discreet.plan.measures.distinct import Distinct
 from discreet.plan.plan import Plan
 from discreet.plan.relation import Few
+from discreet.postprocess import sizes
 from discreet.sql import query
 from support import hostile as h
 from support.campaign import crowds, failing, files, heavy, lines, memory, records, seen, widths
@@ -57,24 +59,24 @@ def values_pass_for_people(patch: Patch) -> None:
 
 def equal_as_doubles(patch: Patch) -> None:
     """Units are taken for the same when a question takes them for equal, however they are stored."""
-    for each in (joining, ownership):  # whoever derives it once more makes the same mistake
+    for each in (join, ownership):  # whoever derives it once more makes the same mistake
         patch.setattr(each, "same", lambda a, b: a is not None and b is not None)
 
 
 def narrow_codes(patch: Patch) -> None:
     """So many conditions in a word that its last bit overflows, where a row meets it."""
-    patch.setattr(own, "WORD", 70)
+    patch.setattr(histograms, "WORD", 70)
 
 
 def raw_bits(patch: Patch) -> None:
     """Units are told apart by how they are written: zero with a sign is somebody else."""
-    patch.setattr(duck, "owner", lambda name, stored: f"CAST({duck.quoted(name)} AS VARCHAR)")
+    patch.setattr(bounding, "owner", lambda name, stored: f"CAST({engine.quoted(name)} AS VARCHAR)")
 
 
 def unbounded(patch: Patch) -> None:
     """All rows of a unit meet each other before they are cut off."""
     patch.setitem(relations.LAID, Few, _every)
-    patch.setattr(duck, "SECONDS", 5.0)
+    patch.setattr(engine, "SECONDS", 5.0)
 
 
 def _every(relation: Few, place: Any, tables: Any) -> tuple[str, Any]:
@@ -87,19 +89,19 @@ def _every(relation: Few, place: Any, tables: Any) -> tuple[str, Any]:
 
 def off_by_one(patch: Patch) -> None:
     """A row more of each unit counts than is paid for."""
-    plain = duck.DuckDB._exact
+    plain = engine.DuckDB._exact
 
     def more(self: Any, plan: Plan, *given: Any) -> Any:
         rows = plan.caps.rows
         caps = plan.caps if rows is None or plan.naming is not None else replace(plan.caps, rows=rows + 1)
         return plain(self, replace(plan, caps=caps), *given)
 
-    patch.setattr(duck.DuckDB, "_exact", more)
+    patch.setattr(engine.DuckDB, "_exact", more)
 
 
 def no_qualifier(patch: Patch) -> None:
     """A column is looked for in the first table that has one of its name, whichever is named."""
-    plain = sides.Scope.__call__
+    plain = scope.Scope.__call__
 
     def loose(self: Any, what: Any) -> Any:
         there = [each for each in self.sides if what.name.lower() in each.names]
@@ -108,7 +110,7 @@ def no_qualifier(patch: Patch) -> None:
             return plain(self, what)
         return replace(what, name=there[0].names[what.name.lower()], table=None)
 
-    patch.setattr(sides.Scope, "__call__", loose)
+    patch.setattr(scope.Scope, "__call__", loose)
 
 
 def one_is_true(patch: Patch) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import discreet as dp
-from discreet.plan.schema import Table
+from discreet.catalogue.schema import Table
 from support import hostile as h
 from support.campaign.oracle import Found, looked, too_far
 from support.campaign.worlds import SHAPES, Held, World

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 import discreet as dp
-from discreet.engines.source import Source
+from discreet.engines.duckdb.connection import Source
 from discreet.plan.plan import Plan
 from support import hostile as h
 from support.campaign.oracle import Found, looked, too_far

@@ -22,9 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import discreet as dp
-from discreet.engines.source import Source, open_path
-from discreet.opening import ledger_of
-from discreet.plan.schema import Catalogue, Table
+from discreet.catalogue.schema import Catalogue, Table
+from discreet.curator.opening import ledger_of
+from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.files import open_path
 from support.lineage import BUDGET, table
 
 Rows = list[dict[str, Any]]

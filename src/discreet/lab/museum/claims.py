@@ -6,14 +6,14 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.core.exact import ball, ceiling
-from discreet.core.gaussian import DiscreteGaussian
-from discreet.core.laplace import DiscreteLaplace
-from discreet.core.law import Law
-from discreet.lab import tables
-from discreet.lab.channel import Table
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.laws.law import Law
+from discreet.lab.audits import mechanism_tables
+from discreet.lab.audits.channel import Table
 from discreet.lab.museum.piece import Piece, by_rho, by_table
 from discreet.mechanisms.noise import Gaussian
-from discreet.mechanisms.selection import NoisyMax, PermuteAndFlip
+from discreet.mechanisms.selection.selection import NoisyMax, PermuteAndFlip
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 
 __all__ = ["CLAIMS"]
@@ -28,20 +28,20 @@ ONE_MORE = [(n, n + 1) for n in range(UPTO)]
 
 def flip_as_bounded_range() -> tuple[Table, Fraction]:
     flip = PermuteAndFlip(epsilon=1, sensitivity=1)
-    return tables.selection(flip, [0, 0], [1, -1]), flip.epsilon**2 / 8
+    return mechanism_tables.selection(flip, [0, 0], [1, -1]), flip.epsilon**2 / 8
 
 
 def flip_as_pure() -> tuple[Table, Fraction]:
     flip = PermuteAndFlip(epsilon=1, sensitivity=1)
-    return tables.selection(flip, [0, 0], [1, -1]), flip.epsilon**2 / 2
+    return mechanism_tables.selection(flip, [0, 0], [1, -1]), flip.epsilon**2 / 2
 
 
 def half_the_noise() -> Table:
-    return tables.selection(NoisyMax(epsilon=1, sensitivity=1, monotone=True), [0, 5], [1, 4])
+    return mechanism_tables.selection(NoisyMax(epsilon=1, sensitivity=1, monotone=True), [0, 5], [1, 4])
 
 
 def all_the_noise() -> Table:
-    return tables.selection(NoisyMax(epsilon=1, sensitivity=1), [0, 5], [1, 4])
+    return mechanism_tables.selection(NoisyMax(epsilon=1, sensitivity=1), [0, 5], [1, 4])
 
 
 # ── Gaussian noise ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -49,11 +49,11 @@ def all_the_noise() -> Table:
 
 def gaussian_of_the_notes() -> Table:
     variance = ceiling(lambda: ball(1 / DELTA).log())  # (Δ/ε)²·ln(1/δ)
-    return tables.noise(DiscreteGaussian(variance), 0, 1)
+    return mechanism_tables.noise(DiscreteGaussian(variance), 0, 1)
 
 
 def gaussian_by_its_curve() -> Table:
-    return tables.noise(Gaussian(epsilon=1, delta=DELTA, sensitivity=1).law, 0, 1)
+    return mechanism_tables.noise(Gaussian(epsilon=1, delta=DELTA, sensitivity=1).law, 0, 1)
 
 
 # ── thresholds for private keys ──────────────────────────────────────────────────────────────────────────────────
@@ -93,7 +93,7 @@ def best_rule() -> Table:
 
 
 def _named(rule: Any) -> Table:
-    return tables.switch(rule, *([n] for n in range(UPTO + 1)))
+    return mechanism_tables.switch(rule, *([n] for n in range(UPTO + 1)))
 
 
 # ── randomised response ──────────────────────────────────────────────────────────────────────────────────────────

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import Coins
-from discreet.core.laplace import DiscreteLaplace
-from discreet.lab.audit import Event
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.lab.audits.audit import Event
 from discreet.lab.museum.piece import Piece, by_replay, by_samples
 
 __all__ = ["CODE"]

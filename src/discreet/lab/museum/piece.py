@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, number
-from discreet.lab import audit, channel, replay
+from discreet.lab.audits import audit, channel, replay
 
 __all__ = ["Look", "Piece", "Verdict", "by_replay", "by_rho", "by_samples", "by_table"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import Coins
-from discreet.core.laplace import DiscreteLaplace
+from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.lab.museum.piece import Piece, by_samples
 
 __all__ = ["SPARSE"]

@@ -1,0 +1,1 @@
+"""Answers, explanations and bills: what an analyst receives, and how it is shown."""

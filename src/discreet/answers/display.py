@@ -1,0 +1,114 @@
+"""Answers for people: a table for a terminal, another for a notebook."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from discreet.answers.frame import Frame, cut, number_text
+from discreet.core.loss import Loss
+from discreet.core.text import show, table
+from discreet.plan.draft import Draft
+from discreet.plan.plan import Key, Plan
+
+if TYPE_CHECKING:
+    from discreet.answers.answer import Answer
+
+__all__ = ["caps_said", "page", "remarks_said", "text"]
+
+MOST = 1000  # rows in a notebook
+
+
+def text(answer: Answer) -> str:
+    """A table with its margins; under it what they mean, the cost, and what is left."""
+    margins, rows = answer.margin(), cut(len(answer))
+    shown = [[cell(row) for row in rows] for cell in _columns(answer, margins)]
+    right = [name for name, kind in zip(answer.columns, answer.kinds, strict=True) if kind in ("integer", "real")]
+    lines = table(answer.columns, zip(*shown, strict=True), right=",".join(right))
+    return "\n".join([lines, "", *_remarks(answer, margins)])
+
+
+def page(answer: Answer) -> str:
+    """The same as HTML."""
+    margins, rows = answer.margin(), range(min(len(answer), MOST))
+    cells = [[cell(index) for index in rows] for cell in _columns(answer, margins)]
+    heads = "".join(f"<th>{html.escape(name)}</th>" for name in answer.columns)
+    body = "".join(f"<tr>{_row(row)}</tr>" for row in zip(*cells, strict=True))
+    notes = "<br>".join(html.escape(line) for line in _remarks(answer, margins))
+    more = f"<p>The first {MOST} of {len(answer):,} rows.</p>" if len(answer) > MOST else ""
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{more}<p><small>{notes}</small></p>"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "".join(f"<td>{html.escape(each)}</td>" for each in cells)
+
+
+def _columns(answer: Answer, margins: Frame) -> list[Any]:
+    """For each column what it shows in a row: its value, with its margin where it has one."""
+
+    def shown(index: int) -> Any:
+        values, widths, exact = answer.data.columns[index], margins.data.columns[index], answer.exact(index)
+
+        def cell(row: int | None) -> str:
+            if row is None:
+                return "…"
+            return number_text(values[row]) if exact else _with_margin(values[row], widths[row])
+
+        return cell
+
+    return [shown(index) for index in range(len(answer.columns))]
+
+
+def _remarks(answer: Answer, margins: Frame) -> list[str]:
+    noisy = [i for i, kind in enumerate(answer.kinds) if kind in ("integer", "real") and not answer.exact(i)]
+    known = [i for i in noisy if any(each is not None for each in margins.data.columns[i])]
+    sure = f"{show(100 * answer.confidence)} % confidence"
+    cost = "nothing: it was asked before" if answer.cost == Loss.ZERO else str(answer.cost)
+    lines = [f"± holds for each number with {sure}."] if known else []
+    if len(answer) and len(known) < len(noisy):
+        lines.append(f"No margin is known for: {', '.join(answer.columns[i] for i in noisy if i not in known)}.")
+    lines += remarks_said(answer.draft, answer.plan, answer.confidence)
+    lines.append(f"Cost: {cost}. Left: {answer.left}.")
+    return [*lines, *caps_said(answer.draft, answer.plan.keys), *answer.heard.remarks]
+
+
+def remarks_said(draft: Draft, plan: Plan, confidence: Fraction) -> list[str]:
+    """What is said beside a number that has no margin: of each such aggregate once."""
+    found, sure = [], f"with {show(100 * confidence)} % confidence"
+    for title, reading in zip(draft.titles, draft.readings, strict=True):
+        said = reading.view(plan.measures).remark(plan.laws[reading.measure], plan.setting, confidence)
+        found += [] if said is None else [f"{title}: {said}, {sure}."]
+    if draft.first is not None:
+        said = draft.first.said(plan.measures[0], plan.laws[0], plan.setting, confidence)
+        found.append(f"{draft.titles[0]}: {said}, {sure}.")
+    return found
+
+
+def _with_margin(value: Any, margin: float | None) -> str:
+    if value is None or margin is None or isinstance(value, bool) or not isinstance(value, (int, float)):
+        return number_text(value)
+    if not math.isfinite(margin):
+        return f"{number_text(value)} ± ∞"
+    if isinstance(value, int):
+        return f"{value:,} ± {math.ceil(margin - 1e-9):,}"
+    if margin == 0:
+        return f"{number_text(value)} ± 0"
+    places = 1 - math.floor(math.log10(margin))
+    if places > 6:
+        return f"{value:.6g} ± {margin:.2g}"
+    return f"{value:,.{max(places, 0)}f} ± {margin:,.{max(places, 0)}f}"
+
+
+def caps_said(draft: Draft, keys: Sequence[Key]) -> list[str]:
+    """What is counted of each person, where that is not everything, in a release by these keys."""
+    caps = draft.caps
+    if caps.unit is None:
+        return []
+    pairs = [(caps.rows, "row")] if any(each.needs != "units" for each in draft.measures) else []
+    pairs += [(caps.groups, "group")] if keys else []
+    limits = [f"at most {many} {name}{'' if many == 1 else 's'}" for many, name in pairs]
+    verb = "counts" if pairs and pairs[0][0] == 1 else "count"
+    return [f"Of each {caps.unit}, {' in '.join(limits)} {verb}; what is beyond is left out."] if limits else []

@@ -1,0 +1,147 @@
+"""Answers and ledgers for other programs: CSV, JSON, Arrow."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from discreet.core.loss import Loss
+
+if TYPE_CHECKING:
+    from discreet.answers.answer import Answer
+    from discreet.answers.explanation import Explanation, Explanations
+    from discreet.answers.frame import Frame
+
+__all__ = ["answer_csv", "answer_json", "answer_stream", "explanation_json", "loss_json", "rows_csv", "with_margins"]
+
+END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # of Arrow's stream format
+
+
+def rows_csv(heads: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+    """CSV with a line of names."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(heads)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def loss_json(loss: Loss) -> dict[str, str | None]:
+    """A loss as exact numbers."""
+    return {"pure": None if loss.pure is None else str(loss.pure), "rho": str(loss.rho), "event": str(loss.event)}
+
+
+# ── answers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def with_margins(answer: Answer, *, simultaneous: bool) -> Frame:
+    """One table: each column of the answer, and after each noisy number its margin, as NAME_margin."""
+    from discreet.answers.frame import Frame  # noqa: PLC0415
+    from discreet.postprocess.table import Rows  # noqa: PLC0415
+
+    margins = answer.margin(simultaneous=simultaneous)
+    names: list[str] = []
+    kinds, columns, taken = [], [], set(answer.columns)
+    for index, (name, kind) in enumerate(zip(answer.columns, answer.kinds, strict=True)):
+        names.append(name)
+        kinds.append(kind)
+        columns.append(answer.data.columns[index])
+        if kind in ("integer", "real") and not answer.exact(index):
+            beside = f"{name}_margin"
+            while beside in taken:
+                beside += "_"
+            taken.add(beside)
+            names.append(beside)
+            kinds.append("real")
+            columns.append(margins.data.columns[index])
+    return Frame(Rows(tuple(names), tuple(kinds), tuple(columns)))
+
+
+def answer_csv(answer: Answer, *, simultaneous: bool) -> str:
+    """Only the rows; an empty field where there is no number or no margin is known."""
+    frame = with_margins(answer, simultaneous=simultaneous)
+    return rows_csv(frame.columns, ([_field(each) for each in row] for row in frame))
+
+
+def _field(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def answer_json(answers: Sequence[Answer], *, simultaneous: bool) -> str:
+    """The rows, with what they cost and what is left, in words and as exact fractions; of several answers a list."""
+    return _dumped([_answer(each, simultaneous=simultaneous) for each in answers])
+
+
+def _dumped(each: list[dict[str, Any]]) -> str:
+    return json.dumps(each[0] if len(each) == 1 else each, indent=2, ensure_ascii=False) + "\n"
+
+
+def _answer(answer: Answer, *, simultaneous: bool) -> dict[str, Any]:
+    frame, left = with_margins(answer, simultaneous=simultaneous), answer.left
+    return {
+        "columns": list(frame.columns),
+        "rows": [dict(zip(frame.columns, map(_json, row), strict=True)) for row in frame],
+        "confidence": float(answer.confidence),
+        "simultaneous": simultaneous,
+        "cost": {"text": str(answer.cost), **loss_json(answer.cost)},
+        "left": {
+            "text": str(left),
+            "pure": None if left.pure is None else str(left.pure),
+            "rho": str(left.rho),
+            "events": str(left.events),
+        },
+        "entry": answer.heard.entry,
+        "remarks": list(answer.heard.remarks),
+    }
+
+
+def _json(value: Any) -> Any:
+    """JSON has no infinity: a margin without end is as good as none. Dates are texts there."""
+    if isinstance(value, date):
+        return value.isoformat()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def answer_stream(answer: Answer, *, simultaneous: bool) -> bytes:
+    """An Arrow stream; its schema carries what JSON has beside the rows."""
+    table = with_margins(answer, simultaneous=simultaneous).to_arrow()
+    about = {"confidence": str(float(answer.confidence)), "cost": str(answer.cost), "left": str(answer.left)}
+    table = table.replace_schema_metadata(about)
+    messages = [table.schema.serialize(), *(batch.serialize() for batch in table.to_batches())]
+    return b"".join(each.to_pybytes() for each in messages) + END_OF_STREAM
+
+
+def explanation_json(found: Explanation | Explanations) -> str:
+    """What asking would cost and how exact it would be; a margin is null where it depends on the data.
+
+    Of several questions that, in `questions`, and the cost of all.
+    """
+    if not isinstance(found, Sequence):
+        return _dumped([_explained(found)])
+    whole = {
+        "cost": {"text": str(found.cost), **loss_json(found.cost)},
+        "left": found.left,
+        "fits": found.fits,
+        "joint": found.joint,
+        "questions": [_explained(each) for each in found],
+    }
+    return _dumped([whole])
+
+
+def _explained(found: Explanation) -> dict[str, Any]:
+    return {
+        "unit": found.unit,
+        "neighbours": found.neighbours,
+        "cost": {"text": str(found.cost), **loss_json(found.cost)},
+        "left": found.left,
+        "fits": found.fits,
+        "confidence": float(found.confidence),
+        "margins": {name: None if each is None else _json(each) for name, each in found.margins().items()},
+        "remarks": list(found.remarks),
+        "sql": found.sql,
+    }

@@ -1,0 +1,1 @@
+"""What the owner declares: tables, columns, bounds, units and budgets."""

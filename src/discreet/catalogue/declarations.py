@@ -1,0 +1,217 @@
+"""What an owner says of a column, a unit, a key or a cap, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from typing import Any
+
+from discreet.catalogue.schema import DATES, KINDS, PROMISE, Column, Csv, Reference
+from discreet.core.exact import interval, positive, whole
+from discreet.core.exact import number as exact_number
+from discreet.errors import NotUnderstood
+from discreet.sql.calendar import number
+from discreet.sql.dates import iso
+from discreet.sql.types import LONGEST, MOST_DATES, MOST_VALUES, Kind
+
+__all__ = ["cap", "column", "csv", "key", "name", "unit"]
+
+
+def column(label: str, said: Any) -> Column:
+    """A column from what was declared of it: a pair of bounds, a list of values, `str`, or a dict of these."""
+    label = name(label, "a column")
+    if not isinstance(said, dict) or "required" not in said:
+        return _column(label, said)
+    rest = {each: value for each, value in said.items() if each != "required"}
+    if not isinstance(said["required"], bool):
+        raise NotUnderstood(
+            f"`{label}` is required or not: every row has a value, or some have none.",
+            instead=f"{label} = {{ min = 0, max = 100, required = true }}",
+        )
+    return replace(_column(label, rest), required=said["required"])
+
+
+def _column(label: str, said: Any) -> Column:
+    if said is None or (isinstance(said, dict) and not said):
+        return Column(name=label)
+    if isinstance(said, type) and said in KINDS:
+        return Column(name=label, kind=KINDS[said])
+    if (found := _automatic(label, said)) is not None:
+        return found
+    if isinstance(said, tuple):
+        return _bounded(label, said)
+    if isinstance(said, list):
+        return _listed(label, said)
+    other = sorted(map(str, said.keys() - {"min", "max", "step", "values"})) if isinstance(said, dict) else []
+    if not isinstance(said, dict) or other:
+        what = f"has no `{other[0]}` to declare" if other else "is not declared in a way that can be read"
+        raise NotUnderstood(f"`{label}` {what}.", instead=PROMISE.format(name=label))
+    if "values" in said:
+        if not isinstance(said["values"], list):
+            raise NotUnderstood(f"the values of `{label}` are a list.", instead=f'{label} = {{ values = ["a", "b"] }}')
+        if len(said) > 1:
+            raise NotUnderstood(f"`{label}` has either values or bounds.", instead=PROMISE.format(name=label))
+        return _listed(label, said["values"])
+    if not {"min", "max"} <= said.keys():
+        raise NotUnderstood(f"`{label}` needs both bounds.", instead=f"{label} = {{ min = 0, max = 100 }}")
+    step = positive(said["step"], "step") if "step" in said else None
+    found = _bounded(label, (said["min"], said["max"]))
+    if step is not None and found.kind is not None:
+        raise NotUnderstood(f"`{label}` holds dates, which have no step.", instead=DATES.format(name=label))
+    if step is not None and found.bounds is not None and step > found.bounds[1] - found.bounds[0]:
+        raise NotUnderstood(f"the step of `{label}` is larger than its range.", instead="for example step = 1")
+    return replace(found, step=step)
+
+
+def _automatic(label: str, said: Any) -> Column | None:
+    """A column whose upper bound is found in the data, where that is what was declared."""
+    if isinstance(said, tuple) and len(said) == 2:
+        said = {"min": said[0], "max": said[1]}
+    if not isinstance(said, dict) or said.get("max") != "auto" or not {"min"} <= said.keys() <= {"min", "max", "step"}:
+        return None
+    step = positive(said["step"], "step") if "step" in said else None
+    return Column(name=label, step=step, auto=exact_number(said["min"], "the lower bound"))
+
+
+def _bounded(label: str, said: tuple[Any, ...]) -> Column:
+    """A column with bounds: two numbers, or two dates or timestamps."""
+    moments = [_moment(each) for each in said]
+    if len(said) != 2 or all(each is None for each in moments):
+        return Column(name=label, bounds=_bounds(label, said))
+    known = [each for each in moments if each is not None]
+    if len(known) < 2 or number(known[0]) > number(known[1]):
+        raise NotUnderstood(
+            f"the bounds of `{label}` are two dates, the earlier first.", instead=DATES.format(name=label)
+        )
+    kind: Kind = "timestamp" if any(isinstance(each, datetime) for each in known) else "date"
+    return Column(name=label, bounds=(number(known[0]), number(known[1])), kind=kind)
+
+
+def _moment(said: Any) -> date | None:
+    """A date or a timestamp, as such or as text; in UTC where it has a zone."""
+    if isinstance(said, str):
+        return iso(said)
+    if isinstance(said, datetime):
+        local = said if said.tzinfo is None else said.astimezone(UTC)
+        return datetime(*local.timetuple()[:6], local.microsecond)
+    return said if isinstance(said, date) else None
+
+
+def _listed(label: str, said: list[Any]) -> Column:
+    """A column with values: numbers, texts, true and false, dates or timestamps."""
+    moments = [None if isinstance(each, str) else _moment(each) for each in said]
+    known = tuple(each for each in moments if each is not None)
+    if not known:
+        return Column(name=label, values=_values(label, said))
+    if len(known) < len(said) or len({isinstance(each, datetime) for each in known}) > 1:
+        raise NotUnderstood(
+            f"the values of `{label}` are all dates or all timestamps.",
+            instead=f"{label} = {{ values = [2024-01-31] }}",
+        )
+    kind: Kind = "timestamp" if isinstance(known[0], datetime) else "date"
+    if len(known) > MOST_DATES or len(set(known)) < len(known):
+        raise NotUnderstood(
+            f"`{label}` has more than {MOST_DATES} dates, or one twice.", instead=DATES.format(name=label)
+        )
+    return Column(name=label, values=tuple(sorted(known)), kind=kind)
+
+
+def _bounds(label: str, said: tuple[Any, ...]) -> tuple[Fraction, Fraction]:
+    if len(said) != 2:
+        raise NotUnderstood(
+            f"the bounds of `{label}` are a pair of numbers.", instead=f'columns={{"{label}": (0, 100)}}'
+        )
+    try:
+        return interval(said, "bounds")
+    except NotUnderstood as refusal:
+        reason = f"the bounds of `{label}` cannot be: {refusal.reason}"
+        raise NotUnderstood(reason, instead=f"the smaller first, as in {label} = {{ min = 0, max = 100 }}") from None
+
+
+def _long(value: str | int) -> bool:
+    """Whether a value is too long to be one of a few; thousands of digits are never written out."""
+    if isinstance(value, str):
+        return len(value) > LONGEST
+    return value.bit_length() > 4 * LONGEST or len(str(value)) > LONGEST
+
+
+def _values(label: str, said: list[Any]) -> tuple[str | int | bool, ...]:
+    kinds = {type(each) for each in said}
+    if len(kinds) != 1 or not kinds <= {str, int, bool}:
+        raise NotUnderstood(
+            f"the values of `{label}` are all texts, all whole numbers or all true/false.",
+            instead=f'{label} = {{ values = ["a", "b"] }}',
+        )
+    if len(said) > MOST_VALUES or any(_long(each) for each in said):
+        raise NotUnderstood(
+            f"`{label}` has more than {MOST_VALUES} values, or one longer than {LONGEST} characters.",
+            instead="declare fewer, or none: { } makes it a private key",
+        )
+    if len(set(said)) < len(said):
+        raise NotUnderstood(f"a value of `{label}` is listed twice.", instead="list each value once")
+    return tuple(said)
+
+
+def name(said: object, what: str) -> str:
+    """A name that can be typed in SQL, perhaps in quotes."""
+    if not isinstance(said, str) or not said.strip() or len(said) > LONGEST or not said.isprintable() or '"' in said:
+        raise NotUnderstood(f"{what} has a name of at most {LONGEST} letters.", instead='for example "visits"')
+    return said
+
+
+def unit(said: object) -> tuple[str | None, Reference | None]:
+    """The column that says whose row it is; `"order_id -> orders.id"` where another table says it of that key."""
+    if said is None:
+        return None, None
+    first, arrow, other = str(said).partition(" -> ")
+    if not isinstance(said, str) or not arrow:
+        return name(said, "a unit"), None
+    table, dot, column = other.strip().partition(".")
+    if not dot:
+        raise NotUnderstood("a unit in another table is found by a key.", instead='unit = "order_id -> orders.id"')
+    return name(first.strip(), "a unit"), Reference(name(table, "a table"), name(column, "a column"))
+
+
+def key(said: object) -> tuple[str, ...]:
+    """The columns that tell the rows of a table apart."""
+    listed = [] if said is None else said if isinstance(said, list) else [said]
+    return tuple(name(each, "a key") for each in listed)
+
+
+def csv(said: object) -> Csv | None:
+    """How a CSV file is written: its delimiter, its quote, and whether quoted fields may hold line breaks."""
+    if said is None:
+        return None
+    known = ("delimiter", "quote", "newlines")
+    if not isinstance(said, Mapping):
+        raise NotUnderstood("csv says how a file is written, by name.", instead='csv = { delimiter = ";" }')
+    for each in said:
+        if each not in known:
+            raise NotUnderstood(f"`{each}` is not something that csv says.", instead=f"it says: {', '.join(known)}")
+    found = Csv(**said)
+    for what, value, example in (
+        ("delimiter", found.delimiter, '";", or "\\t" for a tab'),
+        ("quote", found.quote, '"\'"'),
+    ):
+        plain = isinstance(value, str) and len(value) == 1 and value.isprintable() and value.isascii()
+        if not plain and not (what == "delimiter" and value == "\t") and not (what == "quote" and value == ""):
+            raise NotUnderstood(f"the {what} of a CSV file is one letter of ASCII.", instead=f"{what} = {example}")
+    if found.delimiter == found.quote:
+        raise NotUnderstood("the delimiter and the quote of a CSV file are two letters.", instead='delimiter = ";"')
+    if not isinstance(found.newlines, bool):
+        raise NotUnderstood("newlines is true or false.", instead="newlines = true")
+    if found.newlines and not found.quote:
+        raise NotUnderstood("only a quoted field can hold line breaks.", instead="leave out newlines, or quote")
+    return found
+
+
+def cap(said: object, what: str) -> int | None:
+    """How many rows or groups of one unit count at most."""
+    if said is None:
+        return None
+    most = whole(said, what)
+    if most > 1 << 20:
+        raise NotUnderstood(f"{what} is beyond reason.", instead=f"for example {what} = 10")
+    return most

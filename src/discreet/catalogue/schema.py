@@ -1,0 +1,358 @@
+"""What the owner of the data declares: tables, the unit, bounds, values, caps. Everything here is public.
+
+A column that is not declared cannot be asked about. A declared one has bounds (it can be summed), values (it can be
+grouped by, always with all of them), or nothing (it can be filtered by, and grouped by as a private key).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from discreet.core.loss import Budget
+from discreet.core.mechanism import ROWS
+from discreet.core.reach import Neighbours
+from discreet.errors import NotUnderstood
+from discreet.sql.calendar import END
+from discreet.sql.dates import iso, midnight, whole_day
+from discreet.sql.types import Kind
+
+if TYPE_CHECKING:
+    from discreet.plan.expressions.tree import Tree
+
+__all__ = ["UNREAD", "Catalogue", "Column", "Csv", "Reference", "Table", "same"]
+
+At = Callable[..., AbstractContextManager[None]]
+
+KINDS: dict[Any, Kind] = {str: "text", date: "date", datetime: "timestamp"}  # declared by a type alone
+
+MOMENTS: dict[str, Kind] = {"date": "date", "timestamp": "timestamp", "ticks": "timestamp", "zoned": "timestamp",
+                           "zoned ticks": "timestamp"}  # fmt: skip
+
+DATES = "{name} = {{ min = 2024-01-01, max = 2024-12-31 }}, or {{ }}"
+
+EXACT: dict[str | None, tuple[str, ...]] = {  # of a kind, how it is stored where equal in a question is the same
+    "integer": ("integer", "wide"),
+    "real": (),  # what pandas stores them as depends on whether one is missing
+    "text": ("text", "other"),
+    "boolean": ("boolean",),
+    "date": ("date",),
+    "timestamp": ("timestamp",),
+}
+
+MIXED = "mixed"  # stored as a type whose equal values may differ, or have other hashes: lists, intervals, variants, …
+
+UNREAD = "unread"  # how a column is stored whose type an engine cannot read whatever a row holds
+
+PROMISE = 'declare it: {name} = {{ min = 0, max = 100 }}, {{ values = ["a", "b"] }}, or {{ }}'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column, as declared; its kind is known once the data source has said how it stores it."""
+
+    name: str
+    bounds: tuple[Fraction, Fraction] | None = None  # of dates, in days: see `days`
+    step: Fraction | None = None
+    values: tuple[str | int | bool | date, ...] | None = None
+    kind: Kind | None = None
+    made: Tree | None = None  # of which expression, where it is no column of the data
+    auto: Fraction | None = None  # the lower bound of one whose upper bound is found in the data
+    exact: bool = False  # whether it is stored, and values that are stored differently are different in a question
+    required: bool = False  # every row has a value
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A key of another table."""
+
+    table: str
+    column: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Csv:
+    """How a CSV file is written, as its owner says."""
+
+    delimiter: str = ","
+    quote: str = '"'  # none: quotes are letters
+    newlines: bool = False  # quoted fields may hold line breaks: it was written by a program that doubles quotes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table: its columns, and who is in it."""
+
+    name: str
+    columns: tuple[Column, ...] = ()
+    unit: str | None = None  # a column; None: one row is one person
+    rows_per_unit: int | None = None
+    groups_per_unit: int | None = None
+    public: bool = False
+    key: tuple[str, ...] = ()  # no two rows share these columns
+    through: Reference | None = None  # the unit's column holds a key of another table, which knows the unit
+    single: bool = False  # every unit has at most one row
+    links: tuple[Column, ...] = ()  # columns that only join: the unit, the key, and what other tables refer to
+    csv: Csv | None = None  # of a CSV file, how it is written
+
+    def __post_init__(self) -> None:
+        names = [each.name.lower() for each in self.columns]
+        for each in names:
+            if names.count(each) > 1:
+                raise NotUnderstood(f"`{each}` is declared twice.", instead="declare each column once")
+        if self.public and (self.unit or self.rows_per_unit or self.groups_per_unit):
+            raise NotUnderstood("nobody is in a public table.", instead="leave out the unit, or public = true")
+        if self.unit is None and (self.rows_per_unit or self.groups_per_unit):
+            raise NotUnderstood("rows and groups per unit need a unit.", instead='name its column: unit = "patient_id"')
+
+    def column(self, name: str) -> Column | None:
+        """The declared column of this name; SQL does not mind the case."""
+        return next((each for each in self.columns if each.name.lower() == name.lower()), None)
+
+    @property
+    def whose(self) -> str:
+        """Whose its rows are, as it is on record; SQL does not mind the case of names."""
+        if self.public:
+            return "public"
+        if self.unit is None:
+            return ROWS
+        there = "" if self.through is None else f" -> {self.through.table}.{self.through.column}"
+        return f"unit {self.unit}{there}".lower()
+
+    @property
+    def counting(self) -> Table:
+        """The same table, where columns that only join can be counted."""
+        return replace(self, columns=self.columns + self.links, links=())
+
+    def stored(self, kinds: Mapping[str, str], at: At | None = None) -> Table:
+        """The same table, once the data source has said how it stores its columns; `at` points at their lines."""
+        at = at or (lambda *keys: nullcontext())
+        unit, found = self.unit, []
+        if unit is not None:
+            with at("unit"):
+                unit = self._own(unit, kinds)
+                _safe(unit, kinds[unit])
+        for each in self.columns:
+            with at("columns", each.name):
+                own = self._own(each.name, kinds)
+                found.append(_fitted(replace(each, name=own), kinds[own]))
+        with at("key"):
+            key = tuple(self._own(each, kinds) for each in self.key)
+        return replace(self, columns=tuple(found), unit=unit, key=key).linked([unit, *key], kinds)
+
+    def linked(self, names: Iterable[str | None], kinds: Mapping[str, str]) -> Table:
+        """The same table; rows may be joined by these columns, too."""
+        new = [each for each in dict.fromkeys(names) if each is not None and self.column(each) is None]
+        old = {each.name for each in self.links}
+        links = [_fitted(Column(name=each), kinds[each]) for each in new if each not in old]
+        return replace(self, links=self.links + tuple(links))
+
+    def any(self, name: str | None) -> Column | None:
+        """The column of exactly this name, declared or only joining."""
+        return next((each for each in (*self.links, *self.columns) if each.name == name), None)
+
+    def _own(self, name: str, kinds: Iterable[str]) -> str:
+        """A column's name as the data source spells it."""
+        alike = [each for each in kinds if each.lower() == name.lower()]
+        if not alike:
+            raise NotUnderstood(f"{self.name} has no column `{name}`.", instead=f"its columns: {_some(kinds)}")
+        if len(alike) > 1 and name not in alike:
+            raise NotUnderstood(f"{self.name} has several columns `{name}`.", instead=f"one of {_some(alike)}")
+        return name if name in alike else alike[0]
+
+
+def _safe(unit: str, stored: str) -> None:
+    """Refuse a unit whose values have no one normal form: it could be one person here and two there."""
+    if stored == MIXED:
+        raise NotUnderstood(
+            f"`{unit}` is stored as a type whose values can be equal and differ, so it is not certain who is who.",
+            instead="store the unit as whole numbers, texts, dates, UUIDs or bytes",
+        )
+
+
+def same(a: Column | None, b: Column | None) -> bool:
+    """Whether two columns are equal in a question only where they are the same.
+
+    Given    `exact` says that a column is stored in one of the ways in EXACT; computed columns and constants are not.
+    Promise  where a question sets both equal, what is stored is the same: so who is who may follow from it, also over
+             several such equalities.
+    Because  an engine compares whole numbers of all widths as such, texts by their bytes, dates, timestamps and
+             conditions as they are stored (`compared` in `discreet.engines.sql.expressions`); whatever else has
+             the kind text in EXACT is cast to a text that no other value of its type has. What is computed is a double,
+             of which one can be equal to many whole numbers.
+    """
+    return a is not None and b is not None and a.kind == b.kind and a.exact and b.exact
+
+
+def _fitted(column: Column, stored: str) -> Column:
+    """A column as it is stored. Texts that are read as numbers can be equal and differ, as can decimals as doubles."""
+    if stored == UNREAD:
+        raise NotUnderstood(
+            f"`{column.name}` is of a type in which one row can make all others unreadable.",
+            instead="leave it out, or store it as text, numbers, dates or timestamps",
+        )
+    found = _read(column, stored)
+    return replace(found, exact=stored in EXACT.get(found.kind, ()))
+
+
+def _read(column: Column, stored: str) -> Column:
+    """What a column holds, once it is known how it is stored."""
+    holds = MOMENTS.get(stored)
+    if column.kind not in (None, "date", "timestamp") or (holds is None and column.kind is None):
+        return replace(column, kind=_kind(column, stored))
+    if holds is None and stored != "text":
+        raise NotUnderstood(f"`{column.name}` does not hold dates.", instead="declare it by numbers, texts, or {}")
+    texts = column.values is not None and isinstance(column.values[0], str)
+    if texts and not all(iso(str(each)) for each in column.values or ()):
+        return replace(column, kind="text")
+    if column.kind is None and not texts and (column.bounds is not None or column.values is not None):
+        raise NotUnderstood(
+            f"`{column.name}` holds dates, so what is declared of it are dates.", instead=DATES.format(name=column.name)
+        )
+    values = tuple(iso(each) if isinstance(each, str) else each for each in column.values or ())
+    to = midnight if (holds or column.kind) == "timestamp" else whole_day
+    bounds = column.bounds
+    if bounds is not None and column.kind == "date" and holds == "timestamp":
+        bounds = bounds[0], bounds[1] + END  # the last day, to its end
+    if bounds is not None and column.kind == "timestamp" and holds == "date":
+        bounds = bounds[0] // 1 * Fraction(1), bounds[1] // 1 * Fraction(1)
+    chosen = tuple(dict.fromkeys(to(each) for each in values if isinstance(each, date))) or None
+    return replace(column, kind=holds or column.kind, bounds=bounds, values=chosen)
+
+
+def _kind(column: Column, stored: str) -> Kind:
+    """What its values are in a question. What is stored otherwise is cast, and is NULL where that fails."""
+    if column.kind is not None:
+        return column.kind
+    if column.values is not None:
+        first = column.values[0]
+        if not isinstance(first, str) and stored in ("other", MIXED):
+            raise NotUnderstood(
+                f"`{column.name}` holds neither numbers nor true/false.", instead="list its values as texts"
+            )
+        return "text" if isinstance(first, str) else "boolean" if isinstance(first, bool) else "integer"
+    if column.bounds is not None:
+        if stored in ("other", MIXED):
+            raise NotUnderstood(
+                f"`{column.name}` does not hold numbers, so it has no bounds.", instead="leave them out"
+            )
+        low, high = column.bounds
+        step = column.step or (Fraction(1) if stored in ("integer", "wide", "boolean") else Fraction(1, 2))
+        return "integer" if low.denominator == high.denominator == step.denominator == 1 else "real"
+    if column.auto is not None:
+        if stored in ("other", MIXED):
+            raise NotUnderstood(f"`{column.name}` does not hold numbers, so it has no bounds.", instead="leave it out")
+        whole_step = column.auto.denominator == (column.step or Fraction(1)).denominator == 1
+        return "integer" if whole_step and (column.step or stored in ("integer", "wide", "boolean")) else "real"
+    if stored == "wide":
+        return "integer"
+    if stored == "decimal":
+        return "real"
+    if stored in ("integer", "real", "boolean"):
+        return stored  # type: ignore[return-value]
+    return "text"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalogue:
+    """A data set: its tables, the budget for them all, and who may ask."""
+
+    name: str
+    budget: Budget
+    tables: tuple[Table, ...]
+    source: str | None = None
+    ledger: str | None = None
+    neighbours: Neighbours = "add-remove"
+    unit: str = "person"
+    failures: int = 1  # of the engine, before the data set stops answering new questions
+    analysts: Mapping[str, Budget] = field(default_factory=dict, hash=False)
+    families: Mapping[str, Budget] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        names = [each.name.lower() for each in self.tables]
+        if len(set(names)) < len(names):
+            raise NotUnderstood("two tables have the same name.", instead="names differ in more than case")
+
+    def stored(self, kinds: Mapping[str, Mapping[str, str]], at: At | None = None) -> Catalogue:
+        """The same catalogue, once the data source has said how it stores each column; `at` points at the lines."""
+        at = at or (lambda *keys: nullcontext())
+        found = []
+        for each in self.tables:
+            own = each.stored(kinds[each.name], lambda *keys, name=each.name: at(name, *keys))
+            with at(each.name, "unit"):
+                found.append(replace(own, through=self._reference(own, kinds)))
+        referred = [(each.through.table, each.through.column) for each in found if each.through is not None]
+        tables = [t.linked([c for name, c in referred if name == t.name], kinds[t.name]) for t in found]
+        whole = replace(self, tables=tuple(tables))
+        for each in tables:
+            with at(each.name, "unit"):
+                whole._told(each)
+        return whole
+
+    def _told(self, table: Table) -> None:
+        """Refuse a reference that may be equal to several keys."""
+        through = table.through
+        there = None if through is None else self.table(through.table)
+        if through is None or there is None or same(table.any(table.unit), there.any(through.column)):
+            return
+        raise NotUnderstood(
+            f"`{table.unit}` and `{through.table}.{through.column}` are stored in different ways, so it is not certain"
+            " which are the same.",
+            instead="store both as whole numbers, or both as texts, and declare no bounds",
+        )
+
+    def _reference(self, table: Table, kinds: Mapping[str, Mapping[str, str]]) -> Reference | None:
+        """Where the unit of a table's rows is found, checked up to the table that names it."""
+        if table.through is None:
+            return None
+        seen, at = {table.name}, table.through
+        while True:
+            there = self.table(at.table)
+            if there is None or there.public or there.unit is None or there.name in seen:
+                raise NotUnderstood(
+                    f"`{at.table}` does not lead to a unit.",
+                    instead='unit = "order_id -> orders.id", and orders has one',
+                )
+            if there.through is None:
+                break
+            seen, at = seen | {there.name}, there.through
+        first = self.table(table.through.table)
+        assert first is not None
+        return Reference(first.name, first._own(table.through.column, kinds[first.name]))
+
+    @property
+    def read(self) -> dict[str, tuple[str, ...] | None]:
+        """Of each table the columns that questions can read, or None for all of them."""
+        columns = {each.name: tuple(column.name for column in each.columns) for each in self.tables}
+        return {
+            each.name: None if each.public else self.telling[each.name] + columns[each.name] for each in self.tables
+        }
+
+    @property
+    def telling(self) -> dict[str, tuple[str, ...]]:
+        """Of each table the columns that tell whose a row is: its unit, its key, and what others refer to."""
+        found: dict[str, tuple[str, ...]] = {}
+        for each in self.tables:
+            to = [t.through for t in self.tables if t.through is not None]
+            referred = [through.column for through in to if through.table.lower() == each.name.lower()]
+            own = () if each.public else (each.unit, *each.key, *referred)
+            found[each.name] = tuple(name for name in own if name is not None)
+        return found
+
+    @property
+    def protects(self) -> dict[str, str]:
+        """Whose the rows of each table are, as it is on record."""
+        return {each.name.lower(): each.whose for each in self.tables}
+
+    def table(self, name: str) -> Table | None:
+        """The table of this name; SQL does not mind the case."""
+        return next((each for each in self.tables if each.name.lower() == name.lower()), None)
+
+
+def _some(names: Iterable[str]) -> str:
+    every = sorted(names)
+    return ", ".join(every[:20]) + (", …" if len(every) > 20 else "")

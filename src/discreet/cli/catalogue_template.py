@@ -1,0 +1,138 @@
+"""The text of a catalogue, with comments that say what each line promises."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from discreet.catalogue import declarations
+from discreet.cli.inspect import Found
+from discreet.errors import Refusal
+
+__all__ = ["Declared", "catalogue", "named"]
+
+WORDS = {
+    "integer": "whole numbers",
+    "wide": "whole numbers",
+    "real": "numbers",
+    "decimal": "numbers",
+    "text": "text",
+    "boolean": "true or false",
+    "date": "dates",
+    "timestamp": "timestamps",
+    "other": "other things",
+}
+PLACEHOLDERS = {
+    "integer": "{ min = 0, max = 100, step = 1 }",
+    "wide": "{ min = 0, max = 100, step = 1 }",
+    "real": '{ min = 0, max = 100, step = "0.01" }',
+    "decimal": '{ min = 0, max = 100, step = "0.01" }',
+    "text": '{ values = ["a", "b"] }',
+    "boolean": "{ values = [true, false] }",
+    "date": "{ min = 2020-01-01, max = 2026-12-31 }",
+    "timestamp": "{ min = 2020-01-01, max = 2026-12-31 }",
+}
+HEAD = """\
+# What may be asked of these data, and at what cost. Everything in this file is public, and is your promise:
+# - A bound or a value must come from what is known without these data: a form, a law, common sense.
+# - A number beyond its bounds counts as the bound. A row with a value that is not listed is in no group.
+# - A column declared as {{ }} can be filtered by, and grouped by if many people share its values.
+# - A column that is not listed cannot be asked about.
+
+[dataset]
+name = {name}
+source = {source}
+budget = {budget}   # for all questions by everybody; on record from the first one
+neighbours = "add-remove"   # hides whether one person is in the data; "replace": what one person's rows say
+ledger = {ledger}   # what was spent; keep it as long as the data
+"""
+SEVERAL = """\
+# As it stands, one row is one person. If a person can have several rows, say which column tells whose row it is:
+# unit = "person_id"
+# rows_per_unit = 10     # so many rows of one person count at most
+# groups_per_unit = 3    # in so many groups of an answer at most\
+"""
+TAIL = """
+# Analysts, each with a cap inside the budget; once there are any, nobody else can ask.
+# [analysts.alice]
+# budget = { epsilon = "1", delta = "1e-6" }
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """What the owner says of one table. A column without an entry is left out."""
+
+    found: Found
+    public: bool = False
+    unit: str | None = None
+    rows_per_unit: int | None = None
+    groups_per_unit: int | None = None
+    columns: Mapping[str, Mapping[str, Any]]  # {} is no promise
+
+
+def catalogue(dataset: Mapping[str, str], budget: Mapping[str, str], tables: Sequence[Declared], *, hints: bool) -> str:
+    """The whole file; with hints, every line that could be added stands in a comment."""
+    head = HEAD.format(**{each: _value(said) for each, said in dataset.items()}, budget=_value(budget))
+    return head + "".join("\n" + _table(each, hints=hints) for each in tables) + TAIL
+
+
+def _table(table: Declared, *, hints: bool) -> str:
+    lines = [f"[tables.{_key(table.found.name)}]", *_written(table.found)]
+    if table.public:
+        return "\n".join([*lines, "public = true   # nobody is in it", ""])
+    if table.unit is not None:
+        lines.append(f"unit = {_value(table.unit)}   # the column that says whose row it is")
+        lines.append(f"rows_per_unit = {table.rows_per_unit}   # so many rows of one person count at most")
+        lines.append(f"groups_per_unit = {table.groups_per_unit}   # in so many groups of an answer at most")
+    else:
+        lines += [SEVERAL] if hints else ["# No unit: one row is one person."]
+    for name, kind in table.found.columns.items():
+        if not named(name):
+            lines.append(f"# {_value(name)} is left out: a name is printable, without quotes, and not too long.")
+        elif name in table.columns:
+            said = table.columns[name]
+            hint = f"; {PLACEHOLDERS[kind]}" if hints and not said and kind in PLACEHOLDERS else ""
+            lines.append(f"columns.{_key(name)} = {_value(said)}   # {WORDS[kind]}{hint}")
+    return "\n".join([*lines, ""])
+
+
+def _written(found: Found) -> list[str]:
+    """How a CSV file is written, where its first lines are not all records by themselves."""
+    if not found.broken:
+        return []
+    said = f"# Of the first lines of the file, {found.broken} are no records by themselves, and would be left out."
+    if not found.quoted:
+        return [said, '# csv = { delimiter = ";" }   # another delimiter?']
+    more = (
+        "# Texts in quotes that hold line breaks are read so; if there are none, leave it out, and so are those lines:"
+    )
+    return [said, more, "csv = { newlines = true }"]
+
+
+def named(name: str) -> bool:
+    """Whether a column of this name can be declared."""
+    try:
+        return bool(declarations.name(name, "a column"))
+    except Refusal:
+        return False
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _value(name)
+
+
+def _value(said: Any) -> str:
+    """In TOML."""
+    if isinstance(said, Mapping):
+        inside = ", ".join(f"{_key(name)} = {_value(each)}" for name, each in said.items())
+        return f"{{ {inside} }}" if inside else "{ }"
+    if isinstance(said, list):
+        return f"[{', '.join(_value(each) for each in said)}]"
+    if isinstance(said, date):
+        return said.isoformat()
+    return json.dumps(said, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,83 @@
+"""A first look at data, for their owner: which tables and columns there are, and what kind each column is of.
+
+Of values nothing is kept: bounds and lists of values are public, so they come from the owner and never from here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from discreet.catalogue.schema import MOMENTS, UNREAD, Csv
+from discreet.errors import NotUnderstood
+from discreet.sql.dates import iso
+
+__all__ = ["LINES", "Found", "look"]
+
+LINES = 1000  # of a CSV file, from which kinds are guessed
+WHOLE = re.compile(r"[+-]?\d{1,18}")
+DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A table: its name, and the kind of each column: integer, real, text, boolean, date, timestamp or other."""
+
+    name: str
+    columns: Mapping[str, str]
+    typed: bool  # False: every column is stored as text, and its kind is a guess
+    broken: int = 0  # lines of a CSV file that are no records by themselves, among the first
+    quoted: bool = False  # whether one of these has a quote
+
+
+def look(path: Path) -> list[Found]:
+    """The tables of a file, a database, or a folder with one file for each table."""
+    from discreet.engines.duckdb.files import FILES, open_path  # noqa: PLC0415
+
+    if path.is_dir():
+        files = [each for each in sorted(path.iterdir()) if each.suffix.lower() in FILES]
+        found = [table for each in files for table in look(each)]
+    elif path.is_file() and path.suffix.lower() == ".csv":
+        found = [_csv(path)]
+    else:
+        source = open_path(path, None, columns={path.stem: ()})
+        found = [Found(name, _kinds(source.stored[name]), True) for name in source.tables]
+    found = list({each.name: each for each in found}.values())  # of two files with one name, the last
+    if not found:
+        raise NotUnderstood(f"there is no table in {path}.", instead="name a .parquet, .csv or .duckdb file")
+    return found
+
+
+def _kinds(stored: Mapping[str, str]) -> dict[str, str]:
+    """However a timestamp is stored, it is one. What cannot be read is not there."""
+    return {name: MOMENTS.get(kind, kind) for name, kind in stored.items() if kind != UNREAD}
+
+
+def _csv(path: Path) -> Found:
+    """The names in the first line, and for each a guess from the lines that follow."""
+    from discreet.engines.duckdb.csv import LONGEST, header, split  # noqa: PLC0415
+
+    try:
+        with path.open("rb") as file:
+            first, *lines = [file.readline(LONGEST).rstrip(b"\r\n") for _ in range(LINES + 1)]
+    except OSError:
+        raise NotUnderstood(f"{path} cannot be read.", instead="name a file that you may read") from None
+    names = header(first, path.name, Csv())
+    rows = [row for line in lines if len(row := split(line, Csv()) or []) == len(names)]
+    kinds = {name: _guess([(row[n] or "").strip() for row in rows]) for n, name in enumerate(names)}
+    broken = [line for line in lines if line and len(split(line, Csv()) or []) != len(names)]
+    return Found(path.stem, kinds, False, len(broken), any(b'"' in line for line in broken))
+
+
+def _guess(values: list[str]) -> str:
+    said = [each for each in values if each]
+    for kind, pattern in (("integer", WHOLE), ("real", DECIMAL)):
+        if said and all(pattern.fullmatch(each) for each in said):
+            return kind
+    moments = [iso(each) for each in said]
+    if not moments or None in moments:
+        return "text"
+    return "timestamp" if any(isinstance(each, datetime) for each in moments) else "date"

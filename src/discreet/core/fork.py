@@ -1,0 +1,12 @@
+"""Connections that a forked process must not close."""
+
+from __future__ import annotations
+
+import ctypes
+
+__all__ = ["abandon"]
+
+
+def abandon(connection: object) -> None:
+    """Never close what a forked process inherited: DuckDB would wait for threads that stayed in the parent."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))

@@ -1,0 +1,1 @@
+"""Laws of noise, exact to the last bit."""

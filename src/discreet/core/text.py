@@ -1,0 +1,48 @@
+"""Tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from unicodedata import combining, east_asian_width
+
+__all__ = ["show", "table"]
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], right: str = "") -> str:
+    """Columns under their heads, as wide as they need; those named in `right` end flush.
+
+    >>> print(table(["who", "n"], [["alice", 3], ["bob", 12]], right="n"))
+    who     n
+    alice   3
+    bob    12
+    """
+    cells = [list(heads), *([str(cell) for cell in row] for row in rows)]
+    widths = [max(_width(row[i]) for row in cells) for i in range(len(heads))]
+    flush = [head in right.split(",") for head in heads]
+    lines = (
+        "  ".join(
+            " " * (width - _width(cell)) + cell if end else cell + " " * (width - _width(cell))
+            for cell, width, end in zip(row, widths, flush, strict=True)
+        ).rstrip()
+        for row in cells
+    )
+    return "\n".join(lines)
+
+
+def _width(text: str) -> int:
+    """How many columns a text takes on a terminal: wide letters take two, those that combine none."""
+    return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)
+
+
+def show(value: Fraction | float | None, digits: int = 6) -> str:
+    """A number as a person reads it: exact when short, otherwise rounded to some digits."""
+    if value is None:
+        return "∞"
+    if isinstance(value, Fraction) and value.denominator == 1 and abs(value) < 10**15:
+        return str(value.numerator)
+    try:
+        return f"{float(value):.{digits}g}".replace("e-0", "e-").replace("e+0", "e+")
+    except OverflowError:
+        exponent = len(str(abs(int(value)))) - 1
+        return f"{float(value / 10**exponent):.{digits}g}e+{exponent}"

@@ -1,0 +1,165 @@
+"""Opening data: from what a user names to a catalogue, a source and a ledger."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from discreet.catalogue import declarations
+from discreet.catalogue.schema import Catalogue, Csv, Table
+from discreet.core.loss import Budget
+from discreet.core.reach import Neighbours, neighbourhood
+from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.files import open_path
+from discreet.engines.duckdb.frames import open_frame
+from discreet.engines.duckdb.index import Shelf
+from discreet.errors import NotUnderstood, Refusal
+from discreet.ledger.ledger import Ledger
+from discreet.plan.compile.compiler import compile
+from discreet.plan.unit_index import Choice, Indexed
+from discreet.sql.parse import parse
+from discreet.sql.spelling import quoted
+
+__all__ = ["indexed", "ledger_of", "one_table", "path_of", "shelf_of"]
+
+Progress = Callable[[int, int], None]
+
+
+def path_of(catalogue: Catalogue) -> Path:
+    """Where a catalogue's data are."""
+    if catalogue.source is None:
+        raise NotUnderstood("the catalogue names no source.", instead='source = "clinic.duckdb"')
+    if "://" in catalogue.source:
+        raise NotUnderstood(
+            "data are read from files.", instead='source = "clinic.duckdb", or .parquet, .csv, a folder'
+        )
+    if not catalogue.tables:
+        raise NotUnderstood("the catalogue declares no table.", instead="[tables.visits]")
+    return Path(catalogue.source)
+
+
+def one_table(
+    source: Any,
+    *,
+    budget: Budget,
+    unit: str | None,
+    columns: Mapping[str, Any] | None,
+    rows_per_unit: int | None,
+    groups_per_unit: int | None,
+    neighbours: Neighbours,
+    name: str | None,
+    csv: Mapping[str, Any] | None,
+    ledger: str | os.PathLike[str] | None,
+) -> tuple[Catalogue, Source]:
+    """The catalogue of one table, from what is said of it, and its data."""
+    if not isinstance(budget, Budget):
+        raise NotUnderstood("a budget is a Budget.", instead='budget=dp.Budget(epsilon=3, delta="1e-6")')
+    if columns is not None and not isinstance(columns, Mapping):
+        raise NotUnderstood("columns are declared by name.", instead='columns={"age": (0, 120)}')
+    declared = tuple(declarations.column(each, said) for each, said in (columns or {}).items())
+    path = Path(source) if isinstance(source, (str, os.PathLike)) else None
+    if name is not None:
+        declarations.name(name, "a data set")
+    if unit is not None:
+        declarations.name(unit, "a unit")
+    if isinstance(source, str) and "://" in source:
+        raise NotUnderstood("data are read from files and frames.", instead="name a .parquet, .csv or .duckdb file")
+    form, read = declarations.csv(csv), [*(each.name for each in declared), *([unit] if unit else [])]
+    reached = _reached(source, path, name, form, read, unit=unit)
+    if len(reached.tables) != 1:
+        raise NotUnderstood(
+            f"there are {len(reached.tables)} tables in it: {', '.join(reached.tables[:12])}.",
+            instead="write a catalogue and use dp.Curator.load, or name one: name=…",
+        )
+    table = Table(
+        name=reached.tables[0],
+        columns=declared,
+        unit=unit,
+        rows_per_unit=declarations.cap(rows_per_unit, "rows_per_unit"),
+        groups_per_unit=declarations.cap(groups_per_unit, "groups_per_unit"),
+        csv=form,
+    )
+    beside = f"{path}.ledger" if path is not None else None if name is None else f"{name}.ledger"
+    place = beside if ledger is None else os.fspath(ledger)
+    catalogue = Catalogue(
+        name=name or (path.stem if path else "data"),
+        budget=budget,
+        tables=(table,),
+        ledger=place,
+        neighbours=neighbourhood(neighbours),
+    )
+    table.stored(reached.stored[table.name])  # refuse what does not fit before a ledger is made
+    return catalogue, reached
+
+
+def _reached(
+    source: Any, path: Path | None, name: str | None, form: Csv | None, columns: list[str], *, unit: str | None
+) -> Source:
+    if path is None and form is not None:
+        raise NotUnderstood("a frame is no CSV file, so there is nothing to say of how.", instead="leave out csv")
+    if path is None:
+        return open_frame(source, name or "data", columns, unit)
+    file = path.suffix.lower() in (".parquet", ".csv")
+    one = name if name is not None and (file or path.is_file()) else None
+    table = one or path.stem
+    inside = [each.stem for each in path.iterdir()] if path.is_dir() else []
+    who = {} if unit is None else {each: [unit] for each in (table, *inside)}
+    return open_path(path, None if one is None else [one], csv={table: form}, columns={table: columns}, telling=who)
+
+
+def shelf_of(ledger: Ledger, catalogue: Catalogue) -> Shelf | None:
+    """Where the index is; there is none beside a ledger that is no file."""
+    if not ledger.durable or "://" in ledger.where:
+        return None
+    return Shelf(Path(f"{ledger.where}.index"), catalogue.name, lambda: indexed(catalogue))
+
+
+def ledger_of(
+    catalogue: Catalogue, *, marks: str | os.PathLike[str] | None = None, progress: Progress | None = None
+) -> Ledger:
+    """The ledger that a catalogue names."""
+    return Ledger(
+        catalogue.ledger,
+        dataset=catalogue.name,
+        budget=catalogue.budget,
+        analysts=catalogue.analysts,
+        families=catalogue.families,
+        neighbours=catalogue.neighbours,
+        unit=catalogue.unit,
+        protects=catalogue.protects,
+        failures=catalogue.failures,
+        marks=marks,
+        progress=progress,
+    )
+
+
+def indexed(catalogue: Catalogue) -> tuple[Indexed, ...]:
+    """All that an index of this catalogue has."""
+    return tuple(
+        Indexed(
+            table=table.name,
+            unit=table.unit,
+            columns=tuple(each.name for each in table.columns),
+            choices=tuple(_choices(table, catalogue)),
+            required=tuple(each.name for each in table.columns if each.required),
+        )
+        for table in catalogue.tables
+        if table.unit is not None and table.through is None
+    )
+
+
+def _choices(table: Table, catalogue: Catalogue) -> Iterator[Choice]:
+    """Read off questions, so that keys and caps are those of every question like them."""
+    people, source = f"COUNT(DISTINCT {quoted(table.unit or '')})", quoted(table.name)
+    for asked in (
+        f"SELECT {people} FROM {source}",
+        *(f"SELECT {quoted(each.name)}, {people} FROM {source} GROUP BY 1" for each in table.columns),
+    ):
+        try:
+            draft = compile(parse(asked), catalogue)
+        except Refusal:
+            continue
+        if not draft.private:
+            yield Choice(keys=draft.keys, caps=draft.caps)

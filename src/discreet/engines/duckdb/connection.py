@@ -1,0 +1,272 @@
+"""Where data comes from: files, DuckDB databases and frames, opened in a DuckDB that can reach nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from discreet.catalogue.schema import MIXED
+from discreet.core.fork import abandon
+from discreet.errors import NotUnderstood
+from discreet.sql.spelling import quoted, text
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["Source"]
+
+UNREADABLE = ("this data cannot be read.", "give a Parquet, CSV or DuckDB file that DuckDB can open")
+
+Progress = Callable[[int, int], None]
+
+KINDS = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "integer"),
+    **dict.fromkeys(("UBIGINT", "HUGEINT"), "wide"),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), "real"),
+    "UHUGEINT": "decimal",
+    "VARCHAR": "text",
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+    **dict.fromkeys(("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "ticks"),
+    "TIMESTAMP WITH TIME ZONE": "zoned",
+    "TIMESTAMPTZ_NS": "zoned ticks",
+    **dict.fromkeys(("UUID", "BLOB", "TIME"), "other"),  # as texts they are as different as they are
+}
+
+CORES = hasattr(os, "sched_getaffinity")
+
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,
+    "python_scan_all_frames": False,
+    "preserve_insertion_order": False,
+    "temp_directory": "",  # nothing about people is written to disk
+    # A file's own statistics must not decide what is clamped; the first rows of a unit are found faster by sorting.
+    "disabled_optimizers": "statistics_propagation,top_n_window_elimination",
+}
+
+
+def limits() -> dict[str, str | bool | int | float | list[str]]:
+    """The most memory and threads that a DuckDB may use: half of the machine's memory, and all its cores.
+
+    $DISCREET_MEMORY (as 8GB) and $DISCREET_THREADS say otherwise.
+    """
+    memory = os.environ.get("DISCREET_MEMORY") or f"{_memory() // 2 // 1_000_000}MB"
+    threads = os.environ.get("DISCREET_THREADS") or str(len(os.sched_getaffinity(0)) if CORES else os.cpu_count() or 1)
+    if not re.fullmatch(r"\d{1,9} ?[KMGT]i?B", memory, re.ASCII | re.IGNORECASE):
+        raise NotUnderstood("DISCREET_MEMORY is a number of bytes.", instead="DISCREET_MEMORY=8GB")
+    if not re.fullmatch(r"[1-9]\d{0,3}", threads, re.ASCII):
+        raise NotUnderstood("DISCREET_THREADS is a whole number.", instead="DISCREET_THREADS=4")
+    return {"memory_limit": memory, "threads": int(threads)}
+
+
+def _memory() -> int:
+    """Bytes of memory that this machine has, or the container it is."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):
+            return min(whole, int(Path(limit).read_text()))
+    return whole
+
+
+class Source:
+    """Tables of one place: how to reach each, and how each stores its columns."""
+
+    def __init__(
+        self,
+        *,
+        places: Mapping[str, str],
+        paths: Iterable[Path] = (),
+        attach: Path | None = None,
+        frames: Mapping[str, pyarrow.Table] | None = None,
+        beside: Mapping[str, Mapping[str, str]] | None = None,  # columns that are not read, and how they are stored
+        disabled: str = "",  # optimizers
+    ) -> None:
+        self._places, self._paths, self._attach = dict(places), [path.resolve() for path in paths], attach
+        self._frames, self._settings = dict(frames or {}), dict(SETTINGS)
+        self._settings["disabled_optimizers"] = ",".join(filter(None, (str(SETTINGS["disabled_optimizers"]), disabled)))
+        self._first = self._attached = self._state_of_attached()
+        self._content = [f"{name} {_fingerprint(frame)}" for name, frame in self._frames.items()]
+        self.again: Callable[[], Source] | None = None  # opens the same place once more
+        self.connection, self._process = self.connect(), os.getpid()
+        try:
+            self.stored = {
+                table: _described(self.connection, place) | dict((beside or {}).get(table, {}))
+                for table, place in self._places.items()
+            }
+        except duckdb.Error:
+            self.connection.close()
+            raise NotUnderstood(UNREADABLE[0], instead=UNREADABLE[1]) from None
+        self._types = {table: _types(self.connection, place) for table, place in self._places.items()}
+        self._empty: tuple[int, duckdb.DuckDBPyConnection] | None = None
+        self.seen = self.version()
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of the tables."""
+        return list(self._places)
+
+    def place(self, table: str) -> str:
+        """What stands after FROM."""
+        return self._places[table]
+
+    def version(self) -> str:
+        """A fingerprint of the data: of files their size and time, of frames their content.
+
+        It is a function of rows, so it stays inside: `Ledger.version` gives it a random name, and that is what charges,
+        receipts, kept answers and indexes go by.
+        """
+        said = list(self._content)
+        for path in self._paths:
+            for each in (path, path.with_name(path.name + ".wal")):
+                try:
+                    state = os.stat(each)
+                    said.append(f"{each.name} {state.st_size} {state.st_mtime_ns} {state.st_ino}")
+                except FileNotFoundError:
+                    pass
+        return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
+
+    def _state_of_attached(self) -> tuple[int, ...]:
+        """Which file the database is, and when it was last written to."""
+        if self._attach is None:
+            return ()
+        try:
+            state = os.stat(self._attach)
+        except OSError:
+            return ()
+        return state.st_ino, state.st_dev, state.st_size, state.st_mtime_ns
+
+    def steady(self) -> bool:
+        """Whether all that was read since it was opened is of the version `seen`.
+
+        Because  frames are in memory; a database that was replaced is still the one that is open, unless it was written
+                 to in its place or had to be opened again; any other file is read anew for each question.
+        """
+        if self._attach is not None:
+            now = self._state_of_attached()
+            return self._attached == self._first and (now[:2] != self._first[:2] or now == self._first)
+        try:
+            return set(self._places) <= set(self._frames) or self.version() == self.seen
+        except OSError:
+            return False
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A connection for one question. A forked process opens its own."""
+        if self._process != os.getpid():
+            abandon(self.connection)
+            self.connection, self._process = self.connect(), os.getpid()
+        return self.connection.cursor()
+
+    def empty(self) -> duckdb.DuckDBPyConnection:
+        """A connection to tables of the same names and columns, without any row: what is tried there sees no data."""
+        if self._empty is None or self._empty[0] != os.getpid():
+            if self._empty is not None:
+                abandon(self._empty[1])
+            made = duckdb.connect(":memory:", config=SETTINGS | limits())
+            for table, types in self._types.items():
+                for columns in (
+                    types,
+                    [(name, "VARCHAR") if _kind(of) == "other" else (name, of) for name, of in types],
+                ):
+                    with suppress(duckdb.Error):  # a type that only the source knows: nothing can be asked about it
+                        listed = ", ".join(f"{quoted(name)} {of}" for name, of in columns)
+                        made.execute(f"CREATE TABLE IF NOT EXISTS {quoted(table)} ({listed})")
+            made.execute("SET enable_external_access = false")
+            made.execute("SET lock_configuration = true")
+            self._empty = os.getpid(), made
+        return self._empty[1].cursor()
+
+    def mend(self) -> None:
+        """Connect anew where a failure has made the connection useless for whoever asks next."""
+        try:
+            self.cursor().execute("SELECT 1").fetchall()
+        except duckdb.Error:
+            self.connection = self.connect()
+
+    def current(self) -> Source:
+        """Itself, or the same place opened once more when the data have changed since."""
+        if self.again is None or self.version() == self.seen:
+            return self
+        fresh = self.again()
+        if fresh.stored != self.stored:
+            raise NotUnderstood("the columns of the data have changed.", instead="open the data again")
+        return fresh  # whoever still asks the old one may finish
+
+    def connect(self, *first: str) -> duckdb.DuckDBPyConnection:
+        """A DuckDB that reads this data and nothing else: no other file, no network, no extension, no new setting.
+
+        Statements that come `first` are run before all that is forbidden.
+        """
+        connection = duckdb.connect(":memory:", config=self._settings | limits())
+        try:
+            for each in first:
+                connection.execute(each)
+        except duckdb.Error:
+            connection.close()
+            raise
+        if self._attach is not None:
+            self._attached = self._state_of_attached()
+            try:
+                connection.execute(f"ATTACH {text(str(self._attach))} AS data (READ_ONLY)")
+            except duckdb.Error:
+                connection.close()
+                raise NotUnderstood(
+                    f"{self._attach.name} cannot be opened as a DuckDB database.",
+                    instead="close whoever writes to it, or copy it",
+                ) from None
+        for name, frame in self._frames.items():
+            connection.register("\x01frame", frame)
+            try:
+                connection.execute(f'CREATE TABLE {quoted(name)} AS SELECT * FROM "\x01frame"')
+            except duckdb.Error:
+                connection.close()
+                raise NotUnderstood(
+                    f"the frame {name} holds what DuckDB cannot.", instead="leave out columns of unusual types"
+                ) from None
+            connection.unregister("\x01frame")
+        allowed = ", ".join(text(str(path)) for path in self._paths)
+        connection.execute(f"SET allowed_paths = [{allowed}]")
+        connection.execute("SET allow_persistent_secrets = false")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        return connection
+
+
+def _described(connection: duckdb.DuckDBPyConnection, place: str) -> dict[str, str]:
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall()
+    connection.execute(f"EXPLAIN SELECT * FROM {place}")  # a file whose own statistics cannot be read fails here
+    return {name: _kind(stored) for name, stored, *_ in rows}
+
+
+def _types(connection: duckdb.DuckDBPyConnection, place: str) -> list[tuple[str, str]]:
+    """The columns of a table, as they are declared."""
+    return [(name, of) for name, of, *_ in connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall()]
+
+
+def _kind(stored: str) -> str:
+    """How a type is stored. Lists, intervals, variants and the like are `mixed`: equal values of these may differ."""
+    if stored.endswith("]"):
+        return MIXED
+    whole = {"DECIMAL(": "decimal", "ENUM(": "other"}
+    return next((kind for name, kind in whole.items() if stored.startswith(name)), KINDS.get(stored, MIXED))
+
+
+def _fingerprint(table: pyarrow.Table) -> str:
+    import pyarrow as pa  # noqa: PLC0415
+
+    digest = hashlib.sha256()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    digest.update(sink.getvalue())
+    return digest.hexdigest()

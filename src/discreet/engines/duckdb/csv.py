@@ -1,0 +1,186 @@
+"""CSV files as text: no line decides a type, and whatever a line holds, it changes its own record only.
+
+Lines end in LF or CRLF, texts are UTF-8, an empty field is NULL. As a rule a line is a record; quotes work within it.
+
+Given    a file in which each record is one line, so that the lines of one unit are added, removed or replaced.
+Promise  the records that are read of all other lines stay what they are.
+Because  the file is split at line breaks before anything is read in it, and what a line becomes (a record, or nothing)
+         is a function of that line and the first one, which belongs to nobody: nothing is carried from line to line, no
+         line makes the reader fail, and no field is read as anything but text.
+
+Where quoted fields may hold line breaks (`newlines`), a record is several lines, and the owner promises that the file
+was written by a program that puts such fields in quotes and doubles the quotes in them. Neighbours are then files that
+this program wrote: the text of a record is a function of the record, the file is these texts one after the other, and
+there is one way only to read them, in which every quote closes. The bytes alone do not say which of the two a file is:
+a quote at the end of one line and a quote in a later one are the text of one person, written by such a program, or the
+lines of several people, written by another. So the owner says it. A file that does not keep to the form was not written
+so: it is refused as a whole, because where its records begin is anybody's guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from discreet.catalogue.schema import Csv
+from discreet.errors import NotUnderstood
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["LONGEST", "MOST_LINES", "header", "read_csv", "split"]
+
+LONGEST = 1 << 20  # bytes of a record; a longer line is none
+MOST_LINES = 1000  # of a record whose quoted fields hold line breaks
+BATCH = 1 << 16  # records that become Arrow at a time
+MARK = b"\xef\xbb\xbf"  # of UTF-8, before the first line
+Progress = Callable[[int, int], None]
+Fields = list[str | None]
+
+
+def read_csv(path: Path, form: Csv, progress: Progress | None = None) -> pyarrow.Table:
+    """The records of a CSV file as an Arrow table of texts. See the head of this file for what is promised."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    size, batches = path.stat().st_size, list[pa.RecordBatch]()
+    with path.open("rb") as file:
+        names = header(_line(file) or b"", path.name, form)
+        schema = pa.schema([(name, pa.large_string()) for name in names])
+        records = _written(file, len(names), path.name, form) if form.newlines else _lines(file, len(names), form)
+        for rows in _batched(records):
+            columns = [pa.array(column, pa.large_string()) for column in zip(*rows, strict=True)]
+            batches.append(pa.record_batch(columns, schema=schema))
+            if progress is not None:
+                progress(min(file.tell(), size), size)
+        if progress is not None:
+            progress(size, size)
+    return pa.Table.from_batches(batches, schema)
+
+
+def header(line: bytes, file: str, form: Csv) -> list[str]:
+    """The names of the columns, from the first line."""
+    names = [name or "" for name in split(line.removeprefix(MARK), form) or []]
+    if len({name.lower() for name in names}) < len(names) or not names or not all(name.strip() for name in names):
+        raise NotUnderstood(
+            f"the first line of {file} must name every column once.",
+            instead=form.delimiter.join(("write: age", "sex", "cost")),
+        )
+    return names
+
+
+def _batched(records: Iterable[Fields]) -> Iterator[list[Fields]]:
+    rows: list[Fields] = []
+    for record in records:
+        rows.append(record)
+        if len(rows) == BATCH:
+            yield rows
+            rows = []
+    if rows:
+        yield rows
+
+
+# ── a line is a record ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _line(file: IO[bytes]) -> bytes | None:
+    """The next line without its line break, `b""` where it is too long to be a record; None at the end."""
+    line = file.readline(LONGEST + 3)
+    if not line:
+        return None
+    rest = line
+    while len(rest) == LONGEST + 3 and not rest.endswith(b"\n"):
+        rest = file.readline(LONGEST + 3)
+        line = b""
+    line = line.removesuffix(b"\n").removesuffix(b"\r")
+    return line if len(line) <= LONGEST else b""
+
+
+def _lines(file: IO[bytes], width: int, form: Csv) -> Iterator[Fields]:
+    """The lines that are records; each of the others is left out by itself."""
+    while (line := _line(file)) is not None:
+        fields = split(line, form)
+        if fields is not None and len(fields) == width:
+            yield fields
+
+
+def split(line: bytes, form: Csv, *, strict: bool = False) -> Fields | None:
+    """The fields of one record; an empty one is NULL, as is one that is not UTF-8. None where it is no record.
+
+    As in RFC 4180 a field that begins with a quote ends with one, and holds every other quote twice. A quote within a
+    field that does not begin with one is a letter; to be `strict`, it makes the record none.
+    """
+    if not line:
+        return None
+    delimiter, quote = form.delimiter.encode(), form.quote.encode()
+    if not quote or quote not in line:
+        try:
+            return [field or None for field in line.decode().split(form.delimiter)]
+        except UnicodeDecodeError:
+            return [_text(field) for field in line.split(delimiter)]
+    fields: Fields = []
+    at = 0
+    while True:
+        if line.startswith(quote, at):
+            end = _closed(line, quote, at + 1)
+            if end is None or (end + 1 < len(line) and not line.startswith(delimiter, end + 1)):
+                return None
+            fields.append(_text(line[at + 1 : end].replace(quote + quote, quote)))
+            at = end + 1
+        else:
+            end = line.find(delimiter, at)
+            end = len(line) if end < 0 else end
+            if strict and line.find(quote, at, end) >= 0:
+                return None
+            fields.append(_text(line[at:end]))
+            at = end
+        if at == len(line):
+            return fields
+        at += 1
+
+
+def _closed(line: bytes, quote: bytes, at: int) -> int | None:
+    """Where the quote is that closes a field; two of them are one letter of it."""
+    while (end := line.find(quote, at)) >= 0:
+        if not line.startswith(quote, end + 1):
+            return end
+        at = end + 2
+    return None
+
+
+def _text(field: bytes) -> str | None:
+    try:
+        return field.decode() or None
+    except UnicodeDecodeError:
+        return None
+
+
+# ── a record may be several lines ────────────────────────────────────────────────────────────────────────────────
+
+
+def _written(file: IO[bytes], width: int, name: str, form: Csv) -> Iterator[Fields]:
+    """All records of a file that keeps to its form; whatever does not is refused, with its line."""
+    quote, at = form.quote.encode(), 1
+    while line := file.readline(LONGEST + 3):
+        first, lines, size, odd = at + 1, [line], len(line), line.count(quote) % 2
+        while odd and size <= LONGEST + 2 and len(lines) <= MOST_LINES and (line := file.readline(LONGEST + 3)):
+            lines.append(line)
+            size, odd = size + len(line), odd ^ line.count(quote) % 2
+        at += len(lines)
+        if size > LONGEST + 2 or len(lines) > MOST_LINES:
+            raise _misspelt(name, first, f"is a record of more than {MOST_LINES:,} lines or {LONGEST:,} bytes")
+        record = b"".join(lines).removesuffix(b"\n").removesuffix(b"\r")
+        fields = None if odd else split(record, form, strict=True)
+        if fields is None:
+            raise _misspelt(name, first, "has a quote that does not close, or is not doubled" if record else "is empty")
+        if len(fields) != width:
+            raise _misspelt(name, first, f"has {len(fields)} fields, and the first line names {width}")
+        yield fields
+
+
+def _misspelt(name: str, line: int, what: str) -> NotUnderstood:
+    return NotUnderstood(
+        f"line {line} of {name} {what}, so it is not certain where records begin.",
+        instead="write it with a program that quotes line breaks and doubles quotes; or leave out newlines = true, if"
+        " every line is a record",
+    )

@@ -1,0 +1,206 @@
+"""Files, folders and databases that DuckDB reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import duckdb
+
+from discreet.catalogue.schema import Csv
+from discreet.engines.duckdb import parquet
+from discreet.engines.duckdb.connection import KINDS, UNREADABLE, Progress, Source
+from discreet.engines.duckdb.csv import read_csv
+from discreet.errors import NotUnderstood
+from discreet.sql.spelling import quoted
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["open_path"]
+
+FILES = (".parquet", ".csv")
+
+OPENINGS = 3  # how often data are opened that change meanwhile
+
+DATABASES = (".duckdb", ".db", ".ddb")
+
+
+# ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def open_path(
+    path: Path,
+    tables: Iterable[str] | None,
+    progress: Progress | None = None,
+    *,
+    csv: Mapping[str, Csv | None] | None = None,
+    columns: Mapping[str, Iterable[str] | None] | None = None,
+    telling: Mapping[str, Iterable[str]] | None = None,
+) -> Source:
+    """A file, a database, or a folder with one file for each table.
+
+    `csv` says of tables how their files are written, `columns` which of their columns are read, by default all, and
+    `telling` which of them tell whose a row is.
+    """
+    names = None if tables is None else list(tables)
+    said = Said({name: form for name, form in (csv or {}).items() if form is not None}, columns or {}, telling or {})
+    return _steady(path, names, said, progress)
+
+
+class Said(NamedTuple):
+    """What was said of files before they are opened."""
+
+    csv: Mapping[str, Csv]
+    columns: Mapping[str, Iterable[str] | None]
+    telling: Mapping[str, Iterable[str]]
+
+
+def _steady(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
+    """The same, opened again when the files change meanwhile."""
+    for _ in range(OPENINGS):
+        before, source = _states(path), _open(path, names, said, progress)
+        if _states(path) == before:
+            break
+    else:
+        raise NotUnderstood("the data change while they are opened.", instead="wait until they are written")
+    source.again = lambda: _steady(path, names, said, None)
+    return source
+
+
+def _states(path: Path) -> list[tuple[str, int, int, int]]:
+    """Which files there are, and when they were last written to."""
+    found = []
+    with suppress(OSError):
+        inside = sorted(each for each in path.iterdir() if each.suffix.lower() in FILES) if path.is_dir() else [path]
+        for each in inside:
+            state = os.stat(each)
+            found.append((each.name, state.st_size, state.st_mtime_ns, state.st_ino))
+    return found
+
+
+def _open(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
+    if not path.exists():
+        raise NotUnderstood(
+            f"there is no {path}.", instead="name a .parquet, .csv or .duckdb file, or a folder of files"
+        )
+    if path.is_dir():
+        return _folder(path, names, said, progress)
+    if path.suffix.lower() in DATABASES:
+        _no_csv(said, path.name)
+        return _database(path, names)
+    if path.suffix.lower() not in FILES:
+        raise NotUnderstood(
+            f"{path.name} is of a kind that cannot be read.", instead="name a .parquet, .csv or .duckdb file"
+        )
+    if names is not None and len(names) != 1:
+        raise NotUnderstood(f"{path.name} is one table.", instead="declare one table, or name a folder of files")
+    return _files({names[0] if names else path.stem: path}, said, progress)
+
+
+def _no_csv(said: Said, name: str) -> None:
+    if said.csv:
+        raise NotUnderstood(f"{name} is no CSV file, so there is nothing to say of how.", instead="leave out csv")
+
+
+def _folder(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
+    files = {each.stem: each for each in sorted(path.iterdir()) if each.suffix.lower() in FILES}
+    for name in names or ():
+        if name not in files:
+            raise NotUnderstood(f"{path.name} has no file for the table {name}.", instead=f"add {name}.parquet")
+    return _files({name: files[name] for name in (names or files)}, said, progress)
+
+
+def _files(files: Mapping[str, Path], said: Said, progress: Progress | None) -> Source:
+    frames, places, beside = dict[str, Any](), dict[str, str](), dict[str, dict[str, str]]()
+    for name, path in files.items():
+        form = said.csv.get(name)
+        if path.suffix.lower() == ".csv":
+            frames[name] = _csv(path, form or Csv(), progress)
+            places[name] = quoted(name)
+            continue
+        if form is not None:
+            _no_csv(said, path.name)
+        telling = tuple(said.telling.get(name, ()))
+        columns, loaded = _parquet(path, said.columns.get(name), telling)
+        places[name] = parquet.place(path, columns, telling) if loaded is None else quoted(name)
+        missing = parquet.kinds(columns, KINDS)
+        beside[name] = {
+            each: kind for each, kind in missing.items() if loaded is None or each not in loaded.column_names
+        }
+        if loaded is not None:
+            frames[name] = loaded
+    for name in said.csv:
+        if name not in files:
+            raise NotUnderstood(f"there is no CSV file {name}.", instead="leave out csv, or name one file")
+    disabled = parquet.UNPRUNED if len(frames) < len(files) else ""
+    return Source(places=places, paths=files.values(), frames=frames, beside=beside, disabled=disabled)
+
+
+def _parquet(
+    path: Path, wanted: Iterable[str] | None, telling: Iterable[str]
+) -> tuple[list[parquet.Type], pyarrow.Table | None]:
+    """The columns of a Parquet file, and the wanted ones in memory, if DuckDB does not read each of them."""
+    found = Source(places={}, paths=[path]).connection
+    try:
+        columns = parquet.types(found, path)
+        return columns, parquet.load(path, columns, wanted, telling)
+    except (duckdb.Error, OSError, ValueError):  # Arrow's errors are ValueErrors and OSErrors
+        raise NotUnderstood(UNREADABLE[0], instead=UNREADABLE[1]) from None
+    finally:
+        found.close()
+
+
+def _csv(path: Path, form: Csv, progress: Progress | None) -> pyarrow.Table:
+    try:
+        return read_csv(path, form, progress)
+    except OSError:
+        raise NotUnderstood(f"{path.name} cannot be read.", instead="name a file that you may read") from None
+
+
+def _database(path: Path, names: list[str] | None) -> Source:
+    found = Source(places={}, paths=[path], attach=path).connection
+    try:
+        listed = (
+            "SELECT table_name, table_type FROM information_schema.tables"
+            " WHERE table_catalog = 'data' AND table_schema = 'main'"
+        )
+        rows = found.execute(listed).fetchall()
+        there = {name.lower(): name for name, kind in rows if kind != "VIEW"}
+        views = {name.lower() for name, kind in rows if kind == "VIEW"}
+        for name in names or ():
+            if name.lower() in views:
+                raise NotUnderstood(
+                    f"{name} is a view, in which one row can change or break what is read of all others.",
+                    instead="make it a table: CREATE TABLE … AS SELECT …",
+                )
+            if name.lower() not in there:
+                some = ", ".join(list(there.values())[:20])
+                raise NotUnderstood(f"{path.name} has no table {name}.", instead=f"it has: {some}")
+        places = {name: _table(found, there[name.lower()]) for name in (names or list(there.values()))}
+    finally:
+        found.close()
+    return Source(places=places, paths=[path], attach=path)
+
+
+def _table(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    """A table of a database, without collations: texts are equal when their letters are; and without times
+    beyond a day, which no cast can take.
+    """
+    place = f"data.main.{quoted(name)}"
+    own = "database_name = 'data' AND schema_name = 'main' AND table_name = ?"  # other schemas may have that name, too
+    made = connection.execute(f"SELECT sql FROM duckdb_tables() WHERE {own}", [name]).fetchall()
+    plain = bool(made) and "collate" not in str(made[0][0]).lower()
+    columns, forms = connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall(), dict[str, str]()
+    for column, stored, *_ in columns:
+        own_name = quoted(column)
+        if stored == "VARCHAR" and not plain:
+            forms[column] = f"decode(encode({own_name})) AS {own_name}"
+        if stored in ("TIME", "TIME_NS"):
+            day = f"'00:00:00'::{stored} AND '24:00:00'::{stored}"
+            forms[column] = f"CASE WHEN {own_name} BETWEEN {day} THEN {own_name} END AS {own_name}"
+    shown = ", ".join(forms.get(column, quoted(column)) for column, *_ in columns)
+    return f"(SELECT {shown} FROM {place})" if forms else place

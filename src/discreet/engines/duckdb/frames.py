@@ -1,0 +1,302 @@
+"""Frames of pandas, polars and Arrow as Arrow tables that an engine can read whatever a row holds.
+
+Given    a frame whose columns have types, of which one unit's rows are added, removed or replaced.
+Promise  what every column becomes follows from its type, and what a value becomes from that value: itself, the nearest
+         one that the engine knows (a timestamp beyond its years; NULL where it tells whose a row is, for several would
+         be one), or NULL (a text that is not Unicode, a time after midnight, an object that cannot be written as text).
+         Nothing here fails because of a value.
+Because  each type has one line in `TOTAL`, whose function works value by value and can fail on none of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.engines.duckdb.connection import Source
+from discreet.errors import NotUnderstood
+from discreet.sql.spelling import quoted
+
+__all__ = ["open_frame", "read_frame", "total"]
+
+FIRST, LAST = -9223372022400000000, 9223372036854775806  # microseconds that are a timestamp in DuckDB
+
+DAY = 86_400
+
+MISSING = {  # types of pandas whose values may be missing
+    *(f"{sign}Int{bits}Dtype" for sign in ("", "U") for bits in (8, 16, 32, 64)),
+    *("Float32Dtype", "Float64Dtype", "BooleanDtype", "DatetimeTZDtype", "ArrowDtype"),
+}
+
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def read_frame(frame: Any, columns: Iterable[str], unit: str | None = None) -> pa.Table:
+    """The wanted columns of a pandas, polars or Arrow frame. Columns of mixed things are read as text."""
+    if not isinstance(frame, pa.Table) and type(frame).__name__ not in ("DataFrame", "LazyFrame"):
+        raise NotUnderstood(
+            f"a {type(frame).__name__} is not data that can be opened.",
+            instead="give a path, or a pandas, polars or Arrow frame",
+        )
+    if hasattr(frame, "collect"):
+        frame = frame.collect()
+    names = [str(each) for each in (frame.column_names if isinstance(frame, pa.Table) else frame.columns)]
+    wanted = {each.lower() for each in columns}
+    there = {each.lower() for each in names}
+    for each in columns:
+        if each.lower() not in there:
+            raise NotUnderstood(f"the frame has no column `{each}`.", instead=f"its columns: {', '.join(names[:20])}")
+    places = [n for n, name in enumerate(names) if name.lower() in wanted]
+    if len({names[n].lower() for n in places}) < len(places):
+        raise NotUnderstood("the frame has two columns of one name.", instead="names differ in more than case")
+    taken: Callable[[Any, int], Any] = _arrow
+    if not isinstance(frame, pa.Table):
+        taken = _polars if type(frame).__module__.startswith("polars") else _pandas
+    found = [total(taken(frame, n), names[n], telling=names[n].lower() == (unit or "").lower()) for n in places]
+    if taken is _pandas and unit is not None:
+        found = [
+            _unit(frame, n, each) if names[n].lower() == unit.lower() else each
+            for n, each in zip(places, found, strict=True)
+        ]
+    return pa.table(found, names=[names[n] for n in places])
+
+
+def _arrow(frame: pa.Table, place: int) -> Any:
+    return frame.column(place)
+
+
+def _polars(frame: Any, place: int) -> Any:
+    """A column of polars; objects, of which Arrow knows nothing, as text."""
+    column = frame.to_series(place)
+    return _texts(column.to_list()) if str(column.dtype) in ("Object", "Unknown") else column.to_arrow()
+
+
+def _pandas(frame: Any, place: int) -> Any:
+    """A column of pandas, so that no missing value decides a type.
+
+    A single one turns whole numbers into floats and conditions into objects; so numbers of numpy's are all read as
+    floats, and whatever else is numpy's as text. Types of pandas's own (Int64, boolean, string) know missing values.
+    """
+    column = frame.iloc[:, place]
+    kind, name = column.dtype, type(column.dtype).__name__
+    plain = type(kind).__module__.startswith("numpy")
+    if plain and kind.kind in "iuf":
+        return pa.array(column.to_numpy("float64"), pa.float64())
+    if (plain and kind.kind == "M") or name in MISSING:
+        return pa.Array.from_pandas(column)
+    if name == "StringDtype":
+        try:
+            return pa.Array.from_pandas(column).cast(pa.large_string())
+        except (pa.ArrowException, UnicodeError):  # one of them is no text; then all are read one by one
+            pass
+    return _texts(column.astype(object))
+
+
+def _unit(frame: Any, place: int, read: Any) -> Any:
+    """Who a row belongs to: numbers of numpy's as texts, so that whole numbers of 64 bits stay what they are, and small
+    ones are the same when a missing one makes floats of them.
+    """
+    column = frame.iloc[:, place]
+    if not type(column.dtype).__module__.startswith("numpy") or column.dtype.kind not in "iuf":
+        return read
+    if column.dtype.kind != "f":
+        return total(pa.array(column.to_numpy()).cast(pa.large_string()))
+    numbers = column.to_numpy("float64")
+    whole = (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**63)
+    texts = pa.array(np.where(whole, numbers, 0).astype(np.int64)).cast(pa.large_string())
+    others = pa.array(
+        [None if math.isnan(each) else repr(each) for each in numbers[~whole].tolist()], pa.large_string()
+    )
+    return total(pc.replace_with_mask(texts, pa.array(~whole), others))
+
+
+def _texts(values: Iterable[Any]) -> pa.Array:
+    """Things as texts, one by one; what is missing, and what cannot be written in letters that exist, is NULL."""
+    return pa.array([_text(each) for each in values], pa.large_string())
+
+
+def _text(value: Any) -> str | None:
+    try:
+        if value is None or type(value).__name__ in ("NAType", "NaTType"):
+            return None
+        if isinstance(value, float) and math.isnan(value):
+            return None
+        said = str(value)
+        said.encode()
+        return str.__str__(said)
+    except Exception:  # whatever an object does when it is asked for its name
+        return None
+
+
+# ── Arrow ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def total(column: Any, name: str = "", *, telling: bool = False) -> pa.ChunkedArray:
+    """The same column in a type that an engine reads whatever the values are; if it is `telling` whose a row is, so
+    that no two values become one.
+    """
+    if isinstance(column, pa.Array):
+        column = pa.chunked_array([column])
+    kind = column.type
+    if isinstance(kind, pa.UuidType):
+        return column
+    if isinstance(kind, pa.BaseExtensionType):
+        return total(_chunks(column, lambda each: each.storage, kind.storage_type), name, telling=telling)
+    if pa.types.is_dictionary(kind):
+        return total(_chunks(column, lambda each: each.dictionary_decode(), kind.value_type), name, telling=telling)
+    if pa.types.is_run_end_encoded(kind):
+        return total(_chunks(column, pc.run_end_decode, kind.value_type), name, telling=telling)
+    if telling and pa.types.is_timestamp(kind):
+        column = _known(column)
+    for holds, read in TOTAL:
+        if holds(kind):
+            return read(column)
+    raise NotUnderstood(
+        f"`{name}` is of a type that cannot be read: {kind}.",
+        instead="leave it out, or store it as text, numbers, dates or timestamps",
+    )
+
+
+def _chunks(column: pa.ChunkedArray, read: Callable[[Any], Any], kind: pa.DataType) -> pa.ChunkedArray:
+    return pa.chunked_array([read(each) for each in column.chunks], kind)
+
+
+def _same(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column
+
+
+def _letters(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts; one that is not UTF-8 is NULL."""
+    raw = _bytes(column)
+    try:
+        return raw.cast(pa.large_string())  # which looks at every letter
+    except pa.ArrowInvalid:
+        texts = [None if each is None else _decoded(each) for each in raw.to_pylist()]
+        return pa.chunked_array([pa.array(texts, pa.large_string())])
+
+
+def _decoded(raw: bytes) -> str | None:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _bytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    plain = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+    return column.cast(plain.get(column.type, column.type)).cast(pa.large_binary())
+
+
+def _numbers(column: pa.ChunkedArray, bits: int = 64) -> pa.ChunkedArray:
+    """What is stored, as whole numbers."""
+    kind = pa.int64() if bits == 64 else pa.int32()
+    found = _chunks(column, lambda each: each.view(kind), kind)
+    return found if bits == 64 else found.cast(pa.int64())
+
+
+def _clipped(numbers: Any, low: int, high: int) -> Any:
+    return pc.max_element_wise(
+        pc.min_element_wise(numbers, pa.scalar(high), skip_nulls=False), pa.scalar(low), skip_nulls=False
+    )
+
+
+def _only(column: Any, inside: Any) -> Any:
+    """The values that are inside; the others are NULL."""
+    return pc.if_else(inside, column, pa.scalar(None, column.type))
+
+
+def _moments(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Timestamps in microseconds, or in nanoseconds where these are stored, within the years that DuckDB knows."""
+    unit, zone = column.type.unit, None if column.type.tz is None else "UTC"
+    numbers = _numbers(column)
+    if unit != "ns":
+        factor = 10**6 // PER_SECOND[unit]
+        numbers = pc.multiply(_clipped(numbers, -(-FIRST // factor), LAST // factor), factor)
+    kind = pa.timestamp("ns" if unit == "ns" else "us", zone)
+    return _chunks(numbers, lambda each: each.view(kind), kind)
+
+
+def _known(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Timestamps within the years that DuckDB knows; others are NULL."""
+    factor = 10**6 / Fraction(PER_SECOND[column.type.unit])
+    numbers = _numbers(column)
+    low, high = max(-(2**63), math.ceil(FIRST / factor)), min(2**63 - 1, math.floor(LAST / factor))
+    return _only(column, pc.and_(pc.greater_equal(numbers, low), pc.less_equal(numbers, high)))
+
+
+def _days(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Dates that are stored in milliseconds, by their days."""
+    numbers = _numbers(column)
+    days = pc.divide(numbers, pa.scalar(DAY * 1000))  # towards zero
+    days = pc.subtract(days, pc.cast(pc.less(numbers, pc.multiply(days, pa.scalar(DAY * 1000))), pa.int64()))
+    days = _clipped(days, -(2**31) + 2, 2**31 - 2).cast(pa.int32())
+    return _chunks(days, lambda each: each.view(pa.date32()), pa.date32())
+
+
+def _times(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times of a day; others are NULL."""
+    unit = column.type.unit
+    numbers = _numbers(column, column.type.bit_width)
+    numbers = _only(numbers, pc.and_(pc.greater_equal(numbers, 0), pc.less(numbers, DAY * PER_SECOND[unit])))
+    kind = pa.time64("ns" if unit == "ns" else "us")
+    factor = PER_SECOND[kind.unit] // PER_SECOND[unit]
+    return _chunks(pc.multiply(numbers, factor), lambda each: each.view(kind), kind)
+
+
+def _decimals(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Decimals of up to 38 digits, others as texts, so that none is taken for another. One with more digits than its
+    type says is NULL.
+    """
+    kind = column.type
+    if kind.precision > 38 or kind.scale < 0:
+        return column.cast(pa.string()).cast(pa.large_string())
+    most = Decimal(10**kind.precision - 1).scaleb(-kind.scale, Context(prec=kind.precision))
+    high, low = pa.scalar(most, kind), pa.scalar(most.copy_negate(), kind)
+    column = _only(column, pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high)))
+    return column.cast(pa.decimal128(kind.precision, kind.scale))
+
+
+def _nested(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Lists, structs and maps as texts, one by one."""
+    return pa.chunked_array([pa.array([_written(each) for each in column], pa.large_string())])
+
+
+def _written(value: Any) -> str | None:
+    try:
+        return _text(value.as_py())
+    except Exception:  # one of its texts is not UTF-8, one of its times is none
+        return None
+
+
+def _any(*names: str) -> Callable[[pa.DataType], bool]:
+    tests = [getattr(pa.types, f"is_{name}") for name in names]
+    return lambda kind: any(test(kind) for test in tests)
+
+
+TOTAL: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], Any]], ...] = (
+    (_any("boolean", "integer", "float32", "float64", "date32"), _same),
+    (_any("float16"), lambda column: column.cast(pa.float32())),
+    (_any("string", "large_string", "string_view"), _letters),
+    (_any("binary", "large_binary", "binary_view", "fixed_size_binary"), _bytes),
+    (_any("timestamp"), _moments),
+    (_any("date64"), _days),
+    (_any("time32", "time64"), _times),
+    (_any("duration"), _numbers),
+    (_any("decimal"), _decimals),
+    (_any("null"), lambda column: column.cast(pa.large_string())),
+    (_any("nested"), _nested),
+)
+
+
+def open_frame(frame: Any, name: str, columns: Iterable[str], unit: str | None = None) -> Source:
+    """A pandas, polars or Arrow frame. Columns of mixed things are read as text, whatever is in them."""
+    from discreet.engines.duckdb.frames import read_frame  # noqa: PLC0415
+
+    return Source(places={name: quoted(name)}, frames={name: read_frame(frame, list(columns), unit)})

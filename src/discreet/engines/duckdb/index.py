@@ -1,0 +1,249 @@
+"""The unit index: where it is kept, whether it is fresh, and how a question reads it.
+
+An index is a DuckDB file beside the ledger, in a folder that only its owner can open, for it holds data: the declared
+columns of the rows that count (see `build`). Its name is made of all that it depends on: the data's version (the random
+name that the ledger gave it, so the name of a file says nothing about rows), the data set, the unit, the caps, the
+columns and the keys. So one that was built from other data or for another catalogue
+has another name, and is never read. An index that cannot be read is as good as none: the data themselves are read.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+
+from discreet.core.coins import Coins
+from discreet.core.contribution import Caps
+from discreet.engines.duckdb import index_build
+from discreet.engines.duckdb.connection import Source
+from discreet.engines.sql.bounding import statements
+from discreet.errors import Broken, NotUnderstood, Refusal
+from discreet.plan.plan import Plan
+from discreet.plan.unit_index import Indexed, choice
+from discreet.sql.spelling import quoted
+
+__all__ = ["Index", "Shelf"]
+
+FORMAT = "index/1"  # another one when what is built, or how it is read, changes
+NOBODY = Caps(unit=None, rows=None, groups=None)
+FRESH = "It reads the index."
+STALE = "The index is of other data or another catalogue, and is not read: build it anew with `discreet index`."
+NONE = (
+    "There is no index: `discreet index`, or .index() of a curator, builds one, from which this is answered about ten"
+    " times faster."
+)
+MISSING = (
+    "Rows without a value would take the place of others in an index, so the data are read: `required = true` says that"
+    " there are none."
+)
+
+
+class Index:
+    """An index that was opened, locked down like any source of data."""
+
+    def __init__(self, path: Path, name: str, tables: Sequence[Indexed]) -> None:
+        self.tables, self.trusted = tables, True  # until it fails
+        places = {each.table: f"data.counting.{quoted(each.table)}" for each in tables}
+        self.source = Source(places=places, paths=[path], attach=path)
+        if self.source.cursor().execute("SELECT name FROM data.main.about").fetchall() != [(name,)]:
+            raise NotUnderstood("this is another index.", instead="build it anew: discreet index")
+
+    def statements(self, plan: Plan) -> dict[int | None, str] | None:
+        """What a plan runs on the rows that count, or None where they will not do.
+
+        Rows are as in a plan without units, for there is nothing left to cut off; units were counted beforehand.
+        """
+        found = choice(plan, self.tables)
+        if found is None:
+            return None
+        table, number = found
+        marked = f"(SELECT * FROM {self.source.place(table.table)} WHERE {quoted(table.mark(number))})"
+        texts = statements(replace(plan, caps=NOBODY), marked, self.source.stored[table.table], every=True)
+        if None in texts and any(each.needs == "units" for each in plan.measures):
+            texts[None] = _counted(texts[None], f"data.units{number}.{quoted(table.table)}", plan)
+        return texts
+
+
+def _counted(rows: str, units: str, plan: Plan) -> str:
+    """Groups of rows, with the units that each has."""
+    if not plan.keys:
+        return f"SELECT units.units, rows.* EXCLUDE (units)\nFROM (\n{rows}\n) AS rows, {units} AS units"
+    columns = "k0, units.units, rows.* EXCLUDE (k0, units)"
+    return f"SELECT {columns}\nFROM (\n{rows}\n) AS rows FULL JOIN {units} AS units USING (k0)"
+
+
+class Shelf:
+    """The folder beside a ledger where the index of a data set is kept."""
+
+    def __init__(self, folder: Path, dataset: str, tables: Callable[[], Sequence[Indexed]]) -> None:
+        self.folder = folder
+        self._dataset, self._tables = dataset, tables
+        with suppress(OSError):  # where there is none, or it is somebody else's
+            if folder.stat().st_mode & 0o077:
+                folder.chmod(0o700)
+        self._known: Sequence[Indexed] | None = None
+        self._open: tuple[object, Index] | None = None
+        self._useless: object = None  # a file that could not be read
+
+    @property
+    def tables(self) -> Sequence[Indexed]:
+        """What an index of this data set has."""
+        if self._known is None:
+            self._known = self._tables()
+        return self._known
+
+    def current(self, version: str) -> Index | None:
+        """The index of the data in this state, if there is one that can be read."""
+        if not self.folder.exists():
+            return None
+        path = self._path(version)
+        state, there = _state(path), self._open
+        if state is None or state == self._useless:
+            return None
+        if there is not None and there[0] == state:
+            return there[1]
+        try:
+            index = Index(path, path.stem, self.tables)
+        except (Refusal, duckdb.Error):
+            self._useless = state
+            return None
+        self._open = (state, index)
+        return index
+
+    def remark(self, plan: Plan, version: str) -> str | None:
+        """Whether a plan reads the index, where it could."""
+        if choice(plan, self.tables) is None:
+            promised = [replace(each, required=each.columns) for each in self.tables]
+            return None if choice(plan, promised) is None else MISSING
+        if self.current(version) is not None:
+            return FRESH
+        return STALE if self.folder.exists() and any(self.folder.glob(f"{self._owner}-*.duckdb")) else NONE
+
+    def close(self) -> None:
+        """Let go of the index."""
+        if self._open is not None:
+            self._open[1].source.connection.close()
+            self._open = None
+
+    # ── building ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def build(self, source: Source, version: str, coins: Coins, progress: index_build.Progress | None) -> Path:
+        """Build the index of these data, and let go of older ones; the one there is serves until then.
+
+        `version` is the name of what was read when the source was opened, whatever became of the file.
+        Promise  a crash at any moment leaves the old index or none, and the next building clears up after it.
+        Because  it is written under a name that nobody reads, forced to disk, and then renamed.
+        """
+        if not self.tables:
+            raise NotUnderstood(
+                "no table has a unit, so there is nothing to index.", instead="ask: every row counts, and fast"
+            )
+        path = self._path(version)
+        with self._alone():
+            unfinished = path.with_suffix(".part")
+            self._clear("*.part*")
+            try:
+                salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1
+                index_build.write(unfinished, source, self.tables, salt=salt, name=path.stem, progress=progress)
+                if source.version() != source.seen:
+                    raise NotUnderstood("the data changed while they were read.", instead="build the index again")
+                _force(unfinished)
+                unfinished.rename(path)
+                _force(self.folder)
+                self._clear("*", but=path)
+            except duckdb.OutOfMemoryException:
+                raise NotUnderstood(
+                    "there is not enough memory to build the index.",
+                    instead="build it on a larger machine; questions are answered without it, too",
+                ) from None
+            except (duckdb.IOException, OSError):
+                raise NotUnderstood(
+                    f"the index cannot be written to {self.folder}: the disk is full, or nobody may write there.",
+                    instead="free about as much space as the data take; questions are answered without it, too",
+                ) from None
+            except duckdb.Error:
+                raise Broken("the engine could not build the index; questions are answered without it.") from None
+            finally:
+                self._clear("*.part*")
+        return path
+
+    def drop(self) -> bool:
+        """Delete the index; whether there was one."""
+        if not self.folder.exists():
+            return False
+        with self._alone():
+            there = any(self.folder.glob(f"{self._owner}-*.duckdb"))
+            self._clear("*")
+            with suppress(OSError):
+                self.folder.rmdir()  # where no other data set has one
+        return there
+
+    def _clear(self, which: str, but: Path | None = None) -> None:
+        """Delete files of this data set."""
+        for each in self.folder.glob(f"{self._owner}-{which}"):
+            if each != but:
+                with suppress(OSError):
+                    each.unlink()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else builds or drops here meanwhile."""
+        try:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            self.folder.chmod(0o700)
+            descriptor = os.open(self.folder, os.O_RDONLY)
+        except OSError:
+            raise NotUnderstood(
+                f"the folder {self.folder} cannot be made.", instead="keep the ledger where files may be written"
+            ) from None
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                gone = not os.path.samestat(os.fstat(descriptor), os.stat(self.folder))  # dropped in between
+            except OSError:
+                gone = True
+            if gone:
+                raise NotUnderstood("an index is being built or dropped here.", instead="wait until that is done")
+            yield
+        finally:
+            os.close(descriptor)
+
+    # ── names ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _owner(self) -> str:
+        return _digest(self._dataset)[:16]
+
+    def _path(self, version: str) -> Path:
+        """Its name is made of all that it depends on."""
+        depends = _digest(FORMAT, self._dataset, version, repr(self.tables))
+        return self.folder / f"{self._owner}-{depends[:32]}.duckdb"
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _state(path: Path) -> object:
+    """Which file it is; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return path, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _force(path: Path) -> None:
+    """Onto the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,186 @@
+"""Parquet files: which columns DuckDB can read whatever a row holds, and how the others are read.
+
+Given    a Parquet file, of which one unit's rows are added, removed or replaced by the program that wrote it.
+Promise  how a column is read follows from its type in the file's schema, and what a value becomes from that value; no
+         row makes a question fail, or changes which rows of others are read.
+Because  - a text that is not UTF-8 is read with `?` in place of each byte that is wrong; where a text tells whose a row
+           is (a unit, a key), one with `?` is NULL, since several of them would be one: then one person's rows could
+           take the place of another's, which is twice as far as one person may go;
+         - columns of types that DuckDB's reader refuses for one value (milliseconds beyond its years, times of no day,
+           texts that are no JSON, decimals in more bytes than their digits need) are read by Arrow instead, into
+           memory, as frames are (see `frames`); what neither can read is refused when it is declared, by its type;
+         - a decimal with more digits than its type says, and a timestamp beyond DuckDB's years, become NULL or the
+           nearest one, so that no cast of them can fail;
+         - the file's own statistics decide nothing (`UNPRUNED`): they are whatever a program made of all rows of a
+           group, and where they are wrong because of one row (letters in another order, a NaN), DuckDB would skip the
+           rows of others with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from discreet.catalogue.schema import UNREAD
+from discreet.sql.spelling import quoted, text
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow
+
+__all__ = ["UNPRUNED", "Type", "kinds", "load", "place", "reader", "types"]
+
+# What lets a file's statistics decide which of its rows are read.
+UNPRUNED = "filter_pushdown,join_filter_pushdown,row_group_pruner,partitioned_execution,top_n,late_materialization"
+SAFE = {
+    "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT",
+    "DOUBLE", "DATE", "VARCHAR", "BLOB", "UUID", '"NULL"',
+}  # fmt: skip
+MOMENTS = {"TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMPTZ_NS"}
+WITH_ARROW = {"TIME": "other", "TIME_NS": "other", "TIME WITH TIME ZONE": "other", "JSON": "text"}
+DIGITS = re.compile(r"DECIMAL\((\d+),(\d+)\)")
+FIRST, LAST = "make_timestamp(-9223372022400000000)", "make_timestamp(9223372036854775806)"
+SCHEMA = (
+    "SELECT name, type, type_length, repetition_type, num_children, converted_type, logical_type, duckdb_type"
+    " FROM parquet_schema({})"
+)
+
+
+class Node(NamedTuple):
+    """A line of a file's schema."""
+
+    name: str
+    physical: str | None
+    length: str | None
+    repetition: str | None
+    children: int | None
+    converted: str | None
+    logical: str | None
+    stored: str | None
+
+
+class Type(NamedTuple):
+    """A column of a file: how DuckDB names its type, and who reads it: "duckdb", "arrow", or "nobody"."""
+
+    name: str
+    stored: str
+    by: str
+    guarded: bool = False  # whether it may hold values that a cast of DuckDB fails on
+
+
+def reader(path: Path) -> str:
+    """A file as DuckDB reads it."""
+    return f"read_parquet({text(str(path.resolve()))}, utf8_validation = 'replace')"
+
+
+def types(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Type]:
+    """The columns of a file, from its schema alone."""
+    described = connection.execute(f"DESCRIBE SELECT * FROM {reader(path)}").fetchall()
+    _, *nodes = (Node(*each) for each in connection.execute(SCHEMA.format(text(str(path.resolve())))).fetchall())
+    found, at = [], 0
+    for name, stored, *_ in described:
+        own = nodes[at : _end(nodes, at)]
+        at += len(own)
+        guarded = stored == "TIMESTAMP" or (stored.startswith("DECIMAL") and own[0].physical not in ("INT32", "INT64"))
+        found.append(Type(name, stored, _by(stored, own) if own else "duckdb", guarded))
+    return found
+
+
+def _end(nodes: list[Node], at: int) -> int:
+    """Where the column ends that begins here: after all its children."""
+    left = 1
+    while left and at < len(nodes):
+        left += int(nodes[at].children or 0) - 1
+        at += 1
+    return at
+
+
+def _by(stored: str, nodes: list[Node]) -> str:
+    """Who reads a column. One with children is read by DuckDB where it reads all of them as they are."""
+    if len(nodes) > 1 or nodes[0].repetition == "REPEATED":
+        plain = all(_plain(str(each.stored).removesuffix("[]"), each) for each in nodes if not each.children)
+        return "duckdb" if plain and "VARIANT" not in stored and "GEOMETRY" not in stored else "nobody"
+    return "duckdb" if _plain(stored, nodes[0]) else _other(stored, nodes[0])
+
+
+def _plain(stored: str, node: Node) -> bool:
+    """Whether DuckDB reads every value of a type, and casts every one of them."""
+    forms = {"VARCHAR": ("BYTE_ARRAY",), "UUID": ("FIXED_LEN_BYTE_ARRAY",), "DOUBLE": ("DOUBLE",)}  # or large decimals
+    return stored in SAFE and node.physical in forms.get(stored, (node.physical,))
+
+
+def _other(stored: str, node: Node) -> str:
+    """Who reads a column of which DuckDB's reader does not know every value, or casts fail."""
+    if stored in MOMENTS:
+        fine = f"{node.logical} {node.converted}"
+        known = node.physical == "INT96" or any(
+            each in fine for each in ("MicroSeconds", "NanoSeconds", "TIMESTAMP_MICROS")
+        )
+        return "duckdb" if known else "arrow"
+    if digits := DIGITS.fullmatch(stored):
+        most, size = next(size for n, size in ((4, 2), (9, 4), (18, 8), (38, 16)) if int(digits[1]) <= n), node.length
+        if node.physical in ("INT32", "INT64") or (size is not None and int(size) <= most):
+            return "duckdb"
+        return "nobody" if size is None or int(size) > 16 else "arrow"
+    return "arrow" if stored in WITH_ARROW else "nobody"
+
+
+def place(path: Path, columns: Iterable[Type], telling: Iterable[str] = ()) -> str:
+    """What stands after FROM for the columns of a file that DuckDB reads, each in a form that every cast can take; in
+    those that are `telling` whose a row is, no two values become one.
+    """
+    columns, names = list(columns), {each.lower() for each in telling}
+    shown = [_shown(each, telling=each.name.lower() in names) for each in columns if each.by == "duckdb"]
+    if shown == [quoted(each.name) for each in columns]:
+        return reader(path)
+    return f"(SELECT {', '.join(shown) or '1'} FROM {reader(path)})"
+
+
+def _shown(column: Type, *, telling: bool) -> str:
+    name = quoted(column.name)
+    if telling and column.stored == "VARCHAR":
+        return f"CASE WHEN NOT contains({name}, '?') THEN {name} END AS {name}"
+    if not column.guarded:
+        return name
+    if telling and column.stored == "TIMESTAMP":
+        return f"CASE WHEN {name} BETWEEN {FIRST} AND {LAST} THEN {name} END AS {name}"
+    if digits := DIGITS.fullmatch(column.stored):
+        whole, part = int(digits[1]) - int(digits[2]), int(digits[2])
+        most = f"CAST('{'9' * whole or '0'}.{'9' * part}' AS {column.stored})"
+        return f"CASE WHEN {name} BETWEEN -{most} AND {most} THEN {name} END AS {name}"
+    return f"CASE WHEN {name} < {FIRST} THEN {FIRST} WHEN {name} > {LAST} THEN {LAST} ELSE {name} END AS {name}"
+
+
+def kinds(columns: Iterable[Type], kind: Mapping[str, str]) -> dict[str, str]:
+    """How the columns are stored that DuckDB does not read, or would be, once they are loaded."""
+    found = {}
+    for each in columns:
+        if each.by == "arrow":
+            plain = "decimal" if each.stored.startswith("DECIMAL") else kind.get(each.stored, "other")
+            found[each.name] = WITH_ARROW.get(each.stored, plain)
+        elif each.by == "nobody":
+            found[each.name] = UNREAD
+    return found
+
+
+def load(
+    path: Path, columns: Iterable[Type], wanted: Iterable[str] | None, telling: Iterable[str] = ()
+) -> pyarrow.Table | None:
+    """The wanted columns, read by Arrow into memory; None where DuckDB reads them all. See `place` for `telling`."""
+    who = {each.lower() for each in telling}
+    names = None if wanted is None else {each.lower() for each in wanted}
+    mine = [each for each in columns if each.by != "nobody" and (names is None or each.name.lower() in names)]
+    if all(each.by == "duckdb" for each in mine):
+        return None
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    from discreet.engines.duckdb.frames import total  # noqa: PLC0415
+
+    with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
+        there = [each for each in mine if each.name in file.schema_arrow.names]
+        read = file.read(columns=[each.name for each in there])
+    found = {each.name: total(read.column(each.name), each.name, telling=each.name.lower() in who) for each in there}
+    return pa.table(found)

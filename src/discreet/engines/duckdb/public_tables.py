@@ -1,0 +1,60 @@
+"""What a public table says about its own columns. Nobody is in it, so its values are bounds and group keys for free."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+
+from discreet.catalogue.schema import UNREAD, Catalogue, Column, Table
+from discreet.engines.duckdb.connection import Source
+from discreet.sql.spelling import quoted
+from discreet.sql.types import LONGEST
+
+__all__ = ["read_public"]
+
+MOST = 1000  # values of a column that are listed
+
+
+def read_public(catalogue: Catalogue, source: Source) -> Catalogue:
+    """The catalogue, with all columns of its public tables, their bounds and their values where they are few."""
+    tables = [_read(each, source) if each.public else each for each in catalogue.tables]
+    return replace(catalogue, tables=tuple(tables))
+
+
+def _read(table: Table, source: Source) -> Table:
+    names = [name for name, kind in source.stored[table.name].items() if kind != UNREAD]
+    bare = Table(name=table.name, columns=tuple(Column(name=each) for each in names), public=True)
+    there = bare.stored(source.stored[table.name])
+    columns = [_known(table.column(each.name) or each, table.name, source) for each in there.columns]
+    return replace(table, columns=tuple(columns), links=())
+
+
+def _known(column: Column, table: str, source: Source) -> Column:
+    """A column as declared, or as it is."""
+    if column.bounds is not None or column.values is not None:
+        return column
+    name, place = quoted(column.name), source.place(table)
+    if column.kind in ("integer", "text"):
+        found = _rows(source, f"SELECT DISTINCT {name} FROM {place} WHERE {name} IS NOT NULL LIMIT {MOST + 1}")
+        values = tuple(sorted(each[0] for each in found if isinstance(each[0], (int, str))))
+        if len(found) == len(values) <= MOST and all(len(str(each)) <= LONGEST for each in values) and values:
+            return replace(column, values=values)
+    if column.kind in ("integer", "real"):
+        finite = f"WHERE isfinite(CAST({name} AS DOUBLE))"
+        found = _rows(source, f"SELECT min({name}), max({name}) FROM {place} {finite}")
+        if found and found[0][0] is not None and found[0][0] < found[0][1]:
+            return replace(column, bounds=(Fraction(found[0][0]), Fraction(found[0][1])))
+    return column
+
+
+def _rows(source: Source, text: str) -> list[Any]:
+    cursor = source.cursor()
+    try:
+        return cursor.execute(text).fetchall()
+    except duckdb.Error:
+        return []
+    finally:
+        cursor.close()

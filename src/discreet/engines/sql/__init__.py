@@ -1,0 +1,1 @@
+"""SQL that computes exact data over bounded contributions."""

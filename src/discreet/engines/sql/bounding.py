@@ -1,0 +1,134 @@
+"""Contribution bounding in SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from discreet.engines.sql.expressions import LONGEST, Stored, cut, keyed, one_of, owner, spell
+from discreet.engines.sql.histograms import OWN, Hashed
+from discreet.engines.sql.sums import plain, repeated, short, totals, values
+from discreet.plan.plan import Key, Plan
+
+__all__ = ["sql", "statements"]
+
+
+# ── SQL ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def statements(plan: Plan, place: str, stored: Stored, *, every: bool = False) -> dict[int | None, str]:
+    """All SQL of a plan: that of its sums and private keys, under None, and that of each measure of another kind.
+
+    With `every`, also for groups that are not declared.
+    """
+    keys, found = [f"k{n}" for n in range(len(plan.keys))], dict[int | None, str]()
+    if plan.naming is not None or any(each.needs not in OWN for each in plan.measures):
+        found[None] = sql(plan, place, stored, every=every)
+    for n, measure in enumerate(plan.measures):
+        if measure.needs in OWN:
+            own = OWN[measure.needs]
+            rows = _rows(plan, place, stored, [f"{own.column(measure, stored)} AS x"], every=every)
+            found[n] = own.sql(measure, plan, rows, keys, _hashed(plan, keys))
+    return found
+
+
+def sql(plan: Plan, place: str, stored: Stored, *, every: bool = False) -> str:
+    """The SQL of a plan: for each group its keys, its units, and the numbers of each measure that is made of sums."""
+    rows = _rows(plan, place, stored, values(plan.measures, stored), every=every)
+    keys = [f"k{n}" for n in range(len(plan.keys))]
+    return _by_row(plan, rows, keys) if plan.caps.unit is None else _by_unit(plan, rows, keys)
+
+
+def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: bool = False) -> str:
+    """The rows that are asked about, with their keys and values."""
+    columns = [f"{_named(key, stored)} AS k{n}" for n, key in enumerate(plan.keys)]
+    columns += read
+    conditions = [] if plan.where is None else [spell(plan.where, stored)]
+    if plan.caps.unit is not None:
+        unit = owner(plan.caps.unit, stored)
+        columns.insert(0, f"{unit} AS u")
+        conditions.append(f"{unit} IS NOT NULL")
+    conditions += [
+        _within(keyed(key.tree, key.kind, stored), key.values, key.span)
+        for key in plan.keys
+        if key.declared and not every
+    ]
+    text = f"SELECT {', '.join(columns) or '1'}\n  FROM {place}"
+    return text + (f"\n  WHERE {' AND '.join(conditions)}" if conditions else "")
+
+
+def _named(key: Key, stored: Stored) -> str:
+    """A key as it is grouped by; one that the data name is no longer than what is computed from answers may be."""
+    text = keyed(key.tree, key.kind, stored)
+    return text if key.declared or key.kind != "text" else cut(key.tree, text, LONGEST)
+
+
+def _within(key: str, values: Any, span: Any) -> str:
+    if span is not None:
+        return f"{key} BETWEEN {span[0]} AND {span[1]}"
+    return one_of(key, values)
+
+
+def _by_row(plan: Plan, rows: str, keys: list[str]) -> str:
+    """Every row is a unit: nothing to cut off."""
+    if not repeated(plan.measures):
+        columns = [*keys, "count(*) AS units", *plain(plan.measures)]
+        return f"SELECT {', '.join(columns)}\nFROM (\n  {rows}\n)" + _grouped(keys)
+    inner = [*keys, "count(*) AS r", *totals(plan.measures)]
+    columns = [*keys, "r AS units", *plain(plan.measures, named=True)]
+    return f"SELECT {', '.join(columns)}\nFROM (\n SELECT {', '.join(inner)}\n FROM (\n  {rows}\n ){_grouped(keys)}\n)"
+
+
+def _grouped(keys: list[str]) -> str:
+    return f"\nGROUP BY {', '.join(keys)}" if keys else ""
+
+
+def _by_unit(plan: Plan, rows: str, keys: list[str]) -> str:
+    """No more groups and rows of a unit than count; then one row for each unit and group; then the groups.
+
+    Which groups of a unit count is decided by a hash h of the unit and the key under a fresh secret salt, so by that
+    unit's rows and the salt alone. Two keys of a unit that share a hash are one group, the first of them, so there are
+    never more groups than the cap. Rows count group by group, in the same order, until their cap; where a group is cut
+    short, its parts count in proportion (`short`). A key that is a whole number between declared ends is kept in the
+    last bits of h, so there is less to sort. Where a unit may have more rows than there are groups, the rows of each
+    group are added up before the groups are put in order, which is the same and sorts less.
+    """
+    cap, groups = plan.caps.most_rows, plan.caps.most_groups
+    needs_rows = any(each.needs == "sums" for each in plan.measures)
+    kept, hashed, read = _hashed(plan, keys)
+    first = bool(keys) and plan.naming is None and plan.cells <= cap  # add up, then put in order
+    if keys:
+        rows = f"SELECT {kept}, {hashed} AS h\n  FROM (\n  {rows}\n  )"
+    if keys and not first:
+        rows = _ranked(rows, groups, cap, "rank() OVER o - 1" if needs_rows else "")
+    room = f"({cap} - b)" if keys else str(cap)
+    people = [*read, *(["min(b) AS b"] if keys and needs_rows and not first else []), "count(*) AS r"]
+    people = [*(["u", "h"] if first else []), *people, *totals(plan.measures)]
+    inner = f"SELECT {', '.join(people)}\n FROM (\n  {rows}\n )\n GROUP BY u{', h' if keys else ''}"
+    if first:
+        inner = _ranked(inner, groups, cap, "CAST(sum(r) OVER o AS BIGINT) - r" if needs_rows else "")
+    if repeated(plan.measures):
+        weighed = [*keys, "r", f"{room} AS m", *plain(plan.measures, named=True)]
+        inner, room = f"SELECT {', '.join(weighed)}\n FROM (\n {inner}\n )", "m"
+    columns = [*keys, "count(*) AS units", *short(plan.measures, room, cap)]
+    return f"SELECT {', '.join(columns)}\nFROM (\n {inner}\n)" + _grouped(keys)
+
+
+def _ranked(rows: str, groups: int, cap: int, before: str) -> str:
+    """What counts of each unit: so many groups in the order of their hashes, and so many rows before each."""
+    more, most = (f", {before} AS b", f" AND b < {cap}") if before else ("", "")
+    window = "WINDOW o AS (PARTITION BY u ORDER BY h)"
+    return (
+        f"SELECT * FROM (\n  SELECT *, dense_rank() OVER o AS g{more}\n  FROM (\n  {rows}\n  )\n  {window}"
+        f"\n  ) WHERE g <= {groups}{most}"
+    )
+
+
+def _hashed(plan: Plan, keys: list[str]) -> Hashed:
+    """How groups are put in order; a key that is a whole number between declared ends is in the last bits of it."""
+    text = f"hash(hash($salt, u, {', '.join(keys)}))"
+    if len(keys) != 1 or plan.keys[0].span is None:
+        return Hashed("*", text, [f"min({key}) AS {key}" for key in keys])
+    low, high = plan.keys[0].span
+    last = (1 << (high - low).bit_length()) - 1
+    packed = f"({text} & {~last & (1 << 64) - 1}) | TRY_CAST(TRY_CAST(k0 AS BIGINT) - ({low}) AS UBIGINT)"
+    return Hashed("* EXCLUDE (k0)", packed, [f"CAST(h & {last} AS BIGINT) + ({low}) AS k0"])

@@ -1,0 +1,289 @@
+"""Measures that need a statement of their own: what is kept of each unit row by row, and what is counted of that.
+
+The first statement of a plan adds up sums; a measure that needs anything else names what, and here is how to get it. An
+entry of `OWN` writes SQL over the rows that count, and reads what it found as the exact data of the measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from discreet.core.laws.law import Integers, narrowest
+from discreet.engines.sql.expressions import Stored, held, keyed, normal, one_of, spell, stepped
+from discreet.engines.sql.widths import CODED, WORD
+from discreet.mechanisms.quantiles.histogram import Histogram
+from discreet.plan.expressions.tree import Apply
+from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.distinct import Distinct
+from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.mode import Mode
+from discreet.plan.measures.quantiles import Extremes, Ranks
+from discreet.plan.measures.upper_bound import Ceilings
+from discreet.plan.plan import Plan
+
+__all__ = ["OWN", "Hashed", "Own", "chosen"]
+
+MOST_BITS = 32  # of a value that is kept in its hash
+COUNTED = 1 << 22  # groups and values that are counted in the engine; more are listed
+
+Found = list[tuple[Any, ...]]
+Index = Mapping[tuple[Any, ...], int]  # of the keys of a group its place
+
+
+class Hashed(NamedTuple):
+    """The hash of a unit and its keys, by which its groups are put in order."""
+
+    kept: str  # what is still to be kept of a row beside it
+    text: str
+    read: list[str]  # the keys, from the rows of one hash
+
+
+class Own(NamedTuple):
+    """How the exact data that a measure needs are found."""
+
+    column: Callable[[Any, Stored], str]  # what is read of each row for this measure, to be x
+    sql: Callable[[Any, Plan, str, list[str], Hashed], str]  # of its plan, rows with keys and x, keys, and their hash
+    read: Callable[[Any, Any, Index], Any]  # what its mechanism takes, from rows of keys and numbers
+    arrow: bool = False  # whether it reads an Arrow table
+
+
+def chosen(
+    plan: Plan, rows: str, keys: list[str], hashed: Hashed, *, once: bool = False, span: tuple[int, int] | None = None
+) -> str:
+    """The rows with a value x that count, as keys and x; with `once`, equal values of a unit in a group are one.
+
+    Promise  no more rows and groups of a unit than its caps, by a choice that depends on that unit's rows and the salt
+             only.
+    Because  groups are ranked by the hash h of the unit and the key under the secret salt, as in the first statement,
+             and values by the hash of the unit and the value; ties are broken by the keys and the values themselves,
+             and rows that are equal in all of them are the same in the answer. A group that is before another has all
+             its rows before it, so rows beyond the groups that count take no place of a row that counts. Whole numbers
+             of a `span` are kept in the last bits of their hash (as such a key is in h), so there is less to sort.
+             Groups without a value take no place of others, where all are declared; where keys are private they do, so
+             that a unit is counted in no group that it is not named in.
+    """
+    names = ", ".join([*keys, "x"])
+    if plan.caps.unit is None:
+        return f"SELECT {names}\n FROM (\n  {rows}\n ) WHERE x IS NOT NULL"
+    packed = len(keys) == 1 and plan.keys[0].span is not None
+    groups = ["h"] if packed else ["h", *keys] if keys else []
+    place = "hash(hash($salt, u, x))"
+    value, read, order = "x", "x", [place, "x"]
+    if span is not None and (bits := (span[1] - span[0]).bit_length()) <= MOST_BITS:
+        last = (1 << bits) - 1
+        low = f"CAST(CAST(x AS BIGINT) - ({span[0]}) AS UBIGINT)"
+        value, order = f"({place} & {~last & (1 << 64) - 1}) | {low} AS p", ["p"]
+        read = f"CAST(p & {last} AS BIGINT) + ({span[0]}) AS x"
+    kept = ["u", *([] if packed else keys), *([f"{hashed.text} AS h"] if keys else []), value]
+    values = f"SELECT {'DISTINCT ' if once else ''}{', '.join(kept)}\n  FROM (\n  {rows}\n  )"
+    over, few = f"(PARTITION BY u ORDER BY {', '.join([*groups, *order])}", [f"b <= {plan.caps.most_rows}"]
+    if plan.naming is None:
+        values, turns = f"{values} WHERE x IS NOT NULL", [f"row_number() OVER {over}) AS b"]
+    else:
+        turns = [f"count({order[-1]}) OVER {over} ROWS UNBOUNDED PRECEDING) AS b"]
+        few.append(f"{order[-1]} IS NOT NULL")
+    if keys:
+        turns.append(f"dense_rank() OVER (PARTITION BY u ORDER BY {', '.join(groups)}) AS g")
+        few.append(f"g <= {plan.caps.most_groups}")
+    turn = f"SELECT *, {', '.join(turns)}\n  FROM (\n  {values}\n  )"
+    columns = [*(hashed.read if packed else keys), read]
+    return f"SELECT {', '.join(columns)}\n FROM (\n  {turn}\n ) WHERE {' AND '.join(few)}"
+
+
+# ── COUNT(DISTINCT x) ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _distinct(_: Distinct, plan: Plan, rows: str, keys: list[str], hashed: Hashed) -> str:
+    counted = chosen(plan, rows, keys, hashed, once=True)
+    text = f"SELECT {', '.join([*keys, 'count(DISTINCT x)'])}\nFROM (\n {counted}\n)"
+    return text + _by(keys)
+
+
+def _counts(_: Distinct, found: Found, index: Index) -> Integers:
+    counts = np.zeros((1, len(index)), object)
+    for row in found:
+        if row[:-1] in index:
+            counts[0, index[row[:-1]]] = row[-1]
+    return narrowest(counts)
+
+
+def _normal(measure: Distinct, stored: Stored) -> str:
+    """A value as it is told from others, also under a condition: whole numbers of any size as they are stored."""
+    tree = measure.of
+    if isinstance(tree, Apply) and tree.function == "case" and len(tree.arguments) == 2:
+        condition, value = tree.arguments
+        return f"CASE WHEN {spell(condition, stored)} THEN {held(value, normal(value, stored))} END"
+    return held(tree, normal(tree, stored))
+
+
+# ── quantiles, extremes and commonest values ─────────────────────────────────────────────────────────────────────
+
+
+def _histogram(measure: Measure, plan: Plan, rows: str, keys: list[str], hashed: Hashed) -> str:
+    """How many of the rows that count have each value: for each group a list of values, and one of counts.
+
+    Where there can be more groups and values than it would help to count, for each group a list of its values alone.
+    """
+    span = (measure.low, measure.high) if isinstance(measure, Ranks | Extremes) else None
+    counted = chosen(plan, rows, keys, hashed, span=span)
+    if isinstance(measure, Ranks | Extremes) and keys and plan.cells * (measure.high - measure.low) > COUNTED:
+        return f"SELECT {', '.join([*keys, 'list(x) AS x'])}\nFROM (\n {counted}\n)" + _by(keys)
+    names = ", ".join([*keys, "x"])
+    text = f"SELECT {names}, count(*) AS c\n FROM (\n {counted}\n )\n GROUP BY {names}"
+    return f"SELECT {', '.join([*keys, 'list(x) AS x', 'list(c) AS c'])}\nFROM (\n {text}\n)" + _by(keys)
+
+
+def _shares(measure: Batch, plan: Plan, rows: str, keys: list[str], hashed: Hashed) -> str:
+    """How many rows that count are in each region; of a unit with more of them than count, so many in proportion.
+
+    Promise  a unit adds to the regions of its groups whole numbers, none negative, that are at most its cap in all, in
+             no more groups than count, by a choice that depends on that unit's rows and the salt only; in the mean over
+             the salt, in proportion to its rows in the group that is cut short.
+    Because  rows count group by group, in the order of h, as in the first statement. Of r rows of a group with running
+             totals s over the regions there is room for m = cap - b, after the b rows of the groups before it; so a
+             region gets what ⌊(sm + o)/r⌋ grows by in it, with one o < r for the group: it never shrinks, and grows
+             from 0 to m in all. The mean of ⌊(a + o)/r⌋ over all o is a/r.
+    """
+    if plan.caps.unit is None:
+        return _histogram(measure, plan, rows, keys, hashed)
+    cap, names = plan.caps.most_rows, ["u", *(["h", *keys] if keys else [])]
+    by, of = ", ".join(names), ", ".join([*names, "x"])
+    some = "" if plan.naming else " WHERE x IS NOT NULL"  # as in `chosen`
+    kept = f"SELECT *{f', {hashed.text} AS h' if keys else ''}\n   FROM (\n   {rows}\n   ){some}"
+    each = f"SELECT {of}, count(x) AS c\n   FROM (\n   {kept}\n   )\n   GROUP BY {of}"
+    totals = [f"sum(c) OVER (PARTITION BY {by} ORDER BY x) AS s", f"sum(c) OVER (PARTITION BY {by}) AS r"]
+    few = ""
+    if keys:
+        window = f"(PARTITION BY u ORDER BY {', '.join(names[1:])})"
+        totals += [f"sum(c) OVER {window} AS e", f"dense_rank() OVER {window} AS g"]
+        few = f"\n WHERE g <= {plan.caps.most_groups} AND e - r < {cap} AND x IS NOT NULL"
+    room = f"({cap} - (e - r))" if keys else str(cap)
+    start = f"CAST(hash(hash($salt, {'h' if keys else 'u'})) % CAST(greatest(r, 1) AS UBIGINT) AS HUGEINT) AS o"
+    unit = f"SELECT *, {start}\n  FROM (\n  SELECT *, {', '.join(totals)}\n  FROM (\n   {each}\n  )\n  )"
+    share = f"(s * {room} + o) // r - ((s - c) * {room} + o) // r"
+    counts = f"CAST(sum(CASE WHEN r <= {room} THEN c ELSE {share} END) AS BIGINT) AS c"
+    read = ", ".join([*keys, "x"])
+    text = f"SELECT {read}, {counts}\n FROM (\n  {unit}\n ){few}\n GROUP BY {read}"
+    return f"SELECT {', '.join([*keys, 'list(x) AS x', 'list(c) AS c'])}\nFROM (\n {text}\n)" + _by(keys)
+
+
+def _by(keys: list[str]) -> str:
+    return f"\nGROUP BY {', '.join(keys)}" if keys else ""
+
+
+def _listed(found: pa.Table, index: Index) -> Iterator[tuple[int, pa.Array, NDArray[np.int64]]]:
+    """For each known group in order: its place, its values, and how many rows have each, if they were counted."""
+    width = found.column_names.index("x")
+    keys, values = (found.column(n).combine_chunks() for n in range(width)), found.column(width).combine_chunks()
+    groups = zip(*(each.to_pylist() for each in keys), strict=True) if width else [()] * len(values)
+    places = sorted((index[key], row) for row, key in enumerate(groups) if key in index)
+    sizes = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+    ends = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+    listed, none = values.flatten(), np.zeros(0, np.int64)
+    counts = found.column(width + 1).combine_chunks().flatten() if found.num_columns > width + 1 else none
+    counted = np.asarray(counts).astype(np.int64, copy=False)
+    for place, row in places:
+        yield place, listed.slice(ends[row], ends[row + 1] - ends[row]), counted[ends[row] : ends[row + 1]]
+
+
+def _placed(measure: Ranks | Extremes | Ceilings, found: pa.Table, index: Index) -> Histogram:
+    """Counts of steps from the low end, sorted by group and value."""
+    none = np.zeros(0, np.int64)
+    groups, values, counts = [none], [none], [none]
+    for place, listed, count in _listed(found, index):
+        value = listed.to_numpy()
+        if len(count):
+            order = np.argsort(value)
+            value, count = value[order], count[order]  # noqa: PLW2901
+        else:
+            value, count = np.unique(value, return_counts=True)  # noqa: PLW2901
+        groups.append(np.full(len(value), place))
+        values.append(value.astype(np.int64) - measure.low)
+        counts.append(count)
+    return Histogram(len(index), np.concatenate(groups), np.concatenate(values), np.concatenate(counts))
+
+
+def _stepped(measure: Ranks | Extremes, stored: Stored) -> str:
+    return stepped(measure.of, measure.low, measure.high, measure.step, stored)
+
+
+def _laddered(measure: Ceilings, stored: Stored) -> str:
+    """The number of the first rung that is not below a value; one more than the last, where there is none."""
+    value = spell(measure.of, stored)
+    rungs = " ".join(f"WHEN {value} <= {float(each)!r}::DOUBLE THEN {n}" for n, each in enumerate(measure.rungs))
+    return f"CASE WHEN {value} IS NULL THEN NULL {rungs} ELSE {len(measure.rungs)} END"
+
+
+def _tallied(values: Sequence[Any], found: pa.Table, index: Index) -> Integers:
+    """A row for each of these values, a column for each group."""
+    places = {value: place for place, value in enumerate(values)}
+    counts = np.zeros((len(places), len(index)), np.int64)
+    for place, listed, count in _listed(found, index):
+        for value, each in zip(listed.to_pylist(), count, strict=True):
+            if value in places:
+                counts[places[value], place] = each
+    return counts
+
+
+def _modes(measure: Mode, found: pa.Table, index: Index) -> Integers:
+    return _tallied(measure.values, found, index)
+
+
+def _coded(measure: Batch, stored: Stored) -> str:
+    """The region of a row as a whole number, whose last bits say which conditions it fulfils; NULL where it is none.
+
+    Promise  no row of any database has a number that does not fit, however many conditions there are.
+    Because  each word is a sum of different powers of two below 2^WORD, in BIGINT; two of them are below 2^CODED, in
+             HUGEINT. More are not added up, but written one after the other.
+    """
+    if not measure.conditions:
+        return _declared(measure, stored)
+    bits = [
+        f"{1 << n % WORD}::BIGINT"
+        if each is None
+        else f"CASE WHEN {spell(each, stored)} THEN {1 << n % WORD}::BIGINT ELSE 0 END"
+        for n, each in enumerate(measure.conditions)
+    ]
+    words = [f"({' + '.join(bits[n : n + WORD])})" for n in range(0, len(bits), WORD)]
+    if len(bits) <= CODED:
+        shifted = [each if n == 0 else f"CAST({each} AS HUGEINT) * {1 << n * WORD}" for n, each in enumerate(words)]
+        return f"NULLIF({' + '.join(shifted)}, 0)"
+    written = " || ' ' || ".join(f"CAST({each} AS VARCHAR)" for each in words)
+    return f"NULLIF({written}, '{' '.join('0' for _ in words)}')"
+
+
+def _code(conditions: int, value: str) -> int | str:
+    """What `_coded` finds in a row of the region with this name."""
+    number = sum(1 << n for n, letter in enumerate(value) if letter == "1")
+    if conditions <= CODED:
+        return number
+    return " ".join(str(number >> n & (1 << WORD) - 1) for n in range(0, conditions, WORD))
+
+
+def _combined(measure: Batch, found: pa.Table, index: Index) -> Integers:
+    many = len(measure.conditions)
+    codes = [_code(many, each) if many else each for each in measure.values]
+    return measure.combined(_tallied(codes, found, index))
+
+
+def _declared(measure: Mode | Batch, stored: Stored) -> str:
+    text = keyed(measure.of, measure.kind, stored)
+    first, last = measure.values[0], measure.values[-1]
+    if isinstance(first, int) and isinstance(last, int) and measure.values == tuple(range(first, last + 1)):
+        return f"CASE WHEN {text} BETWEEN {first} AND {last} THEN {text} END"
+    return f"CASE WHEN {one_of(text, measure.values)} THEN {text} END"
+
+
+OWN: dict[str, Own] = {
+    "distinct": Own(column=_normal, sql=_distinct, read=_counts),
+    "histogram": Own(column=_stepped, sql=_histogram, read=_placed, arrow=True),
+    "ladder": Own(column=_laddered, sql=_histogram, read=_placed, arrow=True),
+    "counts": Own(column=_declared, sql=_histogram, read=_modes, arrow=True),
+    "regions": Own(column=_coded, sql=_shares, read=_combined, arrow=True),
+}

@@ -1,0 +1,65 @@
+"""From rows of a result to exact data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from discreet.core.laws.law import narrowest
+from discreet.engines.sql.histograms import OWN
+from discreet.engines.sql.sums import summed
+from discreet.plan.measures.measure import Added
+from discreet.plan.plan import Exact, Plan
+
+__all__ = ["exact"]
+
+
+# ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, Any]) -> Exact:
+    """The exact data of each measure by group.
+
+    From rows of keys, units, and the numbers of each measure that is made of sums; and, for each other measure, from
+    the rows of its own statement.
+    """
+    width, numbers = len(plan.keys), 1 + sum(len(measure.forms) for _, measure in summed(plan.measures))
+    keys = [_key(plan, row) for row in rows]
+    groups = plan.groups if plan.naming is None else keys
+    index = {key: place for place, key in enumerate(groups)}
+    there = [n for n, key in enumerate(keys) if key in index]
+    places = [index[keys[n]] for n in there]
+    table = np.zeros((numbers, len(index)), object)
+    for n in range(numbers if rows else 0):
+        table[n, places] = [rows[row][width + n] or 0 for row in there]
+    units, at, found = narrowest(table[0]), 1, list[Any]()
+    for n, measure in enumerate(plan.measures):
+        if n in own:
+            found.append(OWN[measure.needs].read(measure, own[n], _raw(plan, rows)))
+        elif measure.needs == "units":
+            found.append(units[None, :])
+        else:
+            assert isinstance(measure, Added)
+            parts = np.diff(table[at : at + len(measure.parts)], axis=0, prepend=0)
+            found.append(narrowest(parts // measure.grain))
+            at += len(measure.parts)
+    return Exact(keys=() if plan.naming is None else tuple(keys), units=units, sums=tuple(found))
+
+
+def _key(plan: Plan, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The keys of a row; days that are counted become dates."""
+    found = row[: len(plan.keys)]
+    if any(key.kind == "date" and key.span for key in plan.keys):
+        return tuple(key.value(each) for key, each in zip(plan.keys, found, strict=True))
+    return found
+
+
+def _raw(plan: Plan, rows: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], int]:
+    """The place of each group by its keys as an engine returns them, where days are numbers."""
+    if plan.naming is not None:
+        return {row[: len(plan.keys)]: place for place, row in enumerate(rows)}
+    days = [range(key.span[0], key.span[1] + 1) if key.kind == "date" and key.span else key.domain for key in plan.keys]
+    return {key: place for place, key in enumerate(product(*days))}

@@ -1,0 +1,116 @@
+"""The numbers that an engine adds up for the measures of a plan, in SQL, and what they become.
+
+A measure that needs sums says what they are of: values of each row, and each of its parts as a sum over rows of
+products of their powers. Of each part the engine delivers the running total with all parts before it, so that a unit
+that is cut short can be counted in proportion without any part becoming negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from discreet.engines.sql.expressions import Stored, spell, stepped
+from discreet.engines.sql.widths import ROWS, integer, running
+from discreet.plan.measures.measure import Added, Form, Measure, Steps
+
+__all__ = ["plain", "repeated", "short", "totals", "values"]
+
+VALUES = "vw"  # the first value of a row for measure n is vn, the second wn
+
+
+def summed(measures: Sequence[Measure]) -> Iterator[tuple[int, Added]]:
+    for n, measure in enumerate(measures):
+        if measure.needs == "sums":
+            assert isinstance(measure, Added)
+            yield n, measure
+
+
+# ── SQL ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def values(measures: Sequence[Measure], stored: Stored) -> list[str]:
+    """What each measure reads of a row, as columns."""
+    found = []
+    for n, measure in summed(measures):
+        found += [f"{_value(each, stored)} AS {VALUES[i]}{n}" for i, each in enumerate(measure.values)]
+    return found
+
+
+def _value(value: Steps, stored: Stored) -> str:
+    if value.step is None:
+        return f"CASE WHEN {spell(value.of, stored)} IS NOT NULL THEN 1 END"
+    text = stepped(value.of, value.low, value.high, value.step, stored)
+    return f"CAST({text} AS BIGINT) - ({value.base})" if value.base else text
+
+
+def plain(measures: Sequence[Measure], *, named: bool = False) -> list[str]:
+    """The running totals of each measure over the rows of a group, as columns; `named`: of what `totals` are called."""
+    found = []
+    for n, measure in summed(measures):
+        for i, form in enumerate(running(measure)):
+            spelled = partial(_name if named else _total, n)
+            found.append(f"{_weighted(form, spelled)} AS p{n}_{i}")
+    return found
+
+
+def repeated(measures: Sequence[Measure]) -> bool:
+    """Whether sums are best computed before they are weighed, as `plain` would write out most of them several times."""
+    forms = [running(measure) for _, measure in summed(measures)]
+    written = sum(len(form) for each in forms for form in each)
+    return written > 2 * sum(len({powers for form in each for powers in form}) for each in forms)
+
+
+def totals(measures: Sequence[Measure]) -> list[str]:
+    """The sums over rows that running totals are made of, as columns; r is how many rows there are."""
+    found = []
+    for n, measure in summed(measures):
+        used = dict.fromkeys(powers for form in measure.forms for powers in form if powers)
+        found += [f"{_total(n, powers)} AS {_name(n, powers)}" for powers in used]
+    return found
+
+
+def short(measures: Sequence[Measure], room: str, cap: int) -> list[str]:
+    """The running totals of each measure over units, as columns: of each only so many rows as it has room for.
+
+    The room is at most the cap, which says how wide a product with it is (see `widths`).
+
+    Promise  no part of a unit becomes negative, and together they are at most what so many rows add.
+    Because  of r rows with running totals S₁ <= S₂ <= … the share k/r counts, rounded down: ⌊S₁k/r⌋ <= ⌊S₂k/r⌋ <= …,
+             and the last is at most k times what one row adds, as S is at most r times that.
+    """
+    found, named = [], repeated(measures)
+    for n, measure in summed(measures):
+        wide = integer(ROWS * measure.most_added * cap)
+        for i, form in enumerate(running(measure)):
+            text = f"p{n}_{i}" if named else _weighted(form, partial(_name, n))
+            whole = f"({text})" if wide == "BIGINT" else f"({text})::{wide}"
+            cut = f"CASE WHEN r <= {room} THEN {text} ELSE ({whole} * {room}) // r END"
+            found.append(f"sum({cut}) AS p{n}_{i}")
+    return found
+
+
+def _name(n: int, powers: tuple[int, ...]) -> str:
+    return "_".join([f"s{n}", *map(str, powers)]) if powers else "r"
+
+
+def _total(n: int, powers: tuple[int, ...]) -> str:
+    """A sum over rows: the number of those that have all values, or of products of their powers."""
+    if not powers:
+        return "count(*)"
+    names = [f"{VALUES[i]}{n}" for i in range(len(powers))]
+    factors = [name for name, power in zip(names, powers, strict=True) for _ in range(power)]
+    there = f" FILTER ({' AND '.join(f'{name} IS NOT NULL' for name in names)})" if len(names) > 1 else ""
+    if not factors:
+        return f"count({names[0]})" + there
+    if len(factors) > 1:
+        factors[0] = f"CAST({factors[0]} AS BIGINT)"
+    return f"sum({' * '.join(factors)})" + there
+
+
+def _weighted(form: Form, spelled: Callable[[tuple[int, ...]], str]) -> str:
+    """A weighted sum, in as many bits as it needs."""
+    signs = ["-" if weight < 0 else "+" for weight in form.values()]
+    sizes = ["" if abs(weight) == 1 else f"{abs(weight)}::HUGEINT * " for weight in form.values()]
+    terms = [f"{sign} {size}{spelled(powers)}" for sign, size, powers in zip(signs, sizes, form, strict=True)]
+    return " ".join(terms).removeprefix("+ ") or "0"

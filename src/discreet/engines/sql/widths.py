@@ -1,0 +1,129 @@
+"""Widths: the largest whole number that each expression of a plan's SQL can be, and a type that holds it.
+
+Given    no relation has more than ROWS rows, and no unit counts with more than `Caps.most_rows` of them.
+Promise  every whole number that the SQL of a plan computes fits the type it is computed in, on every row of every
+         database: nothing overflows where somebody's row meets a condition, and no failure tells that one did.
+Because  `widths` lists them, each with its largest value, which follows from the plan alone: values are clamped to
+         their steps before they are multiplied, products of powers of a row are at most what `Moments` allows, and sums
+         are of at most ROWS of these. Where a product with a cap does not fit 64 bits it is computed in 128, and where
+         it does not fit these, the plan is refused before it is paid (`fitting`). The numbers of regions of a batch are
+         of as many bits as there are conditions: beyond the bits of a number they are texts of several (`own._coded`).
+
+What has no place in the list is bounded by its type: counts and ranks of rows are below ROWS and so BIGINT; days from
+one date of the calendar to another, drifted as far as `plan/times` allows, are below 2^31, and microseconds below 2^63;
+hashes are UBIGINT, and only masked; a number of digits or letters is a constant of the question below 2^31.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from discreet.errors import NotAllowed
+from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.measure import Added, Form
+from discreet.plan.plan import Plan
+from discreet.plan.relation import Derived, Few, Folded, From, Relation, Total, United
+
+__all__ = ["CODED", "ROWS", "WORD", "Width", "fitting", "integer", "running", "widths"]
+
+ROWS = 1 << 40  # of any relation: more than an engine reads in the time a question has
+WORD = 50  # conditions of a batch whose bits are told apart quickly, as one BIGINT
+CODED = 2 * WORD  # … and which one HUGEINT holds, also as a decimal of 38 digits, which it becomes on its way out
+LARGEST = {"SMALLINT": (1 << 15) - 1, "INTEGER": (1 << 31) - 1, "BIGINT": (1 << 63) - 1, "HUGEINT": (1 << 127) - 1}
+
+
+class Width(NamedTuple):
+    """A whole number that an engine computes: what it is, how large it can be, and in which type."""
+
+    what: str
+    most: int  # without its sign
+    type: str
+
+    @property
+    def fits(self) -> bool:
+        """Whether its type holds it."""
+        return self.most <= LARGEST[self.type]
+
+
+def integer(most: int) -> str:
+    """The narrowest type of 64 bits or more that holds whole numbers of this size, whatever their sign."""
+    return "BIGINT" if most <= LARGEST["BIGINT"] else "HUGEINT"
+
+
+def fitting(plan: Plan) -> None:
+    """Refuse a plan of which a number would not fit."""
+    wide = next((each for each in widths(plan) if not each.fits), None)
+    if wide is not None:
+        raise NotAllowed(
+            f"what would be added up here, {wide.what}, can be too large to be exact.",
+            instead="declare larger steps or narrower bounds, or count fewer rows of one unit",
+        )
+
+
+def widths(plan: Plan) -> tuple[Width, ...]:
+    """All numbers of a plan that are larger than a count of rows."""
+    found = [Width("a number of rows", ROWS, "BIGINT"), *_below(plan.table)]
+    for n, measure in enumerate(plan.measures):
+        if isinstance(measure, Batch):
+            bits = len(measure.conditions)
+            type_ = "BIGINT" if bits <= WORD else "HUGEINT"
+            found += [Width("the number of a region", (1 << bits) - 1, type_)] if bits <= CODED else []
+            found.append(Width("a share of rows", (ROWS + 1) * plan.caps.most_rows, "HUGEINT"))
+        elif isinstance(measure, Added) and measure.needs == "sums":
+            found += (each._replace(what=f"{each.what} of measure {n + 1}") for each in _sums(measure, plan))
+    for key in plan.keys:
+        if key.span is not None:
+            found.append(Width("a key, from its first", key.span[1] - key.span[0], "BIGINT"))
+    return tuple(found)
+
+
+def _sums(measure: Added, plan: Plan) -> Iterator[Width]:
+    """The numbers of a measure that is made of sums."""
+    ends = []
+    for value in measure.values:
+        step = max(abs(value.low), abs(value.high)) if value.step is not None else 1
+        yield Width("a value", step, "BIGINT")
+        yield Width("a value above its base", step + abs(value.base), "BIGINT")
+        ends.append(max(abs(value.low - value.base), abs(value.high - value.base)) if value.step is not None else 1)
+    for powers in dict.fromkeys(powers for form in measure.forms for powers in form):
+        yield Width("a product of powers", _row(ends, powers), "BIGINT")
+        yield Width("a sum of them", ROWS * _row(ends, powers), "HUGEINT")
+    for form in running(measure):
+        terms = sum(abs(weight) * _row(ends, powers) for powers, weight in form.items())
+        yield Width("a weighted sum", ROWS * terms, "HUGEINT")
+    yield Width("a sum that is cut short", ROWS * measure.most_added * plan.caps.most_rows, "HUGEINT")
+
+
+def _row(ends: list[int], powers: tuple[int, ...]) -> int:
+    return math.prod(end**power for end, power in zip(ends, powers, strict=False))
+
+
+def running(measure: Added) -> list[Form]:
+    """The running totals of the parts of a measure."""
+    found: list[dict[tuple[int, ...], int]] = []
+    for form in measure.forms:
+        before = found[-1] if found else {}
+        both = {powers: before.get(powers, 0) + form.get(powers, 0) for powers in (*before, *form)}
+        found.append({powers: weight for powers, weight in both.items() if weight})
+    return list(found)
+
+
+def _below(relation: Relation) -> Iterator[Width]:
+    """The numbers that are added up within one unit."""
+    if isinstance(relation, str):
+        return
+    if isinstance(relation, (From, United)):
+        for part in relation.parts:
+            yield from _below(part if isinstance(part, Derived) else part.source)
+        return
+    if isinstance(relation, Folded):
+        for total in relation.totals:
+            yield Width(f"{total.function} within one unit", _total(total), "HUGEINT")
+    assert isinstance(relation, (Derived, Few, Folded))
+    yield from _below(relation.source)
+
+
+def _total(total: Total) -> int:
+    return ROWS * max(abs(total.low), abs(total.high), 1)

@@ -1,0 +1,1 @@
+"""Attacks: reconstruction, membership, and the defences they are tried on."""

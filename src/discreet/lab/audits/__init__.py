@@ -1,0 +1,1 @@
+"""Audits: claims of privacy held against what can be seen."""

@@ -1,0 +1,1 @@
+"""What a loss means: games, beliefs and replicability."""

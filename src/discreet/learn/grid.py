@@ -1,0 +1,111 @@
+"""How space is divided into cells whose counts are released: a grid on the box, or on random directions of it.
+
+A grid in many dimensions has more cells than there are people. Beyond a few dimensions the points are first projected
+onto random directions, drawn without looking; distances survive that on average (Johnson and Lindenstrauss 1984).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.core.coins import Coins
+from discreet.core.once import once
+from discreet.learn.domain import Box, Floats, Labels
+from discreet.learn.exact_sums import nearest
+
+__all__ = ["Partition", "divide"]
+
+MOST_CELLS, MOST_SIDE = 1_000_000, 10_000  # as many as a curator counts: in all, and along one direction
+MOST_DIMENSIONS = 12  # of a grid on the box itself
+DIRECTIONS, FEWEST, ENOUGH = 10, 3, 2.5  # beyond: how many are drawn, with so many cells along each, or more
+CROWD = 10  # noise scales that an average cell should hold
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """A grid of `sides` cells over so many directions. Everything here is public.
+
+    `turn` has a column of ones and minus ones for each direction, or is None where they are the features themselves.
+    Positions along a direction beyond `halves` count as on its border.
+    """
+
+    turn: Floats | None
+    halves: Floats
+    sides: tuple[int, ...]
+
+    @property
+    def cells(self) -> int:
+        """How many there are."""
+        return math.prod(self.sides)
+
+    def project(self, at: Floats) -> Floats:
+        """Positions along each direction: exact, since they are sums of whole numbers."""
+        return at if self.turn is None else np.clip(at @ self.turn, -self.halves, self.halves)
+
+    def cell(self, at: Floats) -> Labels:
+        """The cell of each position."""
+        along = self.project(at)
+        along = np.floor((along + self.halves) * (np.array(self.sides) / (2 * self.halves)))
+        cells: Labels = (np.minimum(along, np.array(self.sides) - 1) @ self._strides).astype(np.intp)
+        return cells
+
+    def label(self, at: Floats, centres: Floats) -> Labels:
+        """Which centre, given along the directions, each position is nearest to."""
+        return nearest(self.project(at), centres)
+
+    def middles(self, cells: Labels) -> Floats:
+        """The middle of each cell, along each direction."""
+        index = cells[:, None] // self._strides % np.array(self.sides)
+        middles: Floats = (index + 0.5) * self.widths - self.halves
+        return middles
+
+    @property
+    def widths(self) -> Floats:
+        """Of a cell, along each direction."""
+        widths: Floats = 2 * self.halves / np.array(self.sides)
+        return widths
+
+    @once
+    def _strides(self) -> Labels:
+        return np.cumprod([1, *self.sides[:-1]]).astype(np.intp)
+
+
+def divide(box: Box, people: float, scale: float, clusters: int, coins: Coins) -> Partition:
+    """The partition for about so many people, whose counts get noise of this scale.
+
+    Given    everything here is public, or was released before.
+    Because  about (people/(10·scale))^(2m/(2+m)) cells in m dimensions balance what the cells blur and what the noise
+             does. Of random directions there are as many as leave a few cells along each.
+    """
+    crowd = max(people / (CROWD * scale), 1.0)
+    m = len(box) if len(box) <= MOST_DIMENSIONS else DIRECTIONS
+    while FEWEST < m < len(box) and crowd ** (2 / (2 + m)) < ENOUGH:
+        m -= 1
+    turn: Floats | None = None
+    halves = np.maximum(box.halves, 0.5)
+    if m < len(box):
+        signs = np.unpackbits(coins.flip(-(-len(box) * m // 8)))[: len(box) * m]
+        turn = 2 * signs.reshape(len(box), m).astype(np.float64) - 1
+        halves = np.full(m, np.ceil(math.sqrt(float((box.halves**2).sum()))))
+    wanted = min(max(crowd ** (2 * m / (2 + m)), 4.0 * clusters), MOST_CELLS)
+    return Partition(turn, halves, _sides(halves, wanted, max(clusters, 2)))
+
+
+def _sides(halves: Floats, wanted: float, least: int) -> tuple[int, ...]:
+    """Cells that are as cubic as possible: about so many in all, at least one along each direction."""
+    low, high = math.log(2 * halves.max()) - math.log(MOST_CELLS), math.log(2 * halves.max())
+    for _ in range(60):
+        width = (low + high) / 2
+        full = np.maximum(np.log(2 * halves) - width, 0).sum()
+        low, high = (low, width) if full < math.log(wanted) else (width, high)
+    while True:
+        sides = tuple(int(each) for each in np.clip(np.rint(2 * halves / math.exp(high)), 1, MOST_SIDE))
+        if math.prod(sides) < least:
+            high -= 0.01
+        elif math.prod(sides) > MOST_CELLS:
+            high += 0.01
+        else:
+            return sides

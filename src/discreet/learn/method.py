@@ -1,0 +1,121 @@
+"""k-means as a mechanism: a fixed list of noisy releases, each of a function chosen after the ones before.
+
+What is released depends on earlier releases only through public centres and radii, and one person's reach does not
+depend on those at all. So every law is known before the data are seen, the whole is a composition of noise, and its
+loss is the sum (sequential composition, which allows that each function is chosen adaptively).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.core.coins import Coins
+from discreet.core.exact import price
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.mechanism import Composition, Mechanism
+from discreet.core.once import once
+from discreet.core.reach import Neighbours, Reach
+from discreet.errors import NotUnderstood
+from discreet.learn.domain import Box, Floats
+from discreet.learn.exact_sums import UNIT
+from discreet.mechanisms.noise import Laplace, Noise
+
+__all__ = ["Found", "Method", "deviation", "inside", "scale_of"]
+
+MOST_CLUSTERS = 1 << 12
+MOST_ROUNDS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What k-means found. All of it is released, or computed from what is.
+
+    `noise` is the standard deviation of the noise in each coordinate of a centre; infinite where it would have been
+    larger than the cluster, so that the centre was left where it was.
+    """
+
+    centres: Floats
+    sizes: Floats
+    noise: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(ABC):
+    """A way to find k centres for a cost ε, in so many rounds."""
+
+    clusters: int
+    epsilon: Fraction
+    rounds: int
+    neighbours: Neighbours = "add-remove"
+    unit: str = "person"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
+        for name, called, most in (("clusters", "n_clusters", MOST_CLUSTERS), ("rounds", "rounds", MOST_ROUNDS)):
+            given = getattr(self, name)
+            if (
+                isinstance(given, (bool, np.bool_))
+                or not isinstance(given, (int, np.integer))
+                or not 1 <= given <= most
+            ):
+                raise NotUnderstood(f"{called} is a whole number from 1 to {most:,}.", instead=f"{called}=8")
+            object.__setattr__(self, name, int(given))
+        self.on_counts  # noqa: B018  # refuses other neighbours than there are
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> Composition:
+        """All releases, in order. Their laws and reaches are known before any of them."""
+
+    @abstractmethod
+    def run(self, box: Box, points: Floats, parts: Sequence[Mechanism], coins: Coins) -> Found:
+        """Look at the points, and release every part of the mechanism once."""
+
+    @once
+    def on_counts(self) -> Reach:
+        """The reach of one person on counts: one more in one of them, or one moved from one to another.
+
+        Because  `tally` and `cells_of` add one row to one count; two changes of one have ℓ1 norm 2 and ℓ2 norm √2.
+        """
+        changes = 1 if self.neighbours == "add-remove" else 2
+        return Reach(l1=changes, l2_squared=changes, neighbours=self.neighbours, unit=self.unit)
+
+    @once
+    def on_sums(self) -> Reach:
+        """The reach of one person on sums of moves.
+
+        Because  one row adds a vector of ℓ1 norm at most UNIT (see `moves`), whose ℓ2 norm is no larger; replacing a
+                 row takes one such vector away and adds another, perhaps to the same cluster: norms of 2·UNIT.
+        """
+        changes = 1 if self.neighbours == "add-remove" else 2
+        most = changes * UNIT
+        return Reach(l1=most, l2_squared=most**2, neighbours=self.neighbours, unit=self.unit)
+
+    def _counts(self, part: Fraction) -> Noise:
+        return Laplace(epsilon=self.epsilon * part, sensitivity=self.on_counts)
+
+    def _sums(self, part: Fraction) -> Noise:
+        return Laplace(epsilon=self.epsilon * part, sensitivity=self.on_sums)
+
+
+def inside(box: Box, centres: Floats) -> Floats:
+    """The nearest positions on the grid of the box."""
+    return np.clip(np.rint(centres), -box.halves, box.halves)
+
+
+def scale_of(part: Mechanism) -> float:
+    """Of Laplace noise."""
+    assert isinstance(part, Noise)
+    assert isinstance(part.law, DiscreteLaplace)
+    return float(part.law.scale)
+
+
+def deviation(part: Mechanism, radius: float, sizes: Floats, box: Box) -> Floats:
+    """The standard deviation of each coordinate of centres that were found from sums of moves."""
+    return math.sqrt(2) * scale_of(part) * (radius / UNIT) * float(box.step) / np.maximum(sizes, 1)

@@ -1,0 +1,242 @@
+"""k-means on a table that a curator holds, by questions alone.
+
+How many rows, how many in each cell of a grid, then for each cluster the count and the sums of clipped offsets: all are
+questions that anybody may ask. So the unit, its caps, the ledger and the noise are the curator's, and nothing here sees
+a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from discreet.catalogue.schema import Column, Table
+from discreet.core.coins import SYSTEM
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.loss import Loss
+from discreet.core.text import show
+from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
+from discreet.learn.domain import Box, Floats
+from discreet.learn.grid import MOST_DIMENSIONS, MOST_SIDE, Partition, divide
+from discreet.learn.method import Found, inside
+from discreet.learn.nearest_center import Centres, few_enough
+from discreet.learn.noisy_histogram import Outline, outline
+from discreet.learn.summary import Summary
+
+__all__ = ["find_in_table"]
+
+DIGITS = 12  # of a bound in a question
+ROWS, CELLS = Fraction(1, 50), Fraction(24, 50)  # of ε; half of it is for the rounds
+NARROW, WIDE = 1.0, 3.0  # root-mean-square radii along a column, between which offsets are clipped
+
+
+def find_in_table(
+    method: Summary, curator: Any, table: str, columns: Sequence[str], *, analyst: str
+) -> tuple[Found, Box, Loss]:
+    """The centres of some columns of a table, for ε in all; the box they are in; and what was paid.
+
+    Given    a curator, whose questions are charged before it looks.
+    Promise  what the curator promises: the loss of all questions together, for each unit, is at most ε, or the ρ that
+             they buy.
+    """
+    asked = _Asking(method, curator, table, columns, analyst)
+    cells = CELLS * method.epsilon
+    people = asked.rows(ROWS * method.epsilon)
+    scale = asked.scale(cells)
+    partition = divide(asked.box, people, scale, method.clusters, asked.coins)
+    counts = asked.cells(partition, cells)
+    known = outline(partition, counts, scale=scale, people=people, clusters=method.clusters, coins=asked.coins)
+    return _refine(method, asked, known), asked.box, asked.cost
+
+
+def _refine(method: Summary, asked: _Asking, known: Outline) -> Found:
+    """Rounds of Lloyd's algorithm: each coordinate of an offset is clipped, because each sum is a number of its own."""
+    box, d, centres = asked.box, len(asked.box), np.rint(known.centres)
+    sizes, noise = known.sizes(centres), np.full(method.clusters, np.inf)
+    early, last = method.shares
+    for turn in range(method.rounds):
+        part = method.epsilon * (last if turn == method.rounds - 1 else early)
+        clip = _clip(asked.noise(method.clusters, part) * method.clusters / known.people) * known.radius / d
+        sizes, sums, margins = asked.moves(centres, clip, part)
+        off = margins / 2 / np.maximum(sizes, 1)  # of each coordinate, about one standard deviation
+        sure = (sizes > 1) & (off * math.sqrt(d) < clip / 2)
+        moved = inside(box, centres + sums / np.maximum(sizes, 1)[:, None])
+        centres = np.where(sure[:, None], moved, centres)
+        noise = np.where(sure, off * float(box.step), np.inf)
+    return Found(box.values(centres), sizes, noise)
+
+
+def _clip(noise: float) -> float:
+    """How wide offsets are clipped, in root-mean-square radii, where the count of a cluster has noise of this share.
+
+    Because  a centre's noise is noise·width, and what is cut off takes it astray: of clusters that fall off on one side
+             as e^-x does, by 0.24·e^(-2.25·width) of the variance (by simulation). The sum of squares is least near
+             0.72·ln(0.6/noise); the radius is that of clusters blurred by cells, so it is a third of that.
+    """
+    return min(max(0.72 * math.log(0.2 / noise), NARROW), WIDE)
+
+
+class _Asking:
+    """Questions about some columns of one table."""
+
+    def __init__(self, method: Summary, curator: Any, table: str, columns: Sequence[str], analyst: str) -> None:
+        self.curator, self.analyst = curator, analyst
+        self.coins, self.cost = SYSTEM, Loss.ZERO
+        curator.ledger.admit(analyst)  # before anything else is said
+        declared = _table(curator, table)
+        if isinstance(columns, str):
+            raise NotUnderstood("columns are a list of names.", instead=f'columns=["{columns}"]')
+        self.columns = [_column(declared, name) for name in columns]
+        if not 1 <= len(self.columns) <= MOST_DIMENSIONS or len({each.name for each in self.columns}) < len(columns):
+            raise NotUnderstood(f"name 1 to {MOST_DIMENSIONS} columns, each once.", instead='columns=["age", "cost"]')
+        self.box = Box.of([each.bounds for each in self.columns], len(self.columns))
+        self.names = [_quoted(each.name) for each in self.columns]
+        there = " AND ".join(f"{each} IS NOT NULL" for each in self.names)
+        self.source = f"FROM {_quoted(declared.name)} WHERE {there}"
+        self._refuse_early(method)
+
+    def _refuse_early(self, method: Summary) -> None:
+        """Whatever a later question would be refused for, before the first is paid for.
+
+        Because  the questions are these: what they say of numbers that are not known yet is as long for all of them,
+                 the grid is the largest that there is, and what they cost does not depend on what they find.
+        """
+        few_enough(method.clusters, len(self.box), self._tried_sql)
+        largest = divide(self.box, math.inf, 1.0, method.clusters, self.coins)
+        moves = self._tried_sql(method.clusters)
+        early, last = method.shares
+        wanted = [(self._rows_sql(), ROWS, 1), (self._cells_sql(largest.sides), CELLS, 1),
+                  (moves, early, method.rounds - 1), (moves, last, 1)]  # fmt: skip
+        cost = Loss.ZERO
+        for sql, part, times in wanted:
+            if times:
+                each = self.curator.explain(sql, epsilon=part * method.epsilon, analyst=self.analyst).cost
+                cost = sum([each] * times, cost)
+        left = self.curator.ledger.left_to(self.analyst)
+        if cost not in left:
+            raise BudgetExceeded(
+                f"the budget has no room for it: this costs ε = {show(method.epsilon)}.", instead=f"{left} is left"
+            )
+
+    def _ask(self, sql: str, epsilon: Fraction) -> Any:
+        answer = self.curator.ask(sql, epsilon=epsilon, analyst=self.analyst)
+        self.cost = self.cost + answer.cost
+        return answer
+
+    def rows(self, epsilon: Fraction) -> float:
+        """About how many there are."""
+        return float(self._ask(self._rows_sql(), epsilon).value)
+
+    def _rows_sql(self) -> str:
+        return f"SELECT COUNT(*) AS n {self.source}"
+
+    def scale(self, epsilon: Fraction) -> float:
+        """Of the noise on each cell of a grid, before there is one: where one row is one person, or a unit has caps.
+
+        It is that of the law, not what its variance would say: of little noise hardly any is left on whole numbers.
+        """
+        two = self._cells_sql((2,) + (1,) * (len(self.box) - 1))
+        law = self.curator.explain(two, epsilon=epsilon, analyst=self.analyst).plan.laws[0]
+        return float(law.scale) if isinstance(law, DiscreteLaplace) else math.sqrt(law.scale_squared / 2)
+
+    def noise(self, clusters: int, epsilon: Fraction) -> float:
+        """On the count of each of so many clusters: about one standard deviation."""
+        asked = self.curator.explain(self._tried_sql(clusters), epsilon=epsilon, analyst=self.analyst)
+        return max(float(asked.margins()["COUNT(*)"]), 1.0) / 2
+
+    def cells(self, partition: Partition, epsilon: Fraction) -> Floats:
+        """Rows in each cell, with noise."""
+        answer = self._ask(self._cells_sql(partition.sides), epsilon)
+        place, counts = np.zeros(partition.cells, np.intp), np.zeros(partition.cells)
+        for n, (first, _) in enumerate(_packed(partition.sides)):
+            place += np.array(answer[f"c{n}"], np.intp) * math.prod(partition.sides[:first])
+        counts[place] = np.array(answer["n"], np.float64)
+        return counts
+
+    def _cells_sql(self, sides: Sequence[int]) -> str:
+        """The cells along some columns are one key, so that an answer of many cells has few."""
+        keys = []
+        for n, (first, last) in enumerate(_packed(sides)):
+            terms = [f"{math.prod(sides[first:i])} * {self._bucket(i, sides[i])}" for i in range(first, last)]
+            keys.append(f"{' + '.join(terms)} AS c{n}")
+        places = ", ".join(str(n + 1) for n in range(len(keys)))
+        return f"SELECT {', '.join(keys)}, COUNT(*) AS n {self.source} GROUP BY {places}"
+
+    def _bucket(self, index: int, side: int) -> str:
+        low, high = (_exactly(end) for end in self.box.sides[index])
+        return f"(LEAST({side}, GREATEST(1, WIDTH_BUCKET({self.names[index]}, {low}, {high}, {side}))) - 1)"
+
+    def moves(self, centres: Floats, clip: float, epsilon: Fraction) -> tuple[Floats, Floats, Floats]:
+        """Of each cluster the count, the sums of clipped offsets, in steps, and how far those may be off."""
+        step, (k, d) = float(self.box.step), centres.shape
+        answer = self._ask(self._moves_sql(self.box.values(centres), clip * step), epsilon)
+        index, margin = np.array(answer["j"], np.intp), answer.margin()
+        counts, sums, off = np.zeros(k), np.zeros((k, d)), np.zeros(k)
+        counts[index] = np.array(answer["n"], np.float64)
+        for i in range(d):
+            sums[index, i] = np.array(answer[f"s{i}"], np.float64) / step
+            off[index] = np.maximum(off[index], np.array(margin[f"s{i}"], np.float64) / step)
+        return counts, sums, off
+
+    def _tried_sql(self, clusters: int) -> str:
+        """What will be asked of so many clusters, wherever they are: below the middle, as a sign is one part more."""
+        places = -np.linspace(0, 1, clusters)[:, None] * self.box.halves
+        return self._moves_sql(self.box.values(places), float(self.box.halves.max() * self.box.step) / 4)
+
+    def _moves_sql(self, at: Floats, width: float) -> str:
+        centres = Centres(at, self.box)
+        columns = ", ".join(f"{name} AS x{i}" for i, name in enumerate(self.names))
+        rows = centres.labelled(f"SELECT {columns} {self.source}")
+        return f"SELECT j, COUNT(*) AS n, {', '.join(centres.sums(width))} FROM ({rows}) GROUP BY j"
+
+
+def _packed(sides: Sequence[int]) -> list[tuple[int, int]]:
+    """The columns, from each first to each last, whose cells together are no more than one key has values."""
+    found = [0]
+    for i in range(1, len(sides)):
+        if math.prod(sides[found[-1] : i + 1]) > MOST_SIDE:
+            found.append(i)
+    return list(pairwise([*found, len(sides)]))
+
+
+def _table(curator: Any, name: str) -> Table:
+    found: Table | None = next((each for each in curator.catalogue.tables if each.name == name), None)
+    if found is None or found.public:
+        known = ", ".join(each.name for each in curator.catalogue.tables if not each.public)
+        raise NotUnderstood("there is no such table of people.", instead=f"one of {known}")
+    return found
+
+
+def _column(table: Table, name: str) -> Column:
+    found = table.column(name) if isinstance(name, str) else None
+    if found is None or not _bounded(found):
+        known = [each.name for each in table.columns if _bounded(each)]
+        said = (
+            f"of {table.name} these are: {', '.join(known[:12])}{', …' if len(known) > 12 else ''}; or "
+            if known
+            else ""
+        )
+        raise NotAllowed(
+            f"k-means takes declared columns of numbers with bounds, and `{name}` is not one.",
+            instead=f"{said}declare it: {name} = {{ min = 0, max = 1000 }}",
+        )
+    return found
+
+
+def _bounded(column: Column) -> bool:
+    return column.bounds is not None and column.kind in ("integer", "real")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _exactly(value: Fraction) -> str:
+    """A bound as SQL has it, without an exponent."""
+    text = np.format_float_positional(float(value), precision=DIGITS, fractional=False, trim="-")
+    return f"({text})" if text.startswith("-") else text

@@ -1,0 +1,298 @@
+"""What a ledger says now: the fold of its facts. Balances are a view of the history, never stored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.core.loss import Budget, Loss
+from discreet.core.text import show
+from discreet.errors import BudgetExceeded, LedgerCorrupt, NotYours, Refusal, Stopped
+from discreet.ledger.entry import START, Entry, Link, Row, follow
+from discreet.ledger.facts import Account, Charge, Dataset
+
+__all__ = ["NOTHING", "Left", "State", "Tally", "title"]
+
+WIDEST = 2048  # bits of a denominator; beyond, a sum is rounded up to a multiple of FINEST
+FINEST = 1 << 1024
+ZERO = Fraction(0)
+TRIES = 30  # how often a question that was paid for and never answered is begun again without the owner
+
+
+class Sum:
+    """An exact sum of rationals.
+
+    Kept over one denominator, so adding another tenth is adding whole numbers. A million unrelated denominators would
+    grow without end; the sum is then rounded up by less than 2^-1024, which costs the analyst nothing anybody can see
+    and never counts too little. The same history always gives the same sum.
+    """
+
+    __slots__ = ("below", "over")
+
+    def __init__(self) -> None:
+        self.over, self.below = 0, 1
+
+    def add(self, part: Fraction) -> None:
+        times, rest = divmod(self.below, part.denominator)
+        if rest:
+            below = math.lcm(self.below, part.denominator)
+            self.over *= below // self.below
+            self.below, times = below, below // part.denominator
+        self.over += part.numerator * times
+        if self.below.bit_length() > WIDEST:
+            self.over, self.below = -(-self.over * FINEST // self.below), FINEST
+
+    def fits(self, part: Fraction, most: Fraction) -> bool:
+        """Whether it stays within `most` with this added; in whole numbers, as exact as it is quick."""
+        over = self.over * part.denominator + part.numerator * self.below
+        return over * most.denominator <= most.numerator * self.below * part.denominator
+
+    @property
+    def value(self) -> Fraction:
+        return Fraction(self.over, self.below)
+
+
+class Tally:
+    """What an account has spent: the statements that a budget counts."""
+
+    __slots__ = ("charges", "event", "pure", "rho")
+
+    def __init__(self) -> None:
+        self.pure: Sum | None = Sum()
+        self.rho, self.event, self.charges = Sum(), Sum(), 0
+
+    def add(self, cost: Loss, charges: int = 1) -> None:
+        """One more charge, or the sum of several."""
+        self.charges += charges
+        if cost.pure is None or self.pure is None:
+            self.pure = None
+        else:
+            self.pure.add(cost.pure)
+        self.rho.add(cost.rho)
+        if cost.event:
+            self.event.add(cost.event)
+
+    def fits(self, cost: Loss, cap: Budget) -> bool:
+        """Whether a budget has room for this much more: `self.loss + cost in cap`, without making the sum."""
+        pure = cost.pure is not None and self.pure is not None and self.pure.fits(cost.pure, cap.epsilon)
+        return cap.admits(
+            pure=pure, rho=self.rho.fits(cost.rho, cap.rho), events=self.event.fits(cost.event, cap.events or ZERO)
+        )
+
+    @property
+    def loss(self) -> Loss:
+        """All of it, as one loss."""
+        return Loss.of(None if self.pure is None else self.pure.value, self.rho.value, self.event.value)
+
+
+NOTHING = Tally()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """What remains of a budget. `pure` by adding up ε (None when something was bought that has no ε), `rho` by adding
+    up ρ: a question fits when either has room. `events` is what remains for private keys.
+    """
+
+    pure: Fraction | None
+    rho: Fraction
+    events: Fraction
+
+    @classmethod
+    def of(cls, budget: Budget, spent: Loss) -> Left:
+        """What this spending leaves of this budget."""
+        pure = None if spent.pure is None else max(Fraction(0), budget.epsilon - spent.pure)
+        rho, events = max(Fraction(0), budget.rho - spent.rho), max(Fraction(0), (budget.events or 0) - spent.event)
+        return cls(pure=pure, rho=rho, events=events)
+
+    def __contains__(self, loss: Loss) -> bool:
+        """Whether there is room for it."""
+        pure = loss.pure is not None and self.pure is not None and loss.pure <= self.pure
+        return Budget.admits(pure=pure, rho=loss.rho <= self.rho, events=loss.event <= self.events)
+
+    def __and__(self, other: Left) -> Left:
+        """What remains where both must hold."""
+        pure = None if self.pure is None or other.pure is None else min(self.pure, other.pure)
+        return Left(pure=pure, rho=min(self.rho, other.rho), events=min(self.events, other.events))
+
+    def __str__(self) -> str:
+        ways = [] if self.pure is None else [f"ε = {show(self.pure)}"]
+        ways += [f"ρ = {show(self.rho)}"] if self.rho or not ways else []
+        return " or ".join(ways) + (f", and {show(self.events)} for private keys" if self.events else "")
+
+
+def title(account: Account) -> str:
+    """An account in words."""
+    kind, first, second = account
+    return f"{second} on {first}" if kind == "analyst" else f"the family {first}" if kind == "family" else first
+
+
+class State:
+    """Data sets, caps and balances after some entries."""
+
+    def __init__(self) -> None:
+        self.link: Link = START
+        self.identity = ""
+        self.datasets: dict[str, Dataset] = {}
+        self.caps: dict[Account, Budget] = {}
+        self.spent: dict[Account, Tally] = {}
+        self.analysts: dict[str, set[str]] = {}  # who has a cap of their own, by data set
+        self.protects: dict[str, dict[str, str]] = {}  # whose the rows of each table are, by data set
+        self.versions: dict[str, str] = {}  # the names of states of the data, by their tags
+        self._labels: set[str] = set()  # the same names
+        self.failures: dict[str, list[int]] = {}  # charges that failed since the owner last looked, by data set
+        self.stopped: set[str] = set()  # data sets that answer no new question
+        self.begun: dict[int, list[int]] = {}  # the entries by which a charge that has no answer yet was begun again
+        self.resumed: dict[str, int] = {}  # the entry by which the owner last resumed a data set
+
+    def follow(self, row: Row) -> Entry:
+        """Take in the next entry, or LedgerCorrupt."""
+        entry = follow(self.link, row)
+        self.take(entry)
+        return entry
+
+    def take(self, entry: Entry) -> None:
+        """Take in an entry that is known to be the next."""
+        try:
+            entry.fact.apply(self)
+        except (Refusal, ValueError, TypeError, ArithmeticError, LookupError) as problem:
+            raise LedgerCorrupt(f"entry {entry.seq} says something that cannot be.") from problem
+        self.link = entry.link
+
+    # ── what facts do ────────────────────────────────────────────────────────────────────────────────────────
+
+    def open(self, identity: str) -> None:
+        """The ledger has this identity."""
+        self.identity = identity
+
+    def add_dataset(self, dataset: Dataset) -> None:
+        """A data set, or more families of one: whoever joins a family brings what was spent on them."""
+        joined = set(dataset.families) - set(self.families(dataset.dataset))
+        self.datasets[dataset.dataset] = dataset
+        before = self.spent.get(("dataset", dataset.dataset, ""))
+        for family in sorted(joined):
+            if before is not None:
+                self._tally(("family", family, "")).add(before.loss, before.charges)
+
+    def set_cap(self, account: Account, budget: Budget) -> None:
+        """An account may spend so much."""
+        self.caps[account] = budget
+        if account[0] == "analyst":
+            self.analysts.setdefault(account[1], set()).add(account[2])
+
+    def protect(self, dataset: str, whose: dict[str, str]) -> None:
+        """The rows of the tables of a data set belong to these."""
+        self.protects[dataset] = whose
+
+    def name_version(self, tag: str, label: str) -> None:
+        """A state of the data has this name; neither has another."""
+        if tag in self.versions or label in self._labels:
+            raise ValueError("a version is named twice")
+        self.versions[tag] = label
+        self._labels.add(label)
+
+    def charge(self, accounts: Iterable[Account], cost: Loss) -> None:
+        """Accounts have spent so much more."""
+        for account in accounts:
+            self._tally(account).add(cost)
+
+    def begin_again(self, charge: int) -> None:
+        """A charge without an answer is tried once more."""
+        self.begun.setdefault(charge, []).append(self.link.seq + 1)
+
+    def keep(self, charge: int) -> None:
+        """A charge has its answer."""
+        self.begun.pop(charge, None)
+
+    def fail(self, dataset: str, charge: int, left: int) -> None:
+        """An engine failed on a charge; so many more failures are allowed."""
+        self.failures.setdefault(dataset, []).append(charge)
+        if not left:
+            self.stopped.add(dataset)
+
+    def resume(self, dataset: str) -> None:
+        """The owner looked. Questions about it that were begun too often may be begun again, too."""
+        self.failures.pop(dataset, None)
+        self.stopped.discard(dataset)
+        self.resumed[dataset] = self.link.seq + 1
+
+    def families(self, dataset: str) -> tuple[str, ...]:
+        """The families of a data set."""
+        known = self.datasets.get(dataset)
+        return known.families if known else ()
+
+    def _tally(self, account: Account) -> Tally:
+        tally = self.spent.get(account)
+        if tally is None:
+            tally = self.spent[account] = Tally()
+        return tally
+
+    # ── what can be asked of it ──────────────────────────────────────────────────────────────────────────────
+
+    def loss(self, account: Account) -> Loss:
+        """What an account has spent."""
+        return self.spent.get(account, NOTHING).loss
+
+    def left(self, account: Account) -> Left:
+        """What an account with a cap can still spend."""
+        return Left.of(self.caps[account], self.loss(account))
+
+    def admit(self, charge: Charge, before: Loss = Loss.ZERO) -> None:
+        """Refuse a charge that some budget has no room for, or that is for a data set which has stopped.
+
+        `before` is what the same analyst is about to be charged besides, on the same data set.
+        """
+        self.admit_analyst(charge.dataset, charge.analyst)
+        self.admit_running(charge.dataset)
+        for account in charge.accounts(self):
+            cap = self.caps.get(account)
+            if cap is None or self.spent.get(account, NOTHING).fits(before + charge.cost, cap):
+                continue
+            if charge.cost.pure is None and cap.delta is None:
+                raise BudgetExceeded(
+                    f"the budget of {title(account)} has no δ, and this noise has no ε without one.",
+                    instead="use Laplace noise, or a budget with a delta",
+                )
+            left = self.left(account)
+            raise BudgetExceeded(
+                f"the budget of {title(account)} has no room for it: this costs {charge.cost}.",
+                instead=f"ask for less: {left} is left" if left.pure or left.rho else "nothing is left of it",
+            )
+
+    def admit_analyst(self, dataset: str, analyst: str) -> None:
+        """Refuse somebody who has no budget here, where others have."""
+        known = self.analysts.get(dataset)
+        if known and analyst not in known:
+            raise NotYours(
+                f"there is no budget for this analyst on {dataset}."
+                if analyst
+                else f"{dataset} wants to know who asks.",
+                instead="ask under a name that has one, or let the owner of the data add an analyst"
+                if analyst
+                else 'say it: analyst="alice", or --analyst alice',
+            )
+
+    def admit_running(self, dataset: str) -> None:
+        """Refuse whatever is not answered yet, where a data set has stopped: by one sentence, whatever is asked."""
+        if dataset in self.stopped:
+            raise Stopped(
+                "the data answer no new question for now: an engine failed, and their owner has to look first.",
+                instead="ask what was answered before, which is free; the owner resumes: discreet resume CATALOGUE",
+            )
+
+    def waits(self, dataset: str, charge: int) -> bool:
+        """Whether a charge on a data set was begun too often since its owner last resumed it."""
+        since = self.resumed.get(dataset, 0)
+        return sum(each > since for each in self.begun.get(charge, ())) >= TRIES
+
+    def admit_again(self, dataset: str, charge: int) -> None:
+        """Refuse to begin a charge without an answer again, where that is the owner's to decide."""
+        self.admit_running(dataset)
+        if charge in self.failures.get(dataset, ()) or self.waits(dataset, charge):
+            raise Stopped(
+                f"this question waits for the owner of the data: it failed, or was begun {TRIES} times and never"
+                " answered.",
+                instead="ask another; the owner resumes: discreet resume CATALOGUE",
+            )

@@ -1,0 +1,119 @@
+"""Where entries lie: one table of entries and one of kept answers, in SQLite or in PostgreSQL.
+
+A store opens one connection, takes the one lock under which entries are written, and runs the few statements below;
+everything else about a ledger is the same code over both. Statements are written with `?`.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from typing import Any
+
+from discreet.errors import Broken
+
+__all__ = ["Store"]
+
+PATIENCE = 30.0  # seconds to wait for somebody else's transaction
+
+WAIT = 0.0005
+
+ENTRIES = "CREATE TABLE discreet_entries (seq {whole} PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL, name TEXT)"
+
+NAMES = "CREATE UNIQUE INDEX discreet_names ON discreet_entries (name)"
+
+ANSWERS = "CREATE TABLE discreet_answers (seq {whole} PRIMARY KEY, body {bytes} NOT NULL)"
+
+SECRETS = "CREATE TABLE IF NOT EXISTS discreet_secrets (name TEXT PRIMARY KEY, value {bytes} NOT NULL)"
+
+KEY = 32  # bytes of the key of versions
+
+OWNER = 0o600  # nobody else reads or writes a ledger
+
+
+class Store(ABC):
+    """A place that can hold one ledger."""
+
+    durable = True
+    blob = "BLOB"  # the type of bytes
+    problems: tuple[type[Exception], ...]
+
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """The place, for people; without passwords."""
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """The place, the same however it was written."""
+
+    @property
+    def absent(self) -> bool:
+        """Whether there is nothing at this place, as far as can be told without connecting."""
+        return False
+
+    @property
+    @abstractmethod
+    def connected(self) -> bool:
+        """Whether there is a connection."""
+
+    @abstractmethod
+    def connect(self) -> None:
+        """Open the one connection, changing nothing; refuse a place that holds other things."""
+
+    @abstractmethod
+    def harden(self) -> None:
+        """Make sure that a commit survives a power failure, or refuse the place."""
+
+    @abstractmethod
+    def holds_ledger(self) -> bool:
+        """Whether a ledger was begun here."""
+
+    @abstractmethod
+    def create(self) -> None:
+        """Make the tables, inside a transaction."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Start a transaction in which nobody else writes."""
+
+    @abstractmethod
+    def execute(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run one statement."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Returns when everything since `begin` is on disk."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection, if there is one; what was not committed is gone."""
+
+    @abstractmethod
+    def explain(self, problem: Exception) -> Broken:
+        """What went wrong, in words that say what to do."""
+
+    def well(self) -> bool:
+        """Whatever the place itself can say about its health."""
+        return True
+
+    def key(self) -> bytes:
+        """The secret of this ledger, inside a transaction; made when it is first wanted.
+
+        Fingerprints of the data are hashed under it, so it lies beside the entries and not among them: it is in no
+        entry, export, report or message. A copy of the ledger has it. Where it is lost, another one is made: then the
+        data have a new name, and what was asked of them is paid again.
+        """
+        self.execute(SECRETS.format(bytes=self.blob))
+        rows = self.execute("SELECT value FROM discreet_secrets WHERE name = 'versions'")
+        found = bytes(rows[0][0]) if rows and not isinstance(rows[0][0], str) else b""
+        if len(found) != KEY:
+            found = os.urandom(KEY)
+            self.execute("DELETE FROM discreet_secrets WHERE name = 'versions'")
+            self.execute("INSERT INTO discreet_secrets (name, value) VALUES ('versions', ?)", found)
+        return found
+
+    def rollback(self) -> None:
+        """Undo everything since `begin`."""
+        self.execute("ROLLBACK")

@@ -1,0 +1,334 @@
+"""What can happen in a turn: each decides on the state, and appends only after it has decided."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+
+from discreet.core.loss import Budget, Loss
+from discreet.core.mechanism import Mechanism
+from discreet.core.record import read
+from discreet.errors import BudgetExceeded, LedgerCorrupt, NotAllowed, NotUnderstood, Refusal, Stopped
+from discreet.ledger import protection
+from discreet.ledger.balances import State, title
+from discreet.ledger.entry import START, Entry, follow
+from discreet.ledger.facts import Account, Again, Cap, Charge, Dataset, Failed, Kept, Price, Resumed, Version
+from discreet.ledger.journal import Journal
+from discreet.ledger.receipt import Receipt
+
+__all__ = [
+    "Caps",
+    "Declared",
+    "audit",
+    "charge",
+    "declare",
+    "decode",
+    "fail",
+    "keep",
+    "opened",
+    "resume",
+    "version",
+    "waiting",
+]
+
+Caps = Mapping[Account, Budget]
+SHORT = 4096  # characters of a record that is kept decoded
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """What somebody says of a data set; None is whatever is on record."""
+
+    dataset: str
+    neighbours: str | None = None
+    unit: str | None = None
+    families: tuple[str, ...] = ()
+    protects: Mapping[str, str] | None = None
+
+
+def opened(journal: Journal, wanted: Declared | None, caps: Caps) -> str:
+    """Whatever is declared on opening a ledger; returns its identity."""
+    if wanted is not None:
+        declare(journal, wanted, caps)
+    return journal.state.identity
+
+
+def declare(journal: Journal, wanted: Declared, caps: Caps, *, replace: bool = False) -> None:
+    """Put a data set and its caps on record; refuse what contradicts the record, unless it is to be replaced."""
+    state, name = journal.state, wanted.dataset
+    known = state.datasets.get(name)
+    if known is None and ("dataset", name, "") not in caps:
+        raise NotUnderstood(
+            f"the ledger does not know the data set {name} yet.",
+            instead="give it a budget: budget=dp.Budget(epsilon=…, delta=…)",
+        )
+    fact = Dataset(
+        dataset=name,
+        neighbours=wanted.neighbours or (known.neighbours if known else "add-remove"),
+        unit=wanted.unit or (known.unit if known else "person"),
+        families=tuple(sorted({*wanted.families, *state.families(name)})),
+    )
+    if known is not None and (known.neighbours, known.unit) != (fact.neighbours, fact.unit):
+        _another_kind(state, known, replace)
+    tables = protection.declared(state, name, wanted.protects, None if replace else _charged(journal, name))
+    changed = {account: cap for account, cap in caps.items() if state.caps.get(account) != cap}
+    for account, cap in changed.items():
+        if account in state.caps and not replace:
+            raise NotAllowed(
+                f"the budget of {title(account)} on record is {state.caps[account]}, not {cap}.",
+                instead="open it with that budget, or change the record: ledger.amend(…), discreet ledger … --amend",
+            )
+    _kin(state, fact)
+    facts = [Cap.of(account, cap) for account, cap in changed.items()]  # all of it, before any is written
+    for each in [*facts, *([] if fact == known else [fact]), *tables]:
+        journal.append(each)
+
+
+def _another_kind(state: State, known: Dataset, replace: bool) -> None:
+    """Refuse other neighbours or another unit: on opening always, in an amendment once something was charged."""
+    name = known.dataset
+    if replace and ("dataset", name, "") not in state.spent:
+        return
+    raise NotAllowed(
+        f"the ledger protects each {known.unit} of {name} under {known.neighbours} neighbours; losses of another"
+        " kind cannot be added to it.",
+        instead="give the data set another name, and a budget of its own"
+        if replace
+        else f'open it with neighbours="{known.neighbours}", unit="{known.unit}", or leave both out',
+    )
+
+
+def _charged(journal: Journal, name: str) -> Iterator[tuple[int, Mechanism]]:
+    """The mechanisms that were charged to a data set, as far as they can be read."""
+    last, seen = START, set[str]()
+    for row in journal.rows(0) if ("dataset", name, "") in journal.state.spent else ():
+        entry = follow(last, row)
+        last = entry.link
+        if isinstance(entry.fact, Charge) and entry.fact.dataset == name and entry.fact.mechanism not in seen:
+            seen.add(entry.fact.mechanism)
+            with suppress(ValueError, Refusal, TypeError, AttributeError, ArithmeticError):  # verifying tells
+                yield entry.seq, decode(entry.fact.mechanism)[0]
+
+
+def _kin(state: State, fact: Dataset) -> None:
+    """Losses of different kinds do not add up, so a family has one kind."""
+    for other in state.datasets.values():
+        same = (other.neighbours, other.unit) == (fact.neighbours, fact.unit)
+        if not same and set(other.families) & set(fact.families):
+            raise NotAllowed(
+                f"{fact.dataset} and {other.dataset} share a family and protect different units or neighbours.",
+                instead="declare both with the same neighbours= and unit=",
+            )
+
+
+def charge(journal: Journal, choices: Sequence[Sequence[Charge]]) -> list[Receipt]:
+    """The same questions again, or new charges: of each choice the first that has room beside those before it.
+
+    Promise  all are charged, or none is.
+    Because  every one is decided before any is written, with what those before it add; and a turn that refuses before
+             it has written changes nothing.
+    """
+    decided, spent, new = list[Charge](), Loss.ZERO, set[str | None]()
+    for choice in choices:
+        fact, cost = _first(journal, choice, spent, new)
+        decided.append(fact)
+        spent = spent + cost
+        new.add(fact.name)
+    return [_receipt(journal, fact) for fact in decided]
+
+
+def _first(journal: Journal, choice: Sequence[Charge], spent: Loss, new: set[str | None]) -> tuple[Charge, Loss]:
+    """The first charge that has room, and what it adds; where the data set has stopped, the first with an answer."""
+    state, refused = journal.state, None
+    for fact in choice:
+        _admissible(state, fact)
+        paid = None if fact.name is None else journal.find(fact.name)
+        if paid is not None:
+            _the_same(journal, paid, fact)
+        try:
+            if paid is not None and journal.find(Kept.name_of(paid)) is None:
+                state.admit_again(fact.dataset, paid)
+            if paid is not None or (fact.name is not None and fact.name in new):
+                return fact, Loss.ZERO
+            if not isinstance(refused, Stopped):
+                state.admit(fact, spent)
+                return fact, fact.cost
+        except (BudgetExceeded, Stopped) as refusal:
+            refused = refused or refusal
+    assert refused is not None
+    raise refused
+
+
+def _admissible(state: State, fact: Charge) -> None:
+    state.admit_analyst(fact.dataset, fact.analyst)  # before anybody is told whether it was asked before
+    kind, (mechanism, _) = state.datasets[fact.dataset], decode(fact.mechanism)
+    if (mechanism.neighbours, mechanism.unit) != (kind.neighbours, kind.unit):
+        raise NotAllowed(
+            f"{fact.dataset} protects each {kind.unit} under {kind.neighbours} neighbours, and this mechanism each"
+            f" {mechanism.unit} under {mechanism.neighbours} neighbours.",
+            instead=f'build it with neighbours="{kind.neighbours}", for each {kind.unit}',
+        )
+    protection.admit(state, fact.dataset, mechanism)
+
+
+def _the_same(journal: Journal, paid: int, fact: Charge) -> None:
+    before = _charge_at(journal, paid)
+    if not before.asks_the_same(fact) or before.mechanism != fact.mechanism:
+        raise NotUnderstood("this key was used for another mechanism.", instead="give every question its own key")
+
+
+def _receipt(journal: Journal, fact: Charge) -> Receipt:
+    """What was decided, on record."""
+    paid, answer, cost = None if fact.name is None else journal.find(fact.name), None, Loss.ZERO
+    if paid is None:
+        entry = paid = journal.append(fact).seq
+        cost = fact.cost
+    else:
+        answer = journal.kept(paid)
+        entry = paid if answer is not None else journal.append(Again(of=paid, analyst=fact.analyst)).seq
+    return Receipt(
+        ledger=journal.state.identity,
+        question=fact,
+        entry=entry,
+        charge=paid,
+        mechanism=decode(fact.mechanism)[0],
+        cost=cost,
+        answer=answer,
+    )
+
+
+def version(journal: Journal, dataset: str, fingerprint: str) -> str:
+    """The name of the data in the state that has this fingerprint; a random one where the state is new.
+
+    Promise  the same state has one name, whoever asks and however many at once, as long as the ledger has its key.
+    Because  names are given in the transaction that writes, after what others wrote was read.
+    """
+    said = json.dumps([dataset, fingerprint]).encode("utf-8", "surrogateescape")
+    tag = hmac.new(journal.store.key(), said, hashlib.sha256).hexdigest()
+    known = journal.state.versions.get(tag)
+    if known is None:
+        known = f"v{os.urandom(16).hex()}"
+        journal.append(Version(dataset=dataset, label=known, tag=tag))
+    return known
+
+
+def _charge_at(journal: Journal, seq: int) -> Charge:
+    fact = journal.entry(seq).fact
+    if not isinstance(fact, Charge):
+        raise LedgerCorrupt(f"entry {seq} is filed under the name of a charge and is none.")
+    return fact
+
+
+def keep(journal: Journal, receipt: Receipt, answer: bytes) -> bytes:
+    """The first answer kept for a charge is the one; none is kept where the data set has stopped since it was begun.
+
+    Because  whoever asks many questions at once would see of each whether it failed: one bit each. So all that are
+             under way when a data set stops are told the same.
+    """
+    first = journal.kept(receipt.charge)
+    if first is None:
+        journal.state.admit_running(receipt.dataset)
+        journal.keep(receipt.charge, answer)
+    return answer if first is None else first
+
+
+def fail(journal: Journal, receipt: Receipt, allowed: int) -> int:
+    """Put a failure on record; the data set stops at the last one that is allowed. Returns its entry."""
+    dataset = receipt.dataset
+    left = max(0, allowed - 1 - len(journal.state.failures.get(dataset, ())))
+    return journal.append(Failed(dataset=dataset, of=receipt.charge, analyst=receipt.analyst, left=left)).seq
+
+
+def resume(journal: Journal, dataset: str, seen: int) -> bool:
+    """Let a data set answer again, after its owner has seen so many failures; whether there was anything to resume."""
+    state = journal.state
+    failed = len(state.failures.get(dataset, ()))
+    if failed > seen:
+        raise NotAllowed("there are failures that were not shown yet.", instead="look again: discreet resume CATALOGUE")
+    if not failed and not waiting(journal, dataset):
+        return False
+    journal.append(Resumed(dataset=dataset))
+    return True
+
+
+def waiting(journal: Journal, dataset: str) -> int:
+    """How many questions about a data set were begun so often that they wait for its owner."""
+    waits = [charge for charge in journal.state.begun if journal.state.waits(dataset, charge)]
+    return sum(_charge_at(journal, charge).dataset == dataset for charge in waits)
+
+
+def decode(text: str) -> tuple[Mechanism, Price]:
+    """The mechanism on record, and what a budget counts of it: the text is the one truth about both."""
+    return _decode(text) if len(text) < SHORT else _decode.__wrapped__(text)
+
+
+@lru_cache(4096)
+def _decode(text: str) -> tuple[Mechanism, Price]:
+    mechanism = read(text)
+    if not isinstance(mechanism, Mechanism):
+        raise ValueError("not a mechanism")
+    return mechanism, Charge.price(mechanism.loss)
+
+
+# ── verifying ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def audit(journal: Journal, state: State) -> list[Entry]:
+    """The next page of entries: costs recomputed, admitted again by the budgets of their time, answers read.
+
+    After the last, the balances in use must be those that replaying gave.
+    """
+    found = []
+    for row in journal.page(state.link.seq):
+        entry = follow(state.link, row)
+        if isinstance(entry.fact, Charge):
+            _recompute(state, entry.seq, entry.fact)
+        elif isinstance(entry.fact, Kept):
+            journal.answer(entry)
+        _orderly(journal, state, entry)
+        state.take(entry)
+        found.append(entry)
+    if not found:
+        _agree(journal.state, state)
+    return found
+
+
+def _orderly(journal: Journal, state: State, entry: Entry) -> None:
+    """Refuse a history in which a data set that had stopped went on before its owner resumed it."""
+    fact = entry.fact
+    if state.stopped and isinstance(fact, (Again, Kept)) and _charge_at(journal, fact.of).dataset in state.stopped:
+        raise LedgerCorrupt(f"entry {entry.seq} goes on with a question while its data set had stopped.")
+    if isinstance(fact, Failed) and _charge_at(journal, fact.of).dataset != fact.dataset:
+        raise LedgerCorrupt(f"entry {entry.seq} is the failure of a question about other data.")
+
+
+def _recompute(state: State, seq: int, fact: Charge) -> None:
+    try:
+        mechanism, price = decode(fact.mechanism)
+    except (ValueError, Refusal, TypeError, AttributeError, ArithmeticError) as problem:
+        raise LedgerCorrupt(f"entry {seq} records a mechanism that cannot be read.") from problem
+    if price != (fact.pure, fact.rho, fact.event):
+        raise LedgerCorrupt(f"entry {seq} records a cost that is not the one of its mechanism.")
+    if fact.dataset not in state.datasets:
+        raise LedgerCorrupt(f"entry {seq} is a charge on a data set that is not kept here.")
+    protection.verify(state, seq, fact.dataset, mechanism)
+    try:
+        state.admit(fact)
+    except Refusal as refusal:
+        raise LedgerCorrupt(
+            f"entry {seq} is a charge that no budget had room for, or on data that had stopped."
+        ) from refusal
+
+
+def _agree(used: State, replayed: State) -> None:
+    said = [
+        {account: (tally.loss, tally.charges) for account, tally in each.spent.items()} for each in (used, replayed)
+    ]
+    if said[0] != said[1] or used.caps != replayed.caps or used.link != replayed.link:
+        raise LedgerCorrupt(f"the balances in use after entry {replayed.link.seq} are not those of the history.")

@@ -1,0 +1,1 @@
+"""Collecting reports: collectors, respondents, memoization and shuffling."""

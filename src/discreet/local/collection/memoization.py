@@ -1,0 +1,118 @@
+"""Asking every day: a noisy value that is kept, so that many reports tell no more than it does.
+
+Whoever randomises afresh every day tells the truth in the long run: the noise averages away. So the value is randomised
+once and for ever, and every report is randomised from that (Erlingsson, Pihur and Korolova 2014, for k values). Two
+losses are stated: that of one report, and that of all reports there will ever be.
+
+>>> from discreet.local import Memoised
+>>> mood = Memoised(k=2, forever=2, each=1)
+>>> kept = mood.remember(1)                       # once; see `Respondent`, which keeps it in a file
+>>> reports = [mood.report(kept) for _ in range(30)]
+>>> mood.loss(reports=1).pure, mood.loss(reports=30).pure, mood.loss().pure
+(Fraction(1, 1), Fraction(2, 1), Fraction(2, 1))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from discreet.core.coins import SYSTEM, Coins
+from discreet.core.exact import Number, price, whole
+from discreet.core.loss import Loss
+from discreet.core.once import once
+from discreet.errors import NotUnderstood
+from discreet.local.channel import Table, too_large
+from discreet.local.estimate import Shares
+from discreet.local.frequency.kary import KaryResponse
+from discreet.local.odds import odds_of
+
+__all__ = ["Memoised"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memoised:
+    """One of k values: kept after one k-ary response, reported after another.
+
+    Given    one value for each question, kept from the first report on; a value that changes is a new question.
+    Promise  one report is `each`-private; all of them together, however many, are `forever`-private.
+    Because  every report is made from the kept value alone. One report is k-ary response after k-ary response: with
+             odds a and b that is k-ary response with odds (a·b + k - 1)/(a + b + k - 2), which `daily` solves for b.
+    """
+
+    k: int
+    forever: Fraction
+    each: Fraction
+
+    if TYPE_CHECKING:  # numbers are read by __post_init__
+
+        def __init__(self, *, k: int, forever: Number, each: Number) -> None: ...
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "forever", price(self.forever, "forever"))
+        object.__setattr__(self, "each", price(self.each, "each"))
+        if self.each >= self.forever:
+            raise NotUnderstood("one report must tell less than all of them.", instead="for example forever=2, each=1")
+        object.__setattr__(self, "k", self.permanent.k)
+        _ = self.daily  # refused if one report tells all but everything
+
+    @once
+    def permanent(self) -> KaryResponse:
+        """What the value goes through once."""
+        return KaryResponse(k=self.k, epsilon=self.forever)
+
+    @once
+    def single(self) -> KaryResponse:
+        """What one report is to whoever sees no other: k-ary response to the value itself."""
+        return KaryResponse(k=self.k, epsilon=self.each)
+
+    @once
+    def daily(self) -> KaryResponse:
+        """What the kept value goes through for every report."""
+        a, both = odds_of(self.forever), odds_of(self.each)
+        if a == both:
+            raise NotUnderstood("one report must tell less than all of them.", instead="for example forever=2, each=1")
+        return KaryResponse(k=self.k, odds=(both * (a + self.k - 2) - (self.k - 1)) / (a - both))
+
+    def remember(self, value: Any, coins: Coins = SYSTEM) -> Any:
+        """The noisy value to be kept; for several respondents, one for each. To be called once for each of them."""
+        return self.permanent.randomize(value, coins)
+
+    def report(self, kept: Any, coins: Coins = SYSTEM) -> Any:
+        """Today's report from what is kept."""
+        return self.daily.randomize(kept, coins)
+
+    def estimate(self, reports: Any, *, sampling: bool = False) -> Shares:
+        """The share of each value, from one report of each respondent.
+
+        Averaging the estimates of several days takes away the noise of the days, never that of what is kept.
+        """
+        return self.single.estimate(reports, sampling=sampling)
+
+    def loss(self, reports: int | None = None) -> Loss:
+        """What so many reports can reveal about one respondent; left out, all there will ever be."""
+        if reports is None:
+            return Loss(pure=self.forever)
+        return Loss(pure=min(self.forever, whole(reports, "reports") * self.each))
+
+    def table(self, reports: int = 1) -> Table:
+        """P(all of so many reports | value), exactly."""
+        days = whole(reports, "reports")
+        too_large(self.k ** (days + 1))
+        kept, daily = self.permanent.table().rows, self.daily.table().rows
+        columns = list(product(range(self.k), repeat=days))
+        chance = [[_all(daily[memo], seen) for seen in columns] for memo in range(self.k)]
+        rows = tuple(
+            tuple(sum((p * chance[memo][j] for memo, p in enumerate(row)), Fraction(0)) for j in range(len(columns)))
+            for row in kept
+        )
+        return Table(tuple(range(self.k)), tuple(columns), rows)
+
+
+def _all(row: tuple[Fraction, ...], seen: tuple[int, ...]) -> Fraction:
+    out = Fraction(1)
+    for report in seen:
+        out *= row[report]
+    return out

@@ -1,0 +1,1 @@
+"""Means, places and heavy hitters of randomised answers."""

@@ -1,0 +1,203 @@
+"""Places on a grid: where somebody is, reported so that nobody learns it.
+
+Three ways, each as a table of probabilities over the k×k cells:
+
+    cells      randomized response on all cells: every wrong cell is equally likely, however far
+    distance   the exponential mechanism by distance: near cells are likelier
+    coarse     randomized response on a few blocks of cells, each reported as its best cell: the least error
+
+>>> from discreet.local import GridLocation
+>>> [round(GridLocation(size=8, epsilon=1, method=m).expected_error(), 4) for m in ("cells", "distance", "coarse")]
+[5.1127, 4.7874, 3.6995]
+
+A block is reported as the cell with the least expected distance to wherever its respondent may be, by the table: not
+its middle, but nearer to the middle of the grid; where several blocks would share that cell, the best of their own, so
+that shares can be estimated. Everybody can compute it from the block, so it reveals nothing more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.coins import SYSTEM, Coins
+from discreet.core.exact import Number, whole
+from discreet.core.once import once
+from discreet.core.record import recorded
+from discreet.core.text import show
+from discreet.errors import NotUnderstood
+from discreet.local.channel import Table, too_large
+from discreet.local.domains.heatmap import draw
+from discreet.local.domains.location_methods import METHODS, Way
+from discreet.local.encoding import Numbers
+from discreet.local.estimate import Shares
+from discreet.local.odds import priced
+from discreet.local.randomizer import Collected, Counts, several
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["GridLocation"]
+
+Floats = NDArray[np.float64]
+LARGEST = 64  # cells on a side
+
+
+@recorded("grid location/1")
+@dataclass(frozen=True, kw_only=True)
+class GridLocation(Collected):
+    """One of size×size cells, by one of three methods.
+
+    A place is a pair (row, column), each from 0 to size - 1; so is a report. `blocks`, for the coarse method, says into
+    how many parts rows and columns are divided; left out, into equally many, with the least expected error.
+    """
+
+    size: int
+    epsilon: Fraction
+    method: str = "coarse"
+    blocks: tuple[int, int] | None = None
+
+    if TYPE_CHECKING:  # numbers are read by __post_init__
+
+        def __init__(
+            self, *, size: int, epsilon: Number, method: str = "coarse", blocks: tuple[int, int] | None = None
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        size = whole(self.size, "size")
+        if not 2 <= size <= LARGEST:
+            raise NotUnderstood(f"size counts the cells on a side, from 2 to {LARGEST}.", instead="for example size=8")
+        if not isinstance(self.method, str) or self.method not in METHODS:
+            raise NotUnderstood(
+                f"there are three methods: {', '.join(METHODS)}.", instead='write method="coarse", which errs least'
+            )
+        epsilon, _ = priced(epsilon=self.epsilon, odds=None)
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "blocks", METHODS[self.method].divide(size, epsilon, self.blocks))
+
+    @classmethod
+    def best(cls, *, size: int, epsilon: Number) -> GridLocation:
+        """The method and the blocks, of any shape, with the least expected error."""
+        plain = [cls(size=size, epsilon=epsilon, method=method) for method in METHODS]
+        sides = range(1, min(plain[0].size, 8) + 1)
+        shapes = [(rows, columns) for rows in sides for columns in sides if rows <= columns]
+        coarse = [cls(size=size, epsilon=epsilon, blocks=shape) for shape in shapes]
+        return min([*plain, *(each for each in coarse if each.invertible)], key=lambda each: each.expected_error())
+
+    @once
+    def way(self) -> Way:
+        """How it is done."""
+        return METHODS[self.method](self.size, self.epsilon, self.blocks)
+
+    @property
+    def odds(self) -> Fraction:  # type: ignore[override]
+        """The exact worst ratio of its table."""
+        return self.way.odds
+
+    @property
+    def invertible(self) -> bool:
+        """Whether a report tells which block, or cell, it came from, up to noise: unless there is only one."""
+        return self.way.invertible
+
+    # ── randomising ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def randomize(self, values: Any, coins: Coins = SYSTEM) -> Any:
+        """A reported place for each place; for a single one, a single one.
+
+        What is outside the grid counts as the nearest cell: to refuse it would tell something.
+        """
+        array, single = self._pairs(values)
+        inside = np.clip(array, 0, self.size - 1)
+        reports = self.way.randomize(inside, coins)
+        return reports[0] if single else reports
+
+    def _pairs(self, places: Any) -> tuple[NDArray[np.int64], bool]:
+        array = np.array(places, object) if isinstance(places, (list, tuple)) else np.asarray(places)
+        if array.ndim not in (1, 2) or array.shape[-1] != 2:
+            raise NotUnderstood("a place is a pair: row and column.", instead="pass for example [(0, 3), (7, 7)]")
+        flat, _ = several(array.reshape(-1))
+        return flat.astype(np.int64).reshape(-1, 2), array.ndim == 1
+
+    def table(self) -> Table:
+        too_large(self.size**4)
+        cells = tuple((i, j) for i in range(self.size) for j in range(self.size))
+        rows = [self.way.row(cell) for cell in cells]
+        used = [cell for cell in cells if any(cell in row for row in rows)]
+        return Table(cells, tuple(used), tuple(tuple(row.get(cell, Fraction(0)) for cell in used) for row in rows))
+
+    # ── estimating ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def expected_error(self) -> float:
+        """The mean distance, in rows plus columns, between place and report, when all cells are equally likely."""
+        return self.way.expected_error()
+
+    def shape(self) -> tuple[int, ...]:
+        return (2,)
+
+    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+        """Those inside the grid which this method can give."""
+        inside = np.all((reports >= 0) & (reports < self.size), axis=1)
+        row, column = np.clip(reports.astype(np.int64), 0, self.size - 1).T
+        return np.asarray(inside & self.way.given[row, column])
+
+    @property
+    def layout(self) -> Numbers:
+        return Numbers((self.size - 1, self.size - 1))
+
+    @property
+    def counters(self) -> int:
+        return self.size**2
+
+    @property
+    def ones(self) -> int:
+        return 1
+
+    def sketch(self, reports: NDArray[Any]) -> Counts:
+        flat = reports.astype(np.int64) @ np.array([self.size, 1])
+        return np.bincount(flat, minlength=self.size**2).astype(np.int64, copy=False)
+
+    def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Shares:
+        """The share of respondents in each cell, as a size×size array: unbiased, so it can be negative.
+
+        The coarse method tells blocks apart, not cells: `.blocks` has their shares with margins. A block's share is
+        spread evenly over its cells, and the margin of a cell allows for any other split.
+        """
+        return self.way.read(sketch.reshape(self.size, self.size), n, sampling, set_aside)
+
+    @property
+    def pull(self) -> Fraction:
+        return self.way.pull
+
+    def picture(self, reports: Any, *, truth: Any = None) -> Figure:
+        """Heat maps: where people are, if that is known, what they reported, and what is estimated from that."""
+        known = {} if truth is None else {"true": self._map(truth)}
+        return draw({**known, "reported": self._map(reports), "estimated": self.estimate(reports).value})
+
+    def _map(self, places: Any) -> Floats:
+        """The share of each cell; what is outside the grid counts as the nearest."""
+        inside = np.clip(self._pairs(places)[0], 0, self.size - 1)
+        return self.sketch(inside).reshape(self.size, self.size) / max(1, len(inside))
+
+    @property
+    def error(self) -> PlaceError:
+        return PlaceError(self)
+
+
+@dataclass(frozen=True)
+class PlaceError:
+    """How far a report is from the place."""
+
+    randomizer: GridLocation
+
+    @property
+    def mean_absolute(self) -> float:
+        """The mean distance, in rows plus columns, when all cells are equally likely."""
+        return self.randomizer.expected_error()
+
+    def describe(self) -> str:
+        return f"A reported place is {show(self.mean_absolute, 3)} cells from the true one on average."

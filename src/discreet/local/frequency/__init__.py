@@ -1,0 +1,1 @@
+"""Frequency oracles: how often each value occurs among randomised answers."""

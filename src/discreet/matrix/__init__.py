@@ -1,0 +1,1 @@
+"""The matrix mechanism: strategies, their designs and the planner that chooses among them."""

@@ -1,0 +1,85 @@
+"""The optimal strategy for Gaussian noise, with a proof of how close to optimal it is.
+
+Over all strategies A whose columns have length one, the expected squared error tr(G (AᵀA)⁻¹), G = WᵀW, is a convex
+function of X = AᵀA. For any positive weights λ
+
+    tr(G X⁻¹) >= (tr (Λ^½ G Λ^½)^½)² / Σλ        whenever X has no diagonal entry above one,
+
+because the sum of λ·X on the diagonal is at most Σλ, and tr(G X⁻¹)·tr(Λ X) >= (tr (Λ^½ G Λ^½)^½)² by Cauchy and
+Schwarz. So weights are a certificate, which anybody can check with one decomposition. The weights of the best bound
+make X = Λ^(-½) (Λ^½ G Λ^½)^½ Λ^(-½) the best strategy; they are found by multiplying each with what its diagonal entry
+lacks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.matrix.strategy import Factor, Matrix, Packed
+
+__all__ = ["Certificate", "factorised", "lower_bound"]
+
+Floats = NDArray[np.float64]
+FINE = 1 << 24  # entries are whole multiples of one over this
+FREELY, COARSER, LONGEST = 256, (16, 14, 12, 10, 8), 700_000  # cells; bits of finer entries; characters on record
+CLOSE, MOST, PATIENCE = 2e-4, 60, 3  # the gap that is close enough; how often it is tried, and in vain
+RIDGE = 1e-11  # of the mean diagonal, so that nothing is asked with no weight at all
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Positive weights of the cells, and the least sum of squared errors, for noise of variance one, they prove."""
+
+    weights: tuple[float, ...]
+    bound: float
+
+
+def lower_bound(gram: Floats, weights: Floats) -> float:
+    """What these weights prove: no strategy with columns of length at most one has a smaller tr(G (AᵀA)⁻¹)."""
+    root = np.sqrt(weights)
+    values = np.linalg.eigvalsh(gram * root[:, None] * root)
+    return float(np.sqrt(np.maximum(values, 0)).sum() ** 2 / weights.sum())
+
+
+def factorised(gram: Floats) -> tuple[Factor, Certificate]:
+    """The best strategy on a grid, and a certificate for it.
+
+    X is scaled to a diagonal of at most one in two ways, column by column or as a whole, and the better one is kept:
+    the first is better for workloads that read every cell alike, the second where they span few dimensions.
+    """
+    n = len(gram)
+    raised = gram + RIDGE * np.trace(gram) / n * np.eye(n)
+    weights, least, best, idle = np.ones(n), np.inf, (np.ones(n), np.eye(n)), 0
+    for _ in range(MOST):
+        root = np.sqrt(weights)
+        values, vectors = np.linalg.eigh(raised * root[:, None] * root)
+        values = np.sqrt(np.maximum(values, 1e-300))
+        diagonal = (vectors**2) @ values / weights
+        bent = vectors / np.sqrt(values) * (root * np.sqrt(diagonal))[:, None]
+        each, whole = float(np.sum(bent * (raised @ bent))), float(values.sum() * diagonal.max())  # tr(G X⁻¹)
+        idle = 0 if min(each, whole) < least * (1 - CLOSE / 20) else idle + 1
+        if min(each, whole) < least:
+            scale = np.sqrt(diagonal) if each < whole else np.full(n, np.sqrt(diagonal.max()))
+            least, best = min(each, whole), (weights, (vectors * np.sqrt(values)).T / (root * scale))
+        if least <= (1 + CLOSE) * float(values.sum() ** 2 / weights.sum()) or idle == PATIENCE:
+            break
+        weights = np.maximum(weights * diagonal**2, 1e-12 * weights.max())
+    weights, strategy = best
+    # the same columns, as far as lengths and angles go, and half of it zeros
+    factor: Floats = np.asarray(np.linalg.qr(strategy, mode="r"))
+    return _whole(factor), Certificate(tuple(weights.tolist()), lower_bound(gram, weights))
+
+
+def _whole(factor: Floats) -> Factor:
+    """A matrix on a grid: a coarser one where its record would be too long. Neighbours in a diagonal are made alike."""
+    if len(factor) <= FREELY:
+        return Matrix.of(np.rint(factor * FINE))
+    turned = factor * np.where(np.diag(factor) < 0, -1, 1)[:, None]
+    for bits in COARSER:
+        found = Packed.of(np.rint(turned * (1 << bits)))
+        if len(found.data) <= LONGEST:
+            break
+    return found

@@ -1,0 +1,109 @@
+"""Which tables to measure, for sums by several sets of attributes, in small whole weights.
+
+The same problem as `lattice.best_tables`, with an answer that is the same on every machine: a question is known by its
+plan, and must be the same question when it is asked again elsewhere. So the weights are small whole numbers, and they
+are found by steps that compare sums of quotients of whole numbers, added up in a fixed order.
+
+>>> from discreet.matrix.grouping_sets import best_totals
+>>> best = best_totals((50, 12), ((0,), (1,)), gaussian=False)
+>>> best.tables, best.weights, round(best.ratio, 2)      # two small tables, and not 600 groups: a sixth of the error
+(((0,), (1,)), (13, 8), 0.17)
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+from discreet.matrix.families import Marginals
+
+__all__ = ["Best", "best_totals"]
+
+Set = tuple[int, ...]
+LARGEST = 64  # a weight
+MOST_SETS = 64  # sets of attributes below those that are asked for
+STEPS = (-16, -4, -1, 1, 4, 16)
+
+
+class Best(NamedTuple):
+    """Tables, which share of the cost each gets, and the squared error relative to measuring every cell."""
+
+    tables: tuple[Set, ...]
+    weights: tuple[int, ...]
+    ratio: float
+
+
+@lru_cache(maxsize=64)
+def best_totals(sizes: tuple[int, ...], asked: tuple[Set, ...], *, gaussian: bool) -> Best | None:
+    """The tables of least expected squared error, over all sums that are asked for alike; None where they are too many.
+
+    Because  for shares s of the cost the error is Σ_T e_T/x_T, where e_T is the trace of WᵀW on P_T, and x_T the sum of
+             the precisions of the tables that tell of T, each times the number of cells that its numbers add up: s²
+             for Laplace noise, s for Gaussian (see `lattice`). Scaling all s by c divides it by c² or c.
+    """
+    queries, full = Marginals(sizes, asked), tuple(range(len(sizes)))
+    if len(queries.below) > MOST_SETS:
+        return None
+    ones = {below: math.prod(sizes[n] - 1 for n in below) for below in queries.below}
+    wanted = [
+        ones[below] * sum(queries.others(each) for each in asked if set(below) <= set(each)) for below in queries.below
+    ]
+    tables = [*queries.below, *([] if full in queries.below else [full])]
+    inside = [[n for n, below in enumerate(queries.below) if set(below) <= set(each)] for each in tables]
+    search = _Search(wanted, inside, [queries.others(each) for each in tables], 1 if gaussian else 2)
+    last = len(tables) - 1 if tables[-1] == full else tables.index(full)
+    starts = [[LARGEST if n == last else low for n in range(len(tables))] for low in (0, LARGEST // 8)]
+    starts.append([LARGEST // 2 if each in asked else 0 for each in tables])
+    error, weights = min(search.climb(each) for each in starts)
+    whole = math.gcd(*weights)
+    used = [n for n, each in enumerate(weights) if each]
+    found = tuple(weights[n] // whole for n in used)
+    return Best(tuple(tables[n] for n in used), found, error / sum(wanted))
+
+
+class _Search:
+    """Steps of whole weights downhill."""
+
+    def __init__(self, wanted: list[int], inside: list[list[int]], others: list[int], power: int) -> None:
+        self.wanted, self.inside, self.others, self.power = wanted, inside, others, power
+
+    def climb(self, weights: list[int]) -> tuple[float, list[int]]:
+        """Where no step of one weight makes the error smaller."""
+        weights, x = list(weights), self._precisions(weights)
+        error = self._error(sum(weights), x)
+        while True:
+            before = error
+            for n in range(len(weights)):
+                for size in STEPS:
+                    weight = min(max(weights[n] + size, 0), LARGEST)
+                    if weight == weights[n]:
+                        continue
+                    there = self._moved(x, n, weights[n], weight)
+                    found = self._error(sum(weights) - weights[n] + weight, there)
+                    if found < error:
+                        error, weights[n], x = found, weight, there
+            if not error < before * (1 - 1e-6):
+                return error, weights
+
+    def _precisions(self, weights: list[int]) -> list[int]:
+        x = [0] * len(self.wanted)
+        for n, weight in enumerate(weights):
+            x = self._moved(x, n, 0, weight)
+        return x
+
+    def _moved(self, x: list[int], n: int, before: int, after: int) -> list[int]:
+        """The precisions when one weight is another."""
+        more, there = (after**self.power - before**self.power) * self.others[n], x.copy()
+        for each in self.inside[n]:
+            there[each] += more
+        return there
+
+    def _error(self, weights: int, x: list[int]) -> float:
+        """Of precisions, for weights of this sum; added up in a fixed order."""
+        if 0 in x:
+            return math.inf
+        total = 0.0
+        for each, precision in zip(self.wanted, x, strict=True):
+            total += each / precision
+        return float(weights**self.power * total)

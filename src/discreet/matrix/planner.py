@@ -1,0 +1,186 @@
+"""Which designs there are for some queries, whatever they will cost; the best is chosen when the cost is known.
+
+Designs are functions of the queries alone, so they are found once and remembered.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from discreet.matrix.designs import Axis, Design, Solved, Split
+from discreet.matrix.families import Crossed, Dense, Intervals, Marginals, Queries, Stacked
+from discreet.matrix.gaussian_optimal import Certificate, factorised
+from discreet.matrix.hierarchical import best_levels, best_tables
+from discreet.matrix.p_identity import best_spiked
+from discreet.matrix.strategy import Each, Factor, Matrix, Merged, Packed, Strategy, Total
+
+__all__ = ["MOST_DENSE", "designs", "recovered"]
+
+MOST_DENSE = 2048  # cells of a matrix that is written out
+WRITTEN = 65_536  # entries of queries that are on record one by one; more are packed
+BRANCHES = (2, 4, 8, 16)
+
+
+@lru_cache(maxsize=16)
+def designs(queries: Queries, *, gaussian: bool) -> tuple[Design, ...]:
+    """All designs worth comparing, for Laplace or for Gaussian noise."""
+    with _one_thread():
+        return tuple(_designs(queries, gaussian))
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    """Matrices are small, and beside other work several threads mostly wait for each other."""
+    limited: AbstractContextManager[Any] = ThreadpoolController().limit(limits=1, user_api="blas")
+    return limited
+
+
+def _designs(queries: Queries, gaussian: bool) -> list[Design]:
+    found: list[Design] = []
+    if isinstance(queries, Crossed):
+        found += _crossed(queries, gaussian)
+    elif isinstance(queries, Marginals):
+        found.append(best_tables(queries, gaussian=gaussian))
+        found.append(Solved("identity", (Axis(queries, Each(queries.cells)),)))
+    else:
+        found += _single(queries, gaussian)
+        if isinstance(queries, Stacked) and queries.cells > MOST_DENSE:
+            found.append(_split(queries, gaussian))
+    return found
+
+
+def _single(queries: Queries, gaussian: bool) -> list[Design]:
+    """Designs over cells without further structure."""
+    found: list[Design] = []
+    if isinstance(queries, Intervals) and queries.kind == "total":
+        return [Solved("as asked", (Axis(queries, Total(queries.cells)),), Certificate((), 1.0) if gaussian else None)]
+    if isinstance(queries, Intervals) and queries.cells > 1:
+        found += [best_levels(queries, each, details=gaussian, gaussian=gaussian) for each in BRANCHES]
+        found += [] if gaussian else [best_levels(queries, 2, details=True, gaussian=False)]
+    if queries.cells > MOST_DENSE:
+        return [Solved("identity", (Axis(queries, Each(queries.cells)),)), *found]
+    few, places = _merged(queries)
+    gram = few.gram()
+    candidates: list[tuple[str, Factor]] = [("identity", Each(few.cells))]
+    certificate = None
+    if gaussian:
+        best, certificate = factorised(gram)
+        candidates.append(("factorised", best))
+    elif few.cells > 1:
+        candidates.append(("p-identity", best_spiked(gram)))
+    if (asked := _asked(few)) is not None:
+        candidates.append(("as asked", asked))
+    for name, factor in candidates:
+        axis = Axis(few, factor, places)
+        if axis.answers_all:
+            found.append(Solved(name, (axis,), certificate))
+    return found
+
+
+def recovered(queries: Queries, strategies: tuple[Strategy, ...], *, gaussian: bool) -> Design | None:
+    """The design for these queries that has these strategies: what reads a release on record.
+
+    A single matrix for each axis is read as it is, whatever machine found it, and without finding it again.
+    """
+    parts = queries.parts if isinstance(queries, Crossed) else (queries,)
+    if len(strategies) == 1 and len(strategies[0].factors) == len(parts):
+        with _one_thread():
+            axes = [_axis(part, factor) for part, factor in zip(parts, strategies[0].factors, strict=True)]
+        known = tuple(each for each in axes if each is not None)
+        if len(known) == len(parts):
+            return Solved("as before", known)
+    return next((each for each in designs(queries, gaussian=gaussian) if tuple(each.strategies) == strategies), None)
+
+
+def _axis(queries: Queries, factor: Factor) -> Axis | None:
+    """One axis that is measured so, where all its queries follow."""
+    places = None
+    if isinstance(factor, Merged):
+        queries, places = _merged(queries)
+        if places != factor.places:
+            return None
+        factor = factor.of
+    axis = Axis(queries, factor, places)
+    small = isinstance(factor, Each) or factor.cells <= MOST_DENSE
+    return axis if factor.cells == queries.cells and small and axis.answers_all else None
+
+
+def _merged(queries: Queries) -> tuple[Queries, tuple[int, ...] | None]:
+    """The queries over groups of cells that none of them tells apart, without those that none reads."""
+    if not isinstance(queries, Dense):
+        return queries, None
+    columns, first, places = np.ascontiguousarray(queries.matrix.T) + 0.0, list[int](), list[int]()
+    known: dict[bytes, int] = {bytes(columns[0].nbytes): -1}  # cells that no query reads
+    for n, column in enumerate(columns):
+        place = known.setdefault(column.tobytes(), len(first))
+        places.append(place)
+        if place == len(first):
+            first.append(n)
+    if len(first) == queries.cells:
+        return queries, None
+    return Dense.of(columns[first].T), tuple(places)
+
+
+def _asked(queries: Queries) -> Factor | None:
+    """The different queries themselves as a strategy, where they are whole numbers and not too many."""
+    if queries.size > MOST_DENSE:
+        return None
+    matrix = np.unique(queries.times(np.eye(queries.cells)), axis=0)
+    matrix = matrix[matrix.any(axis=1)]
+    whole = np.rint(matrix)
+    if not np.array_equal(whole, matrix) or np.abs(whole).max() >= 1 << 20:
+        return None
+    return (Matrix if whole.size <= WRITTEN else Packed).of(whole)
+
+
+def _crossed(queries: Crossed, gaussian: bool) -> list[Design]:
+    """The product of the best design of each axis; and the identity.
+
+    Because  the expected error of a product is the product of the errors, and so is the Gaussian bound: the product of
+             optimal strategies is optimal.
+    """
+    axes, bounds = list[Axis](), list[float]()
+    for part in queries.parts:
+        own = [each for each in designs(part, gaussian=gaussian) if isinstance(each, Solved) and len(each.axes) == 1]
+        best = min(own, key=lambda each: each.mean([float(_norm(each, gaussian))]))
+        axes.append(best.axes[0])
+        bounds.append(best.certificate.bound if best.certificate else 0.0)
+    certificate = Certificate((), float(np.prod(bounds))) if gaussian and all(bounds) else None
+    plain = tuple(Axis(each, Each(each.cells)) for each in queries.parts)
+    return [Solved("product", tuple(axes), certificate), Solved("identity", plain)]
+
+
+def _norm(design: Solved, gaussian: bool) -> int:
+    strategy = design.strategies[0]
+    return strategy.l2_squared if gaussian else strategy.l1**2
+
+
+def _split(queries: Stacked, gaussian: bool) -> Split:
+    """Each family with the best design of its own; costs are divided so that the sum of squared errors is least.
+
+    Because  for a cost c a family errs by e/c² (Laplace) or e/c (Gaussian): c in proportion to the cube root, or the
+             root, of e.
+    """
+    best, errors = list[Design](), list[float]()
+    for part in queries.parts:
+        own = designs(part, gaussian=gaussian)
+        scored = [(each.mean(_unit(each, gaussian)) * part.size, n) for n, each in enumerate(own)]
+        error, place = min(scored)
+        best.append(own[place])
+        errors.append(error)
+    power = np.array(errors) ** (1 / 2 if gaussian else 1 / 3)
+    whole = [max(1, round(1000 * float(each / power.max()))) for each in power]
+    return Split("one by one", queries, tuple(best), tuple(Fraction(each, sum(whole)) for each in whole))
+
+
+def _unit(design: Design, gaussian: bool) -> list[float]:
+    """Variances of the noise for a cost of one, as a measure to compare by."""
+    pairs = list(zip(design.strategies, design.shares, strict=True))
+    if gaussian:
+        return [strategy.l2_squared / float(share) / 2 for strategy, share in pairs]
+    return [2 * (strategy.l1 / float(share)) ** 2 for strategy, share in pairs]

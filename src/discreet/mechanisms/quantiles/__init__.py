@@ -1,0 +1,1 @@
+"""Private quantiles, extremes, and bounds."""

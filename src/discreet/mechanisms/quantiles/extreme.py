@@ -1,0 +1,127 @@
+"""The least and the greatest value: not those themselves, each of which is one record, but values near them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.coins import SYSTEM, Coins
+from discreet.core.exact import Number, log, price, probability, whole
+from discreet.core.loss import Loss
+from discreet.core.mechanism import Mechanism
+from discreet.core.reach import Neighbours, neighbourhood
+from discreet.core.record import recorded
+from discreet.core.text import show
+from discreet.errors import NotUnderstood
+from discreet.mechanisms.quantiles.histogram import Histogram
+from discreet.mechanisms.quantiles.many import MOST_POINTS
+
+__all__ = ["Extreme", "ExtremeError", "Side", "depth"]
+
+Side = Literal["least", "greatest"]
+MISSED = Fraction(1, 20)  # how often a value beyond all records may be released
+
+
+@recorded("extreme/1")
+@dataclass(frozen=True, kw_only=True)
+class Extreme(Mechanism):
+    """For each group a whole number from 0 to `last` that about `rank` records are beyond.
+
+    Given    a unit has at most `records` records, in any groups where `grouped`, else in one.
+    Promise  ε-private, and (ε²/8)-zCDP.
+    Because  it is the choice of `Quantiles` with another score: how far `rank` is from the number of records before a
+             point, and before or at it (for the greatest: after it). A record adds nothing or one to both. So w of them
+             that come or go in a group, or go and come, move the score by w at most, and with the rate ε/(2·records),
+             half of that for units that are replaced in some of several groups, the ranges add up to ε.
+    """
+
+    epsilon: Fraction
+    side: Side
+    rank: int
+    last: int
+    records: int = 1
+    grouped: bool = False
+    neighbours: Neighbours = "add-remove"
+    unit: str = "person"
+
+    if TYPE_CHECKING:  # numbers are read by __post_init__
+
+        def __init__(
+            self,
+            *,
+            epsilon: Number,
+            side: Side,
+            rank: int,
+            last: int,
+            records: int = 1,
+            grouped: bool = False,
+            neighbours: Neighbours = "add-remove",
+            unit: str = "person",
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
+        for name in ("rank", "last", "records"):
+            object.__setattr__(self, name, whole(getattr(self, name), name))
+        neighbourhood(self.neighbours)
+        if self.side not in ("least", "greatest") or self.last >= MOST_POINTS or not isinstance(self.grouped, bool):
+            raise NotUnderstood(
+                "this is the least or the greatest of a grid of at most 2^48 points.",
+                instead='for example side="greatest", last=1000000',
+            )
+
+    @property
+    def rate(self) -> Fraction:
+        """What being one record off costs a point."""
+        return _rate(self.epsilon, self.records, self.neighbours, grouped=self.grouped)
+
+    def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.int64]:
+        """One row: for each group a value."""
+        data = Histogram.of(exact)
+        if data.groups > 1 and not self.grouped:
+            raise NotUnderstood("there are several groups.", instead="build it with grouped=True")
+        found = np.zeros((1, data.groups), np.int64)
+        for group, part in enumerate(data.parts(self.last)):
+            aim = self.rank if self.side == "least" else part.total - self.rank
+            found[0, group] = part.choose(Fraction(aim), self.rate, coins)
+        return found
+
+    @property
+    def loss(self) -> Loss:
+        return Loss(pure=self.epsilon, rho=self.epsilon**2 / 8)
+
+    @property
+    def error(self) -> ExtremeError:
+        return ExtremeError(self)
+
+
+@dataclass(frozen=True)
+class ExtremeError:
+    """How many records are beyond a released value."""
+
+    extreme: Extreme
+
+    def rank(self, confidence: Number = 0.95, *, cells: int = 1) -> float:
+        """With this confidence the number of records beyond it is within so many of `rank`; see `Quantiles`."""
+        missed = (1 - probability(confidence, "confidence")) / whole(cells, "cells")
+        return (math.log(self.extreme.last + 1) - log(missed)) / float(self.extreme.rate)
+
+    def describe(self) -> str:
+        beyond = "below" if self.extreme.side == "least" else "above"
+        off = show(self.rank(), 3)
+        return f"95 % of the time {self.extreme.rank} records, ± {off}, are {beyond} a released value."
+
+
+def depth(epsilon: Fraction, last: int, records: int, neighbours: Neighbours, *, grouped: bool) -> int:
+    """The least rank for which a value beyond all records is released rarely, whatever the data."""
+    rate = _rate(epsilon, records, neighbours, grouped=grouped)
+    return math.ceil((math.log(last + 1) - log(MISSED)) / float(rate))
+
+
+def _rate(epsilon: Fraction, records: int, neighbours: Neighbours, *, grouped: bool) -> Fraction:
+    return epsilon / (2 * records) / (2 if grouped and neighbours == "replace" else 1)

@@ -1,0 +1,61 @@
+"""Counts of whole numbers, group by group: what quantiles and extremes are chosen from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import NotUnderstood
+from discreet.mechanisms.quantiles.grid_choice import Part
+from discreet.mechanisms.secret import kinds, row
+
+__all__ = ["Histogram"]
+
+FAR = 1 << 62  # beyond every grid
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """How many records have each value, for so many groups: sorted by group, then by value, none of them twice."""
+
+    groups: int
+    group: NDArray[np.int64]
+    value: NDArray[np.int64]
+    count: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, given: Any) -> Histogram:
+        """Of one group, from the records themselves: whole numbers in any order."""
+        if isinstance(given, Histogram):
+            return given
+        values = row(given)
+        if not all(issubclass(kind, (int, np.integer)) for kind in kinds(values)):
+            raise NotUnderstood("records are whole numbers of steps.", instead="pass np.round(x / step).astype(int)")
+        if values.dtype != np.int64:
+            values = np.array([max(-FAR, min(FAR, int(each))) for each in values], np.int64)
+        value, count = np.unique(values, return_counts=True)
+        return cls(1, np.zeros(len(value), np.int64), value, count.astype(np.int64))
+
+    def only(self, groups: Sequence[int]) -> Histogram:
+        """The same of some groups, in this order."""
+        edges = np.searchsorted(self.group, np.arange(self.groups + 1))
+        places = [np.arange(edges[each], edges[each + 1]) for each in groups]
+        all_ = np.concatenate(places) if places else np.zeros(0, np.int64)
+        group = np.repeat(np.arange(len(groups)), [len(each) for each in places])
+        return Histogram(len(groups), group, self.value[all_], self.count[all_])
+
+    def parts(self, last: int, fine: int = 1) -> Iterator[Part]:
+        """Of each group all records on the grid from 0 to `last`, each value a cell of so many points."""
+        edges = np.searchsorted(self.group, np.arange(self.groups + 1)).tolist()
+        for first, end in pairwise(edges):
+            value, count = self.value[first:end], np.maximum(self.count[first:end], 0)
+            inside = np.clip(value, 0, last)
+            if end > first and (inside[0] != value[0] or inside[-1] != value[-1]):
+                inside, first_at = np.unique(inside, return_index=True)
+                count = np.add.reduceat(count, first_at)
+            yield Part(0, (last + 1) * fine, inside * fine, np.full(len(inside), fine, np.int64), count)

@@ -1,0 +1,165 @@
+"""Two ends of an interval that holds a quantile, whatever the data: values on either side of it, by so many ranks.
+
+How far a chosen quantile is off in its own units nobody can say without looking. But a value can be chosen whose rank
+is aimed at so far below the quantile's that even a bad choice is hardly ever above it; and one as far above it. How far
+that is, in ranks, is known beforehand and depends on no count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.coins import SYSTEM, Coins
+from discreet.core.exact import Number, log, probability, whole
+from discreet.core.loss import Loss
+from discreet.core.mechanism import Mechanism
+from discreet.core.once import once
+from discreet.core.reach import Neighbours
+from discreet.core.record import recorded
+from discreet.core.text import show
+from discreet.errors import NotUnderstood
+from discreet.mechanisms.quantiles.grid_choice import Part
+from discreet.mechanisms.quantiles.histogram import Histogram
+from discreet.mechanisms.quantiles.many import Quantiles
+
+__all__ = ["Edges", "EdgesError", "shift_for"]
+
+CONVENTION = 1  # quantiles are counted in several ways, which differ by less than one record
+
+
+@recorded("edges/1")
+@dataclass(frozen=True, kw_only=True)
+class Edges(Mechanism):
+    """For each group a value about `shift` records below a quantile, and one as far above it: whole numbers of a grid.
+
+    Given    a unit has at most `records` records, in any groups where `grouped`, else in one. What lies outside the
+             grid counts at its ends.
+    Promise  ε-private, and (ε²/16)-zCDP.
+    Because  each end is one choice of `Quantiles` at half of ε. To the records of a group `shift` more are added at one
+             end of the grid, and the rank that is aimed at is q·(number of records), plus `shift` for the upper end.
+             What is added is the same for all data, so that one record changes the miss of every point as it does in
+             `Quantiles`, by [-q, 1 - q], and the choice has the same range.
+    """
+
+    epsilon: Fraction
+    q: Fraction
+    shift: int
+    last: int
+    records: int = 1
+    grouped: bool = False
+    neighbours: Neighbours = "add-remove"
+    unit: str = "person"
+
+    if TYPE_CHECKING:  # numbers are read by __post_init__
+
+        def __init__(
+            self,
+            *,
+            epsilon: Number,
+            q: Number,
+            shift: int,
+            last: int,
+            records: int = 1,
+            grouped: bool = False,
+            neighbours: Neighbours = "add-remove",
+            unit: str = "person",
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        whole_ = Quantiles(epsilon=self.epsilon, at=(self.q,), last=self.last, records=self.records)
+        for name in ("epsilon", "last", "records"):
+            object.__setattr__(self, name, getattr(whole_, name))
+        object.__setattr__(self, "q", whole_.at[0])
+        object.__setattr__(self, "shift", whole(self.shift, "shift"))
+        assert self._one is not None  # refuses the rest
+
+    @once
+    def _one(self) -> Quantiles:
+        """Either end, as if it were the quantile itself."""
+        return Quantiles(
+            epsilon=self.epsilon / 2, at=(self.q,), last=self.last, records=self.records, grouped=self.grouped,
+            neighbours=self.neighbours, unit=self.unit,
+        )  # fmt: skip
+
+    @property
+    def rate(self) -> Fraction:
+        """What being one record off costs a point."""
+        return self._one._rate(self._one._root)
+
+    def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.int64]:
+        """Two rows, lower and upper ends, and a column for each group. They may cross where there are few records."""
+        data = Histogram.of(exact)
+        if data.groups > 1 and not self.grouped:
+            raise NotUnderstood("there are several groups.", instead="build it with grouped=True")
+        found = np.zeros((2, data.groups), np.int64)
+        for group, part in enumerate(data.parts(self.last)):
+            for row, (padded, aim) in enumerate(self._aims(part)):
+                found[row, group] = padded.choose(aim, self.rate, coins)
+        return found
+
+    def _aims(self, part: Part) -> Iterator[tuple[Part, Fraction]]:
+        """The records with those that are added, and the rank that is aimed at among them: below, then above."""
+        aim = self.q * part.total
+        yield part.with_more(0, self.shift), aim
+        yield part.with_more(self.last, self.shift), aim + self.shift
+
+    @property
+    def loss(self) -> Loss:
+        return 2 * self._one.loss
+
+    @property
+    def error(self) -> EdgesError:
+        return EdgesError(self)
+
+
+@dataclass(frozen=True)
+class EdgesError:
+    """How surely the two ends hold the quantile, and how many records can be between them."""
+
+    edges: Edges
+
+    def beyond(self, confidence: Number = 0.95) -> int:
+        """With this confidence both ends are on their sides of the quantile, or beyond it by at most so many records.
+
+        Zero for the confidence that `shift` was made for.
+
+        Because  let v be the least value with q·n records or more up to it, of n (less one record, for other ways of
+                 counting), and s the shift. A point above v has q·n records or more before it, and s that were added
+                 at the lower end: s more than is aimed at. There always is a point that is not off at all, as those
+                 that were added reach down to rank 0. So each point above v is chosen with probability at most
+                 e^(-rate·s), and all `last` of them with last·e^(-rate·s). With t more records between it and v, that
+                 is last·e^(-rate·(s + t)). The same holds for the upper end, from above; a union over both.
+        """
+        m = self.edges
+        return max(0, math.ceil(_needed(m, probability(confidence, "confidence"))) + CONVENTION - m.shift)
+
+    def within(self, confidence: Number = 0.95) -> int:
+        """With this confidence fewer than so many records are between each end and the quantile.
+
+        Because  the other side of the same bound: so far beyond what is aimed at, the other way, a choice can be.
+        """
+        m = self.edges
+        return m.shift + math.ceil(_needed(m, probability(confidence, "confidence"))) + CONVENTION
+
+    def describe(self) -> str:
+        return (
+            f"95 % of the time the quantile {show(self.edges.q)} is between the two values, or beyond one by at most"
+            f" {self.beyond()} records; at most {self.within()} are between it and each."
+        )
+
+
+def _needed(m: Edges, confidence: Fraction) -> float:
+    """The number of records by which both choices are off at most, with this confidence."""
+    return (math.log(m.last) - log((1 - confidence) / 2)) / float(m.rate)
+
+
+def shift_for(confidence: Fraction, **said: Any) -> int:
+    """The least shift for which both ends are on their sides with this confidence."""
+    return math.ceil(_needed(Edges(shift=1, **said), confidence)) + CONVENTION

@@ -1,0 +1,112 @@
+"""An upper bound that hardly any record exceeds, chosen privately from a ladder of possible ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.coins import SYSTEM, Coins
+from discreet.core.exact import Number, positive, price, whole
+from discreet.core.loss import Loss
+from discreet.core.mechanism import Mechanism
+from discreet.core.reach import Neighbours, neighbourhood
+from discreet.core.record import recorded
+from discreet.core.text import show
+from discreet.mechanisms.quantiles.histogram import Histogram
+from discreet.mechanisms.selection.selection import Exponential
+
+__all__ = ["Ceiling", "CeilingError"]
+
+
+@recorded("ceiling/1")
+@dataclass(frozen=True, kw_only=True)
+class Ceiling(Mechanism):
+    """One of the rungs 0 … last, by how many records are above it; each rung is e^slope times less likely than the one
+    below it, if as many are.
+
+    Given    a unit has at most `records` records. A record is the first rung that is not below it, or last + 1.
+    Promise  ε-private, and (ε²/8)-zCDP.
+    Because  it is the exponential mechanism with the score -(records above) and weights that do not depend on the data.
+             Who joins lowers scores by at most `records`, and raises none.
+    """
+
+    epsilon: Fraction
+    last: int
+    records: int = 1
+    slope: Fraction = Fraction(3)
+    neighbours: Neighbours = "add-remove"
+    unit: str = "person"
+
+    if TYPE_CHECKING:  # numbers are read by __post_init__
+
+        def __init__(
+            self,
+            *,
+            epsilon: Number,
+            last: int,
+            records: int = 1,
+            slope: Number = 3,
+            neighbours: Neighbours = "add-remove",
+            unit: str = "person",
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
+        object.__setattr__(self, "slope", positive(self.slope, "slope"))
+        for name in ("last", "records"):
+            object.__setattr__(self, name, whole(getattr(self, name), name))
+        neighbourhood(self.neighbours)
+
+    @property
+    def choose(self) -> Exponential:
+        """The choice among the rungs."""
+        return Exponential(
+            epsilon=self.epsilon,
+            sensitivity=self.records,
+            monotone=self.neighbours == "add-remove",
+            neighbours=self.neighbours,
+        )
+
+    def scores(self, exact: Any) -> list[Fraction]:
+        """Of each rung: minus the records above it, and minus what its place on the ladder weighs."""
+        data = Histogram.of(exact)
+        counts = np.zeros(self.last + 2, np.int64)
+        np.add.at(counts, np.clip(data.value, 0, self.last + 1), data.count)
+        above = counts.sum() - np.cumsum(counts)
+        weight = self.slope / self.choose.rate
+        return [-int(above[rung]) - rung * weight for rung in range(self.last + 1)]
+
+    def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.int64]:
+        """One row and one column: the rung."""
+        return np.array([[self.choose.release(self.scores(exact), coins)]], np.int64)
+
+    @property
+    def loss(self) -> Loss:
+        return self.choose.loss
+
+    @property
+    def error(self) -> CeilingError:
+        return CeilingError(self)
+
+
+@dataclass(frozen=True)
+class CeilingError:
+    """How many records may be above the bound."""
+
+    ceiling: Ceiling
+
+    def above(self, rungs: int, confidence: Number = 0.95) -> float:
+        """With this confidence fewer records are above it than this and those above the rung so many further up.
+
+        Because  each rung further up weighs `slope` more, and the choice errs by no more than its gap.
+        """
+        choose = self.ceiling.choose
+        return rungs * float(self.ceiling.slope / choose.rate) + choose.error.gap(self.ceiling.last + 1, confidence)
+
+    def describe(self) -> str:
+        most = show(self.ceiling.choose.error.gap(self.ceiling.last + 1), 3)
+        return f"95 % of the time fewer records are above it than {most} more than cost it its place on the ladder."

@@ -1,0 +1,105 @@
+"""The first few of many groups, by their scores: which they are and in which order, and nothing of the scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.coins import SYSTEM, Coins
+from discreet.core.exact import Number, probability, whole
+from discreet.core.loss import Loss
+from discreet.core.mechanism import Mechanism
+from discreet.core.once import once
+from discreet.core.reach import Neighbours
+from discreet.core.record import recorded
+from discreet.core.text import show
+from discreet.errors import NotUnderstood
+from discreet.mechanisms.secret import read
+from discreet.mechanisms.selection.selection import Selection, TopK
+
+__all__ = ["Places", "PlacesError"]
+
+
+@recorded("places/1")
+@dataclass(frozen=True, kw_only=True)
+class Places(Mechanism):
+    """Of each of so many groups its place among the first k, as k, k - 1, … 1; of all others zero.
+
+    With `least`, the first are those with the lowest scores, and places are negative: in both cases what is released
+    has the order that was asked for.
+
+    Given    one unit changes no score by more than `choose.sensitivity`; with `choose.monotone`, adding one moves all
+             scores the same way.
+    Promise  k times the loss of one choice.
+    Because  one group is chosen after the other among those that are left: adaptive composition. The lowest scores are
+             the highest of their negatives, which one unit changes by as much, and which all move the same way when
+             the scores do. That suffices for `monotone`, as neighbours are neighbours both ways: a choice depends on
+             the differences of scores only, so that the data sets can be read in either order.
+    """
+
+    choose: Selection
+    k: int
+    among: int
+    least: bool = False
+    unit: str = "person"
+
+    def __post_init__(self) -> None:
+        whole(self.k, "k")
+        if not isinstance(self.choose, Selection) or not self.k < whole(self.among, "among"):
+            raise NotUnderstood(
+                "the first k are chosen among more than k groups.",
+                instead="choose=dp.PermuteAndFlip(epsilon=1, sensitivity=1, monotone=True), k=3, among=10",
+            )
+
+    @once
+    def _top(self) -> TopK:
+        return self.choose.top(self.k)
+
+    def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.int64]:
+        """From one row of scores, a column for each group."""
+        scores = read(exact)
+        if scores.shape != (1, self.among):
+            raise NotUnderstood(f"there is one row of {self.among} scores.", instead="[[3, 5, 4]] for three groups")
+        sign = -1 if self.least else 1
+        places = np.zeros((1, self.among), np.int64)
+        for place, group in enumerate(self._top.release(sign * scores[0], coins)):
+            places[0, group] = sign * (self.k - place)
+        return places
+
+    @property
+    def loss(self) -> Loss:
+        return self._top.loss
+
+    @property
+    def error(self) -> PlacesError:
+        return PlacesError(self)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self.choose.neighbours
+
+
+@dataclass(frozen=True)
+class PlacesError:
+    """How much better than a chosen group one that is left out can be."""
+
+    places: Places
+
+    def gap(self, confidence: Number = 0.95) -> float:
+        """With this confidence no group left out is better by so much or more than any that was chosen.
+
+        Because  if one is, then one of the true first k is left out, and one of the others was chosen that is as far
+                 behind it: there was one as good, at least, among those left when it was chosen. A union over the k
+                 choices and the among - k others.
+        """
+        m, missed = self.places, 1 - probability(confidence, "confidence")
+        return m.choose.error.gap(m.among - m.k, 1 - Fraction(missed, m.k))
+
+    def describe(self) -> str:
+        m = self.places
+        many = "The chosen group is" if m.k == 1 else f"Each of the {m.k} chosen groups is"
+        return f"{many} less than {show(self.gap(), 4)} behind every one of the {m.among} left out 95 % of the time."

@@ -1,0 +1,61 @@
+"""What is kept in the ledger of an answer: its release, as bytes, for good."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+
+from discreet.core.laws.law import narrowest
+from discreet.errors import NotAllowed
+from discreet.plan.plan import Released
+
+__all__ = ["LARGEST", "kept", "read"]
+
+LARGEST = 60_000_000  # bytes of a release
+
+TOO_LARGE = b'{"is":"too large/1"}'
+
+
+def kept(released: Released) -> bytes:
+    """A release as bytes, for good. One that is too large is kept as just that, so that asking again is no new try."""
+    sums = [each.tolist() for each in released.sums]
+    keys = [list(key) for key in released.keys]
+    said = {"is": "released/1", "keys": keys, "sums": sums}
+    data = json.dumps(said, separators=(",", ":"), default=_tagged).encode()
+    return data if len(data) <= LARGEST else TOO_LARGE
+
+
+def read(data: bytes) -> Released:
+    """The release in those bytes."""
+    if data == TOO_LARGE:
+        raise NotAllowed(
+            "the answer was too large to keep, so it was thrown away; what it cost stays spent.",
+            instead="ask for fewer groups, or shorter ones",
+        )
+    said = json.loads(data)
+    if said.get("is") != "released/1":
+        raise ValueError("not a release")
+    sums = []
+    for each in said["sums"]:
+        whole = np.empty((len(each), len(said["keys"])), object)
+        for row, part in enumerate(each):
+            whole[row, :] = part
+        sums.append(narrowest(whole))
+    return Released(keys=tuple(tuple(map(_plain, key)) for key in said["keys"]), sums=tuple(sums))
+
+
+def _tagged(value: date) -> dict[str, str]:
+    """A date or a timestamp, as records have them."""
+    return {"t" if isinstance(value, datetime) else "d": value.isoformat()}
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return datetime.fromisoformat(value["t"]) if "t" in value else date.fromisoformat(value["d"])
+
+
+DIGITS = 20  # of a sum with its noise, on record

@@ -1,0 +1,290 @@
+"""Aggregates to measures: the fewest releases that answer all aggregates of a question, and what each reads.
+
+Some are summed; others are chosen: what MEDIAN, QUANTILE, MIN, MAX, MODE and others ask for.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+from discreet.catalogue.schema import Table
+from discreet.errors import NotAllowed, NotUnderstood, Place
+from discreet.mechanisms.quantiles.extreme import Side
+from discreet.plan.compile.split import Question
+from discreet.plan.compile.types import FINE, is_unit, step_of, typed, unbounded
+from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, Typed
+from discreet.plan.measures.distinct import Distinct, Owners, owners
+from discreet.plan.measures.measure import MOST_STEPS, Measure
+from discreet.plan.measures.mode import Mode
+from discreet.plan.measures.moments import Moments
+from discreet.plan.measures.quantile_interval import Ends
+from discreet.plan.measures.quantiles import Extremes, Ranks
+from discreet.plan.measures.sums import Sums
+from discreet.plan.reading import Reading
+from discreet.sql import query as q
+
+__all__ = ["ORDERED", "chosen", "commonest", "family", "function_of", "measures", "named", "numbered", "people"]
+
+SMALLEST = Fraction(1, 10**300)  # step of a value; one over it is the largest
+
+COARSE = {  # of moments of these degrees: the digits, and the most steps, so that products of powers fit 62 bits
+    (2,): (6, 1 << 31),
+    (1, 1): (9, 1 << 31),
+    (1, 2): (6, 1 << 20),
+    (2, 2): (4, 1 << 15),
+}
+
+EITHER = ("present", "covar_samp", "covar_pop", "corr")  # the same for (x, y) and (y, x)
+
+
+class Asked(NamedTuple):
+    """What an aggregate reads: its function, by the name that measures know it by, and what it is of."""
+
+    function: str
+    of: tuple[Typed, ...]
+    place: Place
+
+
+def measures(question: Question) -> tuple[tuple[Measure, ...], tuple[Reading, ...]]:
+    """The fewest measures that answer all aggregates, and what each aggregate reads."""
+    asked = _aligned([_asked(each, question) for each in question.aggregates])
+    together: dict[tuple[str, tuple[Typed, ...]], list[Asked]] = {}  # those that one measure answers
+    for each in asked:
+        if each.of:
+            together.setdefault((family(each.function), each.of), []).append(each)
+    rows = any(each.function == "rows" for each in asked)
+    found: list[Measure] = []
+    at: dict[tuple[str, tuple[Typed, ...]], int] = {}
+    for (kind, of), group in together.items():
+        shared = rows and ("rows", ()) not in at and not kind
+        if shared:
+            at["rows", ()] = len(found)
+        at |= {(each.function, of): len(found) for each in group}
+        found.append(_measure(group, question, missing=shared))
+    for function in ("rows", "units"):
+        if any(each.function == function for each in asked) and (function, ()) not in at:
+            at[function, ()] = len(found)
+            found.append(Sums(parts=(function,)))
+    return tuple(found), tuple(Reading(function=each.function, measure=at[each.function, each.of]) for each in asked)
+
+
+def _aligned(asked: list[Asked]) -> list[Asked]:
+    """Two expressions in the order of those that mind it, or of the first, so that one measure answers them all."""
+    orders: list[tuple[Typed, ...]] = [each.of for each in asked if each.function == "regr_slope"]
+    found = []
+    for each in asked:
+        turned = tuple(reversed(each.of))
+        if each.function in EITHER and turned in orders and each.of not in orders:
+            found.append(each._replace(of=turned))
+            continue
+        orders.append(each.of)
+        found.append(each)
+    return found
+
+
+def people(aggregate: q.Aggregate, question: Question) -> bool:
+    """Whether an aggregate counts people: COUNT(DISTINCT unit)."""
+    counts = aggregate.distinct and aggregate.function == "count"
+    return counts and is_unit(aggregate.argument, question.table, question.alias)
+
+
+def named(argument: q.Expression | None) -> str:
+    """A column by its name; dots for anything else."""
+    return argument.name if isinstance(argument, q.Name) else "…"
+
+
+# ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
+    function, argument, place = aggregate.function, aggregate.argument, aggregate.place
+    if people(aggregate, question):
+        return Asked("units", (), place)
+    if argument is None:
+        return Asked("rows", (), place)
+    table = question.table.counting if function == "count" else question.table
+    what = typed(argument, table, question.alias)
+    if aggregate.distinct:
+        if function != "count":
+            raise NotAllowed(
+                f"{function.upper()} of DISTINCT values is not answered.",
+                instead=f"COUNT(DISTINCT {named(argument)}), or leave DISTINCT out",
+                place=place,
+            )
+        return Asked("distinct", (what,), place)
+    if function == "count":
+        whole = isinstance(argument, q.Constant) and argument.value is not None
+        return Asked("rows", (), place) if whole else Asked("present", (what,), place)
+    if (known := function_of(aggregate, what, named(argument))) is not None:
+        return Asked(known, (what if known == "mode" else numbered(what),), place)
+    of = (what, *(typed(each, question.table, question.alias) for each in aggregate.more))
+    for each, written in zip(of, (argument, *aggregate.more), strict=True):
+        _numeric(each, function, written.place)
+    return Asked("present" if function == "regr_count" else function, of, place)
+
+
+def _numeric(what: Typed, function: str, place: Place) -> None:
+    if what.kind == "text" and isinstance(what.tree, Field):
+        raise NotAllowed(
+            f"`{what.tree.name}` is text here, without bounds, so it cannot be added up.",
+            instead=f"if it holds numbers, declare it: {what.tree.name} = {{ min = 0, max = 100 }}",
+            place=place,
+        )
+    if what.kind not in ("integer", "real", "boolean"):
+        days = "; AVG(DATE_DIFF('day', DATE '2000-01-01', …)) has days" if what.dated else ""
+        raise NotUnderstood(
+            f"{function.upper()} adds up numbers.", instead=f"COUNT(…) counts anything{days}", place=place
+        )
+
+
+# ── what is measured ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _measure(group: list[Asked], question: Question, *, missing: bool) -> Measure:
+    """The measure that answers all of these, and COUNT(*) with `missing`: one sum for one, a blend for more."""
+    functions, of, place, table = {each.function for each in group}, group[0].of, group[0].place, question.table
+    trees = tuple(each.tree for each in of)
+    kind = family(group[0].function)
+    if kind == "distinct":
+        return (Owners if owners(trees[0], question.unit) else Distinct)(of=trees[0])
+    if kind == "mode":
+        return commonest(of[0])
+    if kind:
+        return chosen(functions, of[0], _range(of[0], table, place, ORDERED, MOST_STEPS), place)
+    if functions == {"present"}:
+        tree = trees[0] if len(of) == 1 else _both(of)
+        return Sums(parts=("present", "missing") if missing else ("present",), of=tree)
+    if functions <= {"present", "sum", "avg"} and len(of) == 1:
+        low, high, step = _range(of[0], table, place, FINE, MOST_STEPS)
+        parts = ("sum",) if functions == {"sum"} and not missing else ("low", "high")
+        return Sums(parts=parts + ("missing",) * missing, of=trees[0], low=low, high=high, step=step)
+    degree = _degree(functions, len(of))
+    ranges = [_range(each, table, place, *COARSE[degree]) for each in of]
+    lows, highs, steps = zip(*ranges, strict=True)
+    least = tuple(1 if high - low == 1 else each for each, (low, high, _) in zip(degree, ranges, strict=True))
+    return Moments(of=trees, low=lows, high=highs, step=steps, degree=least, missing=missing)
+
+
+def _degree(functions: set[str], size: int) -> tuple[int, ...]:
+    """The least degrees, for values that are not just zero or one, from which all of these follow."""
+    if size == 1:
+        return (2,)
+    return (2, 2) if "corr" in functions else (1, 2) if "regr_slope" in functions else (1, 1)
+
+
+def _both(of: tuple[Typed, ...]) -> Tree:
+    """Something that is there where both are."""
+    there = [Apply(function="not", arguments=(Apply(function="is", arguments=(each.tree, Literal(value=None)),
+             kind="boolean"),), kind="boolean") for each in of]  # fmt: skip
+    both = Apply(function="and", arguments=tuple(there), kind="boolean")
+    return Apply(function="case", arguments=(both, Literal(value=1)), kind="integer")
+
+
+def _range(what: Typed, table: Table, place: Place, fine: int, most: int) -> tuple[int, int, Fraction]:
+    """The range of a value in whole steps, at most so many of them, and the step."""
+    bounds = (Fraction(0), Fraction(1)) if what.kind == "boolean" else what.bounds
+    if bounds is None:
+        raise unbounded(what, table, place)
+    step = step_of(what, bounds, fine)
+    if not SMALLEST <= step <= 1 / SMALLEST:
+        raise NotAllowed(
+            "its values are smaller or larger than an engine can compute with.",
+            instead="multiply it by a constant first",
+            place=place,
+        )
+    while most < MOST_STEPS and (bounds[1] - bounds[0]) / step > most - 2:
+        step *= 10
+    low, high = math.floor(bounds[0] / step), math.ceil(bounds[1] / step)
+    if low == high:
+        low, high = (min(low, 0), max(high, 1)) if most == MOST_STEPS else (low, low + 1)
+    if max(abs(low), abs(high)) > MOST_STEPS or high - low > most:
+        raise NotAllowed(
+            "its range has too many steps to be added up exactly.",
+            instead="declare a larger step",
+            place=place,
+        )
+    return low, high, step
+
+
+ORDERED = 6  # decimal digits between a range and its step, where no step is declared
+
+ENDS = {"min": "least", "max": "greatest"}
+
+BOUNDS = ("quantile_low", "quantile_high")
+
+HALF = Fraction(1, 2)
+
+
+def function_of(aggregate: q.Aggregate, what: Typed, named: str) -> str | None:
+    """What a measure of chosen values calls an aggregate, or None where it is not one; a quantile by its number."""
+    said = aggregate.function
+    if said == "mode":
+        if what.domain is None:
+            raise NotAllowed(
+                "MODE chooses among declared values, and these are not.",
+                instead=f'declare them: {named} = {{ values = ["a", "b"] }}',
+                place=aggregate.place,
+            )
+        return "mode"
+    if said not in ENDS and said != "median" and not said.startswith("quantile"):
+        return None
+    if what.kind == "text" and isinstance(what.tree, Field):
+        raise NotAllowed(
+            f"`{what.tree.name}` is text here, without bounds, so its values have no order that is public.",
+            instead=f"if it holds numbers, declare it: {what.tree.name} = {{ min = 0, max = 100 }}",
+            place=aggregate.place,
+        )
+    if what.kind not in ("integer", "real", "boolean", "date"):
+        raise NotUnderstood(
+            "quantiles are of numbers and dates.",
+            instead="CAST(… AS DATE) has whole days" if what.dated else "COUNT(…) counts anything",
+            place=aggregate.place,
+        )
+    if said in ENDS:
+        return ENDS[said]
+    share = aggregate.more[0] if aggregate.more else None
+    value = share.value if isinstance(share, q.Constant) else None
+    at = str(Fraction(value) if isinstance(value, (int, Fraction)) else HALF)
+    return f"{said.removeprefix('quantile_')} {at}" if said in BOUNDS else at
+
+
+def numbered(what: Typed) -> Typed:
+    """A date by the number of its day, of which quantiles are chosen; anything else as it is."""
+    if what.kind != "date":
+        return what
+    tree = Apply(function="day number", arguments=(what.tree,), kind="integer")
+    return Typed(tree=tree, kind="integer", bounds=what.bounds)
+
+
+def family(function: str) -> str:
+    """Which aggregates of one expression share a measure: all quantiles do, and everything that is summed."""
+    if " " in function:
+        return "ends " + function.split()[1]
+    if "/" in function:
+        return "ranks"
+    return function if function in ("distinct", "least", "greatest", "mode") else ""
+
+
+def chosen(functions: set[str], what: Typed, span: tuple[int, int, Fraction], place: Place) -> Measure:
+    """The measure of chosen values that answers all of these; they are of one family."""
+    low, high, step = span
+    if high - low > 1 << 47:
+        raise NotAllowed("its range has too many steps to choose from.", instead="declare a larger step", place=place)
+    sides: tuple[Side, ...] = ("least", "greatest")
+    for side in sides:
+        if functions == {side}:
+            return Extremes(of=what.tree, side=side, low=low, high=high, step=step)
+    if family(min(functions)) != "ranks":
+        return Ends(of=what.tree, q=Fraction(min(functions).split()[1]), low=low, high=high, step=step)
+    at = tuple(sorted(Fraction(each) for each in functions))
+    assert math.lcm(*(each.denominator for each in at)) <= 10**6
+    return Ranks(of=what.tree, at=at, low=low, high=high, step=step)
+
+
+def commonest(what: Typed) -> Measure:
+    """The measure of MODE."""
+    assert what.kind is not None
+    assert what.domain is not None
+    return Mode(of=what.tree, kind=what.kind, values=what.domain)

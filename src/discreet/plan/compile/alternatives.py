@@ -1,0 +1,182 @@
+"""Numbers that are asked for together: planned as one, where one release answers them all with less noise.
+
+Counts, each with conditions of its own, are counts of the regions that all conditions together make; these are counted
+once, and what is released are the combinations from which all counts follow with the least expected error. They may be
+those of one question, or of several about one table, which are then one question of all their counts. Other questions
+share the cost. One question that asks by several groupings is such a batch, too: those tables are measured from which
+all follow best.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from discreet.core import record, work
+from discreet.core.loss import Loss
+from discreet.errors import Refusal
+from discreet.plan.counts import ALL, counted
+from discreet.plan.draft import Draft
+from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.grouping_sets import MOST_GROUPS, MOST_KEYS, Totals
+from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.sums import Sums
+from discreet.plan.measures.top_k import MOST, MOST_SCORES, Foremost
+from discreet.plan.plan import Plan
+from discreet.plan.pricing import counted_error, plans_for
+from discreet.plan.reading import Reading
+from discreet.plan.regions import Regions, regions
+from discreet.postprocess.intervals import flatten
+from discreet.sql import query as q
+
+if TYPE_CHECKING:
+    from discreet.matrix.designs import Solved
+
+__all__ = ["alternatives", "foremost"]
+
+CLEAR = 0.97  # of the squared error of the ordinary way: what is worth another one
+
+MOST_PLANNED = 512  # regions of several questions that are planned as one, so that it takes seconds
+
+MOST_INSIDE = 128  # … and of one question, so that it takes one or two: that is before anything is paid
+
+MOST_NUMBERS = 1 << 18  # … of all groups together
+
+MOST_PRIVATE = 20  # … and of each, where nobody knows how many groups there are
+
+
+# ── one question ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def alternatives(draft: Draft) -> Draft:
+    """A question, with what may be measured instead where that errs less."""
+    trees = {repr(each): None if each == ALL else each for each in counted(draft)}
+    if len(trees) < 2 or draft.sets:
+        return tabled(draft)
+    if draft.private and not draft.catalogue.budget.events:  # that is refused
+        return draft
+    room = MOST_PRIVATE if draft.private else MOST_NUMBERS // max(1, math.prod(key.size for key in draft.keys))
+    most = min(MOST_INSIDE, room)
+    found = regions([trees[name] for name in sorted(trees)], most) if most > 1 and draft.first is None else None
+    return draft if found is None or not found.codes else joined(draft, found)
+
+
+def joined(draft: Draft, found: Regions) -> Draft:
+    """A question that only counts, with the combinations of regions that may be measured instead."""
+    many = len(found.codes)
+    work.spend(work.REGION * many * min(many, MOST_INSIDE), draft.view.place)
+    best: list[Batch | None] = [None, None]
+    for plan in plans_for(draft, Fraction(1)):
+        gaussian = plan.loss.pure is None
+        errors = [(_error(each, design, plan), n, each) for n, (each, design) in enumerate(_batches(found, gaussian))]
+        error, _, batch = min(errors, default=(math.inf, 0, None))
+        if error * len(draft.readings) <= CLEAR * counted_error(plan, draft):
+            best[gaussian] = batch
+    if best == [None, None]:
+        return draft
+    return replace(draft, instead=(best[0], best[1]), others=other_readings(draft, found))
+
+
+def other_readings(draft: Draft, found: Regions) -> tuple[Reading, ...]:
+    """Each number as the regions that it counts."""
+    place = {repr(each): n for n, each in enumerate(found.conditions)}
+    own = [place[repr(None if each == ALL else each)] for each in counted(draft)]
+    return tuple(Reading(function="".join(code[n] for code in found.codes), measure=0) for n in own)
+
+
+def _error(batch: Batch, design: Solved, plan: Plan) -> float:
+    """What a count errs in the mean, read from a batch that costs as much as a plan of other measures does."""
+    cost, setting = sum((each.loss for each in plan.mechanisms), start=Loss.ZERO), plan.setting
+    law = batch.concentrated(cost.rho, setting) if cost.pure is None else batch.pure(cost.pure, setting)
+    return design.mean([law.variance])
+
+
+def _batches(found: Regions, gaussian: bool) -> list[tuple[Batch, Solved]]:
+    """What may be released for these regions; a strategy that is too large for the record is left out."""
+    batches = []
+    for design in designs(found, gaussian):
+        batch = Batch(of=found.code, values=found.codes, strategy=design.strategies[0])
+        try:
+            record.write(batch)
+        except Refusal:
+            continue
+        batches.append((batch, design))
+    return batches
+
+
+def designs(found: Regions, gaussian: bool) -> list[Solved]:
+    """The strategies of one matrix for these regions. Most questions do without, so what finds them is loaded here."""
+    from discreet.matrix.designs import Solved  # noqa: PLC0415
+    from discreet.matrix.families import Dense  # noqa: PLC0415
+    from discreet.matrix.planner import designs  # noqa: PLC0415
+
+    return [each for each in designs(Dense.of(found.matrix), gaussian=gaussian) if isinstance(each, Solved)]
+
+
+def tabled(draft: Draft) -> Draft:
+    """A question by several groupings, with what may be measured instead of the finest groups where that errs less."""
+    measure = draft.measures[0] if len(draft.measures) == 1 else None
+    sizes = tuple(key.size for key in draft.keys)
+    few = 0 < len(sizes) <= MOST_KEYS and 1 < math.prod(sizes) <= MOST_GROUPS
+    if not draft.sets or draft.private or not few or not isinstance(measure, Sums) or len(measure.parts) > 1:
+        return draft
+    if measure.summed and measure.low < 0 < measure.high and draft.setting.neighbours == "replace":
+        return draft
+    from discreet.matrix.grouping_sets import best_totals  # noqa: PLC0415
+
+    asked = tuple(tuple(sorted(each)) for each in draft.sets)
+    work.spend(work.SET * len(asked) ** 2, draft.view.place)
+    found: list[Totals | None] = []
+    for gaussian in (False, True):
+        best = best_totals(sizes, asked, gaussian=gaussian)
+        worth = best is not None and best.ratio <= CLEAR
+        found.append(
+            Totals(of=measure, sizes=sizes, asked=asked, tables=best.tables, weights=best.weights)
+            if best is not None and worth
+            else None
+        )
+    return replace(draft, instead=(found[0], found[1]))
+
+
+# ── which questions ask for it ───────────────────────────────────────────────────────────────────────────────────
+
+
+def foremost(view: q.Select, measures: tuple[Measure, ...], among: int) -> Foremost | None:
+    """What a question asks for that shows keys only, those of the first groups by one number; None for all others.
+
+    The number is known as a0: it must be what the answer is ordered by first, and stand nowhere else.
+    """
+    if view.limit is None or not view.order or len(measures) != 1 or not isinstance(measures[0], Sums):
+        return None
+    k, score = view.limit + (view.offset or 0), measures[0]
+    plain = not (view.where or view.keys or view.having or view.qualify or view.distinct) and _bare(view.source)
+    shown = [flatten(view, item.what) for item in view.items]
+    first = view.order[0].by
+    named = {item.name.lower(): item.what for item in view.items}
+    if isinstance(first, q.Name) and first.table is None:  # a column of the answer
+        first = named.get(first.name.lower(), first)
+    by = flatten(view, first)
+    if not plain or not view.limit or any(each is None or _reads(each) for each in shown):
+        return None
+    if not isinstance(by, q.Name) or by.name != "a0" or len(score.parts) != 1:
+        return None
+    if not 0 < k < among or k > MOST or k * among > MOST_SCORES:
+        return None
+    return Foremost(score=score, k=k, among=among, least=not view.order[0].descending)
+
+
+def _bare(source: q.Origin) -> bool:
+    """Whether SELECTs further inside give all groups on, as they are."""
+    if not isinstance(source, q.Select):
+        return True
+    more = source.where or source.keys or source.having or source.qualify or source.distinct
+    return not more and source.limit is None and source.offset is None and _bare(source.source)
+
+
+def _reads(what: q.Expression) -> bool:
+    """Whether a released number stands in an expression."""
+    if isinstance(what, q.Name):
+        return what.name.startswith("a")
+    return isinstance(what, q.Call) and any(_reads(each) for each in what.arguments)

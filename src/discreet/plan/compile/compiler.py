@@ -1,0 +1,219 @@
+"""From a question to a plan: who is protected, what is summed, in which groups, with which noise, at what cost.
+
+Nothing here sees data. What is refused is refused for every database with the same catalogue.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from discreet.catalogue.schema import Catalogue
+from discreet.core.contribution import Caps
+from discreet.core.work import SUM, spend
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan.codec import DIGITS, LARGEST
+from discreet.plan.compile import aggregates, ownership
+from discreet.plan.compile.alternatives import foremost
+from discreet.plan.compile.from_clause import condition
+from discreet.plan.compile.split import Question, split
+from discreet.plan.compile.types import is_unit, typed
+from discreet.plan.draft import Draft
+from discreet.plan.expressions.tree import Apply, Domain, Tree, Typed, both, fields, size
+from discreet.plan.measures.measure import Measure
+from discreet.plan.plan import MOST_CELLS, Key
+from discreet.plan.relation import From, Relation, prune, tests_of
+from discreet.plan.weights import weight
+from discreet.sql import query as q
+from discreet.sql.calendar import consecutive
+
+__all__ = ["compile"]
+
+MOST_TESTED = 50_000  # nodes of a condition with all that it names written out: as many take an engine seconds
+
+MOST_ROWS = 1 << 32  # of one unit, so that sums of them fit
+
+
+def compile(select: q.Select, catalogue: Catalogue) -> Draft:
+    """What a question asks of a catalogue, or a refusal."""
+    question = split(select, catalogue)
+    table = question.table
+    if table.public:
+        said = f"{table.name} is public: nobody is in it."
+        raise NotUnderstood(said, instead="read it directly", place=_innermost(question.view).place)
+    asked = condition(question.where, table, question.alias)
+    where = both(question.given, None if asked is None else asked.tree)
+    keys = tuple(_key(each, question) for each in question.keys)
+    cells = math.prod(key.size for key in keys if key.declared)
+    if cells > MOST_CELLS:
+        raise NotAllowed(
+            f"this would answer {cells:,} groups; at most {MOST_CELLS:,} are answered.",
+            instead="group by fewer or coarser columns",
+            place=question.keys[0].place,
+        )
+    measures, readings = aggregates.measures(question)
+    if cells * sum(len(each.parts) for each in measures) * DIGITS > LARGEST:
+        raise NotAllowed(
+            "this answer would be too large to keep.", instead="ask for fewer groups or fewer numbers at once",
+            place=question.keys[0].place,
+        )  # fmt: skip
+    if not measures and all(key.declared for key in keys):
+        raise NotUnderstood(
+            "these values are declared, so there is nothing to ask.",
+            instead="add COUNT(*)",
+            place=question.keys[0].place,
+        )
+    joined = len(question.relation.parts) if isinstance(question.relation, From) else 1
+    sums = sum(len(each.parts) for each in measures if each.needs == "sums")
+    spend(SUM * sums * (1 + joined // 4), question.view.place)  # an engine reads them all, above each table
+    caps = _caps(question, cells if all(key.declared for key in keys) else None)
+    known = bool(keys) and all(key.declared for key in keys) and not question.sets
+    if question.sets:
+        _adds(question, keys, measures, caps)
+    trees = [where, *(each.tree for each in keys), *(tree for each in measures for tree in each.trees)]
+    read = set().union({caps.unit} if caps.unit else set(), *(fields(each) for each in trees))
+    relation = prune(question.relation, read)
+    share = weight(relation, catalogue, keys=keys, measures=measures)
+    if share > 1:
+        relation = prune(split(select, catalogue, share).relation, read)
+    _tested(relation, [each for each in (where, *(key.tree for key in keys)) if each is not None], question)
+    ownership.check(relation, catalogue, caps=caps, where=where, keys=keys, measures=measures)
+    return Draft(
+        catalogue=catalogue,
+        relation=relation,
+        table=table,
+        caps=caps,
+        where=where,
+        keys=keys,
+        sets=question.sets,
+        names=question.names,
+        measures=measures,
+        readings=readings,
+        titles=tuple(_title(each, f"a{n}", question.view) for n, each in enumerate(question.aggregates)),
+        view=question.view,
+        first=foremost(question.view, measures, cells) if known else None,
+    )
+
+
+def _tested(relation: Relation, conditions: Sequence[Tree], question: Question) -> None:
+    """Refuse conditions that name, and name again, what is large; keys are tested for their values, too."""
+    sizes, largest = tests_of(relation)
+    if max(largest, *(size(each, sizes) for each in conditions), 0) > MOST_TESTED:
+        raise NotAllowed(
+            "this question is too large.", instead="write it with fewer parts", place=question.view.place
+        )  # fmt: skip
+
+
+def _adds(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ...], caps: Caps) -> None:
+    """Refuse totals that are not the sums of their parts."""
+    for written, key in zip(question.keys, keys, strict=True):
+        if not key.declared:
+            raise NotAllowed(
+                "ROLLUP, CUBE and GROUPING SETS add up groups, so all of them must be known.",
+                instead=f'declare its values: {aggregates.named(written)} = {{ values = ["a", "b"] }}',
+                place=written.place,
+            )
+    if not all(each.adds(caps) for each in measures):
+        raise NotAllowed(
+            "a total of people, of different values or of quantiles is not the sum over groups.",
+            instead="ask each grouping as a question, or COUNT(*), SUM and AVG",
+            place=question.keys[0].place if question.keys else question.view.place,
+        )
+
+
+def _innermost(view: q.Select) -> q.Origin:
+    return _innermost(view.source) if isinstance(view.source, q.Select) else view.source
+
+
+def _title(aggregate: q.Aggregate, name: str, view: q.Select) -> str:
+    """An aggregate as it is written; what the answer calls it, where it is one of a list, or not written as a whole."""
+    text = " ".join(aggregate.place.text[aggregate.place.start : aggregate.place.end].split())
+    listed = "[" in text or text.upper().startswith("HISTOGRAM")
+    if re.match(r"\w+ ?\(", text) and text.count("(") == text.count(")") and not listed:
+        return text
+    while isinstance(view.source, q.Select):
+        view = view.source
+    called = (item.name for item in view.items if isinstance(item.what, q.Name) and item.what.name == name)
+    return next(called, text)
+
+
+# ── keys and caps ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _key(what: q.Expression, question: Question) -> Key:
+    named = any(is_unit(each, question.table, question.alias) for each in _names(what))
+    found = None if named else typed(what, question.table, question.alias)
+    if found is None or question.unit in fields(found.tree):
+        raise NotAllowed(
+            f"grouping by `{question.table.unit}` would make a group of every single one.",
+            instead=f"group by something that many share, or count: COUNT(DISTINCT {question.table.unit})",
+            place=what.place,
+        )
+    if found.kind is None:
+        raise NotUnderstood("NULL is no group.", instead="group by a column", place=what.place)
+    if found.domain is not None:
+        return _declared(found)
+    if found.kind == "real":
+        name, bounded = aggregates.named(what), isinstance(what, q.Name) and found.bounds
+        raise NotAllowed(
+            "groups of a number with decimals are nearly one for each person.",
+            instead=f"group by a range of it: FLOOR({name} / 10)" + (", or declare step = 1" if bounded else ""),
+            place=what.place,
+        )
+    return Key(tree=found.tree, kind=found.kind)
+
+
+def _consecutive(domain: Domain) -> bool:
+    """Whether whole numbers are all of those between the first and the last, in order."""
+    first, last = int(domain[0]), int(domain[-1])  # type: ignore[arg-type]
+    return last - first + 1 == len(domain) and domain == tuple(range(first, last + 1))
+
+
+def _declared(found: Typed) -> Key:
+    domain = found.domain or ()
+    assert found.kind is not None
+    first, last = (domain[0], domain[-1]) if domain else (None, None)
+    if isinstance(first, int) and isinstance(last, int) and len(domain) > 2 and _consecutive(domain):
+        return Key(tree=found.tree, kind=found.kind, span=(first, last))
+    if found.kind == "date" and (days := consecutive(domain)):
+        numbered = Apply(function="day number", arguments=(found.tree,), kind="integer")
+        return Key(tree=numbered, kind="date", span=days)
+    return Key(tree=found.tree, kind=found.kind, values=tuple(domain))
+
+
+def _names(what: q.Expression) -> list[q.Name]:
+    if isinstance(what, q.Name):
+        return [what]
+    return [name for each in what.arguments for name in _names(each)] if isinstance(what, q.Call) else []
+
+
+def _caps(question: Question, cells: int | None) -> Caps:
+    """How much of one unit counts; a cap that the question needs and the catalogue lacks is refused.
+
+    Nobody is in more groups than there are.
+    """
+    table = question.table
+    if table.unit is None or table.single:
+        return Caps(unit=None, rows=None, groups=None)
+    for aggregate in question.aggregates:
+        if not aggregates.people(aggregate, question) and table.rows_per_unit is None:
+            raise NotAllowed(
+                f"how many rows of one {table.unit} count is not declared, so one could count without limit.",
+                instead="declare rows_per_unit = 10, or ask COUNT(DISTINCT " + table.unit + ")",
+                place=aggregate.place,
+            )
+    if table.rows_per_unit is not None and table.rows_per_unit > MOST_ROWS:
+        raise NotAllowed(
+            f"one {table.unit} could count with {table.rows_per_unit:,} rows here.",
+            instead="join fewer tables of many rows, or group by the unit inside first",
+            place=(question.keys or question.aggregates)[0].place,
+        )
+    known = [each for each in (table.groups_per_unit or table.rows_per_unit, cells) if each is not None]
+    if question.keys and not known:
+        raise NotAllowed(
+            f"in how many groups one {table.unit} counts is not declared.",
+            instead="declare groups_per_unit = 3",
+            place=question.keys[0].place,
+        )
+    return Caps(unit=question.unit, rows=table.rows_per_unit, groups=min(known) if question.keys else 1)

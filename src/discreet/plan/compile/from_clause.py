@@ -1,0 +1,306 @@
+"""From what stands after FROM to a relation: which rows, whose they are, and what is known of their columns.
+
+A relation has the shape of a table: columns with kinds, bounds and values, a unit, caps. So whatever can be asked of a
+table can be asked of it. A SELECT inside another is
+
+- row by row, when it neither groups nor aggregates: a filter and new columns;
+- about each unit on its own, when it groups by the unit: whatever it adds up is added up within one person;
+- an answer, otherwise: it is released, and everything around it is free.
+
+Given    every row of every table belongs to one unit.
+Promise  every row of the relation belongs to one unit, and depends on that unit's rows, and public tables, alone.
+Because  each step computes a row from rows of one unit (joins: see `joining`). So capping the relation's rows per unit
+         bounds what one unit can change, however many rows it has in the tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from discreet.catalogue.schema import Catalogue, Column, Table, same
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan.compile.types import is_unit, typed
+from discreet.plan.expressions import intervals as box
+from discreet.plan.expressions.rules import finite
+from discreet.plan.expressions.tree import Apply, Domain, Field, Tree, Typed, both, fields, size
+from discreet.plan.relation import Derived, Made, Relation, United, tables_of
+from discreet.sql import query as q
+
+__all__ = ["Below", "brief", "condition", "derived", "free", "known", "laid", "scanned", "starred", "united"]
+
+LARGE = 200  # nodes of computed columns, written out wherever they are named
+
+
+@dataclass(frozen=True, kw_only=True)
+class Below:
+    """A relation, and its shape; `alias` is what the question calls it."""
+
+    relation: Relation
+    table: Table
+    alias: str
+    unit: str | None  # the relation's column that the table's unit is
+    where: Tree | None = None  # which of its rows
+    places: tuple[int, ...] | None = None  # of a SELECT: which of its columns are the unit; none where it is not named
+
+
+def scanned(source: q.Source, catalogue: Catalogue) -> Below:
+    """A table of the catalogue."""
+    table = catalogue.table(source.name)
+    if table is None:
+        names = ", ".join(each.name for each in catalogue.tables[:12])
+        raise NotUnderstood(f"there is no table `{source.name}`.", instead=f"there are: {names}", place=source.place)
+    return Below(relation=table.name, table=table, alias=source.alias, unit=table.unit)
+
+
+def condition(where: q.Expression | None, table: Table, alias: str) -> Typed | None:
+    """A filter, typed."""
+    if where is None:
+        return None
+    found = typed(where, table, alias)
+    if found.kind not in ("boolean", None):
+        raise NotUnderstood("WHERE takes a condition.", instead="for example WHERE age > 65", place=where.place)
+    return found
+
+
+# ── row by row ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def derived(select: q.Select, below: Below) -> Below:
+    """A SELECT that makes each of its rows from one row."""
+    _plain(select)
+    table, alias = below.table, below.alias
+    columns: list[Column] = []
+    called: str | None = None
+    places: list[int] = []
+    taken: set[str] = set()
+    for n, item in enumerate(_expanded(select.items, below)):
+        unit = is_unit(item.what, table, alias)
+        places += [n] if unit else []
+        if unit and called is not None:
+            if called.lower() == item.name.lower():
+                continue
+            said = f"`{called}` and `{item.name}` are both the unit."
+            raise NotUnderstood(said, instead=f"name it once: {called}", place=item.place)
+        if item.name.lower() in taken:
+            raise NotUnderstood(f"two columns are called `{item.name}`.", instead="write … AS other", place=item.place)
+        taken.add(item.name.lower())
+        if unit:
+            called = item.name
+            continue
+        found = typed(item.what, table, alias)
+        if found.kind is None:
+            raise NotUnderstood("NULL alone has no kind.", instead="write CAST(NULL AS INT)", place=item.place)
+        columns.append(known(item.name, found))
+    if table.unit is not None:
+        called = called or free(table.unit, [each.name for each in columns])
+    where = condition(select.where, table, alias)
+    link = table.any(table.unit)
+    shape = replace(
+        table,
+        name=select.alias or "the SELECT inside",
+        columns=tuple(columns),
+        unit=called,
+        key=(),
+        through=None,
+        links=() if link is None or called is None else (_renamed(link, called),),
+    )
+    kept = both(below.where, None if where is None else where.tree)
+    return replace(below, table=shape, alias=select.alias or "", where=kept, places=tuple(places))
+
+
+def _renamed(column: Column, name: str) -> Column:
+    """The same column under another name."""
+    assert column.kind is not None
+    return replace(column, name=name, made=column.made or Field(name=column.name, kind=column.kind))
+
+
+def laid(below: Below) -> Below:
+    """The same relation with its filter and its columns computed, for others to be joined with it."""
+    table = below.table
+    if below.where is None and not any(each.made for each in (*table.columns, *table.links)):
+        return below
+    made = [
+        Made(name=each.name, tree=each.made or Field(name=each.name, kind=each.kind), kind=each.kind)
+        for each in table.columns
+        if each.kind is not None
+    ]
+    relation = Derived(
+        source=below.relation, where=below.where, columns=tuple(made), unit=below.unit, called=table.unit
+    )
+    columns, links = (tuple(replace(each, made=None) for each in own) for own in (table.columns, table.links))
+    shape = replace(table, columns=columns, links=links)
+    return replace(below, relation=relation, table=shape, unit=table.unit, where=None)
+
+
+def brief(below: Below, select: q.Select, catalogue: Catalogue) -> Below:
+    """The same relation for a SELECT of it: with its columns computed, where writing them out wherever the SELECT names
+    them would be much.
+
+    Columns whose bounds are found in the data are read from their own table, so they stay where they are.
+    """
+    made = {each.name.lower(): each.made for each in below.table.columns if isinstance(each.made, Apply)}
+    read: list[q.Name] = []
+    for what in (*(item.what for item in select.items), *select.keys, select.where, select.having):
+        if what is not None and made:
+            q.rename(what, lambda name: read.append(name) or name)  # type: ignore[func-returns-value]
+    sizes = {name: size(tree) for name, tree in made.items()}
+    if sum(sizes.get(each.name.lower(), 0) for each in read) <= LARGE:
+        return below
+    names = tables_of(below.relation)
+    tables = [each for each in catalogue.tables if each.name in names]
+    auto = {each.name for table in tables for each in table.columns if each.auto is not None}
+    return below if auto & set().union(fields(below.where), *map(fields, made.values())) else laid(below)
+
+
+def known(name: str, found: Typed) -> Column:
+    """A column that is computed, and all that is known of it."""
+    values = None if found.domain == finite(found.kind, found.bounds) else found.domain
+    stored = found.exact and isinstance(found.tree, Field)
+    return Column(
+        name=name, bounds=found.bounds, step=found.step, values=values, kind=found.kind, made=found.tree, exact=stored
+    )
+
+
+def _expanded(items: tuple[q.Item, ...], below: Below) -> list[q.Item]:
+    """`*` is every column."""
+    found: list[q.Item] = []
+    for item in items:
+        if not isinstance(item.what, q.Star):
+            found.append(item)
+            continue
+        said = item.what.table
+        if said is not None and said.lower() != below.alias.lower():
+            raise NotUnderstood(
+                f"there is no table `{said}` in this question.", instead=f"write {below.alias}.*", place=item.place
+            )
+        found += [
+            q.Item(what=q.Name(name=each, place=item.place), name=each, place=item.place) for each in starred(below)
+        ]
+    return found
+
+
+def starred(below: Below) -> list[str]:
+    """What `*` stands for: every declared column, and the unit, unless the SELECT inside has left it out."""
+    names, unit = [each.name for each in below.table.columns], below.table.unit
+    return names if unit is None or unit in names or below.places == () else [*names, unit]
+
+
+def free(name: str, taken: list[str]) -> str:
+    """A name that is not taken."""
+    lower, found = {each.lower() for each in taken}, name
+    while found.lower() in lower:
+        found += "_"
+    return found
+
+
+def _plain(select: q.Select) -> None:
+    """Rows of people cannot be ranked, cut off or told apart."""
+    for said, clause in (("LIMIT", select.limit), ("OFFSET", select.offset)):
+        if clause is not None:
+            raise NotAllowed(
+                f"{said} inside would choose among people.", instead=f"leave {said} out, or aggregate first",
+                place=select.place,
+            )  # fmt: skip
+    if select.distinct:
+        raise NotAllowed(
+            "DISTINCT inside would tell rows of people apart.",
+            instead="group by the unit inside, or leave DISTINCT out",
+            place=select.items[0].place,
+        )
+    windows = [item.what for item in select.items if isinstance(item.what, q.Window)]
+    if windows or select.qualify is not None:
+        place = windows[0].place if windows else select.qualify.place if select.qualify else select.place
+        raise NotAllowed(
+            "a window inside would compare people with each other.", instead="aggregate first", place=place
+        )
+
+
+# ── one after the other ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def united(union: q.Union, parts: list[Below]) -> Below:
+    """UNION ALL of relations that are about the same units; each counts with the rows of all of them."""
+    first = parts[0]
+    for each, select in zip(parts, union.parts, strict=True):
+        if (each.table.unit is None) != (first.table.unit is None) or each.table.public != first.table.public:
+            raise NotAllowed(
+                "these are rows of different units.", instead="unite tables that have the same unit", place=select.place
+            )
+        if each.table.unit is None and not each.table.public:
+            raise NotAllowed(
+                "every row is a person here, so one could count twice.", instead="ask of each table on its own",
+                place=select.place,
+            )  # fmt: skip
+        if each.table.unit is not None and not same(_owner(each), _owner(first)):
+            raise NotAllowed(
+                "the unit is stored in different ways, so it is not certain who is the same.",
+                instead="unite tables that store it alike", place=select.place,
+            )  # fmt: skip
+        if len(each.table.columns) != len(first.table.columns) or len(each.places or ()) != len(first.places or ()):
+            raise NotUnderstood(
+                "each SELECT of a UNION ALL has as many columns as the first.", instead="name the same columns in each",
+                place=select.place,
+            )  # fmt: skip
+        if each.places != first.places:
+            raise NotUnderstood(
+                "the unit stands at different places in the SELECTs of a UNION ALL.",
+                instead="name it at the same place in each", place=select.place,
+            )  # fmt: skip
+    columns = [_hull(each, union) for each in zip(*(part.table.columns for part in parts), strict=True)]
+    unit = first.table.unit
+    relations = [_alike(part, columns, unit) for part in parts]
+    shape = Table(
+        name=union.alias or "the UNION inside",
+        columns=tuple(columns),
+        unit=unit,
+        rows_per_unit=_sum([each.table.rows_per_unit for each in parts]),
+        groups_per_unit=_sum([each.table.groups_per_unit for each in parts]),
+        public=first.table.public,
+        links=tuple(replace(each, made=None) for each in first.table.links),
+    )
+    relation = United(parts=tuple(relations))
+    return Below(relation=relation, table=shape, alias=union.alias or "", unit=unit, places=first.places)
+
+
+def _owner(part: Below) -> Column | None:
+    return part.table.any(part.table.unit)
+
+
+def _alike(part: Below, columns: list[Column], unit: str | None) -> Derived:
+    """The rows of a part, under the names and in the kinds of the whole."""
+    made = tuple(
+        Made(name=column.name, tree=own.made or Field(name=own.name, kind=own.kind), kind=column.kind)
+        for own, column in zip(part.table.columns, columns, strict=True)
+        if own.kind is not None and column.kind is not None
+    )
+    return Derived(source=part.relation, where=part.where, columns=made, unit=part.unit, called=unit)
+
+
+def _sum(caps: list[int | None]) -> int | None:
+    return None if None in caps else sum(each or 0 for each in caps)
+
+
+def _hull(columns: tuple[Column, ...], union: q.Union) -> Column:
+    """What is known of a column whose values come from several."""
+    kinds = {each.kind for each in columns}
+    if len(kinds) > 1 and not kinds <= {"integer", "real"}:
+        raise NotUnderstood(
+            f"`{columns[0].name}` is of different kinds in the SELECTs of a UNION ALL.", instead="CAST one of them",
+            place=union.place,
+        )  # fmt: skip
+    kind = "real" if len(kinds) > 1 else columns[0].kind
+    domains = [_domain(each) for each in columns]
+    values = None
+    if kind != "real" and all(each is not None for each in domains):
+        values = tuple(dict.fromkeys(value for each in domains for value in each or ()))
+    bounds = box.hull(each.bounds for each in columns)
+    steps = {each.step for each in columns}
+    step: Fraction | None = steps.pop() if len(steps) == 1 else None
+    if values == finite(kind, bounds):
+        values = None
+    return Column(name=columns[0].name, bounds=bounds, step=step, values=values, kind=kind)
+
+
+def _domain(column: Column) -> Domain | None:
+    return column.values if column.values is not None else finite(column.kind, column.bounds)

@@ -1,0 +1,59 @@
+"""HISTOGRAM(x) without bins: a count for each declared value, once the catalogue says which these are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from discreet.catalogue.schema import Table
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan.compile.types import typed
+from discreet.sql import query as q
+from discreet.sql.multi_column import BINNED, MOST_LISTED, histogram, labelled
+
+__all__ = ["alone", "spread_out"]
+
+
+def spread_out(select: q.Select, table: Table, alias: str) -> q.Select:
+    """The same with the counts of each histogram written out. ORDER BY 2 is of the columns that were written."""
+    if not any(map(histogram, select.items)):
+        return select
+    lists = [_counts(item, table, alias) for item in select.items]
+    order = tuple(replace(each, by=_moved(each.by, [len(one) for one in lists])) for each in select.order)
+    return replace(select, items=tuple(each for one in lists for each in one), order=order)
+
+
+def _counts(item: q.Item, table: Table, alias: str) -> list[q.Item]:
+    what = histogram(item)
+    if what is None or what.argument is None:
+        return [item]
+    found = typed(what.argument, table, alias)
+    if found.domain is not None and len(found.domain) <= MOST_LISTED:
+        return labelled(item, found.domain)
+    name = what.argument.name if isinstance(what.argument, q.Name) else "x"
+    bins = "DATE '2024-03-31', DATE '2024-06-30'" if found.dated else "10, 20, 50"
+    many = "those of this are not declared" if found.domain is None else f"this has {len(found.domain):,}"
+    ways = [f"HISTOGRAM({name}, [{bins}])"] if found.numeric or found.dated else []
+    ways += [f"SELECT {name}, COUNT(*) … GROUP BY {name}"] if found.domain is not None or not ways else []
+    raise NotAllowed(
+        f"HISTOGRAM has a column for each declared value, at most {MOST_LISTED}, and {many}.",
+        instead=f"write {', or '.join(ways)}",
+        place=what.place,
+    )
+
+
+def _moved(by: q.Expression, sizes: list[int]) -> q.Expression:
+    """A number of a column, after the columns before it became more."""
+    number = by.value if isinstance(by, q.Constant) else None
+    if type(number) is not int or not 1 <= number <= len(sizes):
+        return by
+    return q.Constant(value=1 + sum(sizes[: number - 1]), place=by.place)
+
+
+def alone(what: q.Aggregate) -> None:
+    """Refuse a histogram that is a part of something, or of the columns of an answer inside."""
+    if what.function in BINNED:
+        raise NotUnderstood(
+            "a histogram is several columns, and cannot be a part of an expression.",
+            instead="let it stand alone in SELECT; or write COUNT(*) FILTER (WHERE …)",
+            place=what.place,
+        )

@@ -1,0 +1,397 @@
+"""Tables side by side: in which order, on what, and whose the joined rows are.
+
+Given    each row of a table about people belongs to one unit; a key that other tables refer to belongs to one.
+Promise  every joined row is made of rows of one unit and of public tables, and none is without a unit.
+Because  people's tables are joined only where the condition makes their units equal: both unit columns are in one class
+         of columns that it sets equal, or one refers to a key of the other. Of a public table at most one row joins
+         each row, so where every row is a person, it still is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from math import isqrt, prod
+
+from discreet.catalogue.schema import Catalogue, Table, same
+from discreet.errors import NotAllowed
+from discreet.plan.compile.from_clause import Below
+from discreet.plan.compile.scope import Classes, Scope, Side, linking, named
+from discreet.plan.compile.types import typed
+from discreet.plan.expressions.tree import Tree
+from discreet.plan.relation import Few, From, How, Part
+from discreet.sql import query as q
+
+__all__ = ["join"]
+
+ROOM = 10**6  # joined rows of one unit, where several tables have several rows of it, each of the weight 1
+DECLARED = 10**7  # … where so many are declared
+REPEATED = 10  # … for each row, where the rows of all others are declared to be told apart by what they are joined on
+REFERRING = 100  # rows of a table that refer to the same key, where they meet each other
+
+Joined = tuple[Below, Scope, q.Expression | None]
+
+
+def join(sides: list[Side], where: list[q.Expression], catalogue: Catalogue, share: int = 1) -> Joined:
+    """The joined relation, what names in the question mean, and the rest of the filter.
+
+    One in `share` of the rows that may meet, meet here: others do elsewhere in the question, or are wider than numbers.
+    """
+    return _Joiner(sides, where, catalogue).joined(share)
+
+
+class _Joiner:
+    def __init__(self, sides: list[Side], where: list[q.Expression], catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self.sides = named(sides)
+        self.scope = Scope([each for each in self.sides if not each.tests])
+        self.on = {id(side): [q.rename(each, self._within(side)) for each in side.on] for side in self.sides}
+        self.pool = [each for side in self.sides if side.inner for each in self.on[id(side)]]
+        self.pool += [q.rename(each, self.scope) for each in where]
+        self.strange = [each for each in self.pool if not self.scope.names(_reads(each))]  # a filter refuses them
+        self.pool = [each for each in self.pool if each not in self.strange]
+        for side in [each for each in self.sides if each.inner]:
+            self._add_parents(side)
+        self.placed: list[Side] = []
+        self.parts: list[Part] = []
+        self.used: set[int] = set()
+
+    def _within(self, side: Side) -> Scope:
+        return Scope(self.scope.sides, side) if side.tests else self.scope
+
+    # ── whose rows ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _classes(self, *side: Side, loose: bool = False) -> Classes:
+        """Columns that are equal in every joined row, or in those where these tables have one; with `loose`, also those
+        that a question takes for equal while what they store may differ.
+        """
+        known = {each.name: each for one in self.sides for each in one.columns()}
+        inner = {name for each in self.sides if each.inner for name in each.names.values()}
+        pairs = [pair for each in self.pool if (pair := _pair(each)) is not None and set(pair) <= inner]
+        pairs += [pair for each in side for on in self.on[id(each)] if (pair := _pair(on)) is not None]
+        return Classes([(a, b) for a, b in pairs if loose or same(known.get(a), known.get(b))])
+
+    def _parent(self, side: Side, classes: Classes) -> Side | None:
+        """The table that knows the unit of a table's rows, where it is among those that are joined."""
+        through = side.table.through
+        if through is None:
+            return None
+        there = [
+            each for each in self.sides if each.inner and each.below.relation == through.table and each is not side
+        ]
+        own = side.own(side.table.unit)
+        return next((each for each in there if classes.same(own, each.own(through.column))), None)
+
+    def _add_parents(self, side: Side) -> None:
+        """Join tables that nobody named, up to the one that knows the unit."""
+        while side.table.through is not None:
+            there, through = self._parent(side, self._classes()), side.table.through
+            if there is None:
+                table = self.catalogue.table(through.table)
+                assert table is not None
+                bare = replace(table, columns=linking(table, through.column))
+                below = Below(relation=table.name, table=bare, alias="", unit=None)
+                there = named([*self.sides, Side(below=below, how="inner", on=(), place=side.place)])[-1]
+                names = (side.own(side.table.unit), there.own(through.column))
+                both = tuple(q.Name(name=each or "", place=side.place) for each in names)
+                self.sides.append(there)
+                self.on[id(there)] = []
+                self.pool.append(q.Call(function="=", arguments=both, place=side.place))
+            side = there
+
+    def _owner(self, side: Side, classes: Classes) -> str | None:
+        """The column that holds the unit of a table's rows; None where every row is a person."""
+        if side.table.through is None:
+            owner = side.own(side.table.unit)
+            if owner is None and side.table.unit is not None:  # then a row would pass for a person
+                raise NotAllowed("it is not said whose rows these are.", instead="name the unit", place=side.place)
+            return owner
+        there = self._parent(side, classes)
+        if there is None:
+            wanted = side.table.through
+            raise NotAllowed(
+                f"whose rows those of `{side.below.alias}` are is said by {wanted.table}.",
+                instead=f"join it too: ON {side.table.unit} = {wanted.table}.{wanted.column}",
+                place=side.place,
+            )
+        return self._owner(there, classes)
+
+    def _same_people(self, side: Side, first: Side) -> None:
+        """Refuse rows of several people."""
+        classes = self._classes() if side.inner else self._classes(side)
+        owner, other = self._owner(first, classes), self._owner(side, classes)
+        if owner is None or other is None:
+            who = (first if owner is None else side).below.alias
+            raise NotAllowed(
+                f"every row of `{who}` is a person, so it cannot be joined with other people's rows.",
+                instead="declare its unit, or join public tables only",
+                place=side.place,
+            )
+        if not classes.same(owner, other):
+            if self._classes(*([] if side.inner else [side]), loose=True).same(owner, other):
+                raise NotAllowed(
+                    "the unit is stored in different ways, so it is not certain who is the same.",
+                    instead="join tables that store it alike", place=side.place,
+                )  # fmt: skip
+            a, b = (each.below.alias.lstrip("\x01") for each in (first, side))
+            through = side.table.through or first.table.through
+            on = f"join on the unit: ON {a}.{first.table.unit} = {b}.{side.table.unit}"
+            raise NotAllowed(
+                f"this joins rows of different people: `{a}` and `{b}`.",
+                instead=on if through is None else f"join {through.table} in between, on {through.column}",
+                place=side.place,
+            )
+
+    # ── the order ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def joined(self, share: int) -> Joined:
+        people = [side for side in self.sides if not side.table.public]
+        first = next((side for side in people if side.inner), self.sides[0])
+        for side in people:
+            if side is not first and first.table.public:
+                a, b = side.below.alias, first.below.alias
+                begin = f"begin with {a}: FROM {a} LEFT JOIN {b} …"
+                count = f"count people's rows, each with its row of {b}: FROM … JOIN {b} ON …"
+                raise NotAllowed(
+                    "rows without anybody would be counted.", instead=count if side.tests else begin, place=side.place
+                )
+            if side is not first:
+                self._same_people(side, first)
+        owner = None if first.table.public else self._owner(first, self._classes())
+        caps = _Caps(first)
+        self._place(first, [], ())
+        rest = [side for side in self.sides if side is not first]
+        while rest:
+            following = next((each for each in rest if self._connected(each)), None)
+            if following is None:
+                raise NotAllowed(
+                    f"nothing joins `{rest[0].below.alias}` with the rest.",
+                    instead="write JOIN … ON a.id = b.id, with an equality of columns",
+                    place=rest[0].place,
+                )
+            side = following
+            rest.remove(side)
+            conditions = self._connected(side)
+            own = set(side.names.values())
+            mine, theirs = _sides(conditions, own)
+            caps.add(side, mine, theirs, compared=not all(_matched(each, own) for each in conditions))
+            self._place(side, conditions, _single(side, mine, row=owner is None or first.table.single))
+        met = caps.meeting(share)
+        parts = tuple(_few(side, part, met.get(id(side))) for side, part in zip(self.placed, self.parts, strict=True))
+        below = Below(relation=From(parts=parts), table=self._shape(owner, first, caps), alias="", unit=owner)
+        self._unit_names(owner)
+        return below, self.scope, _all([*(each for each in self.pool if id(each) not in self.used), *self.strange])
+
+    def _connected(self, side: Side) -> list[q.Expression]:
+        """The conditions that join a table to those in place; none where it must wait, or nothing does."""
+        own = set(side.names.values())
+        there = {name for each in self.placed for name in each.names.values()} | own
+        if side.inner:
+            found = [each for each in self.pool if _reads(each) & own and _reads(each) <= there]
+        else:
+            reads = set().union(*(_reads(each) for each in self.on[id(side)]))
+            found = self.on[id(side)] if reads <= there and self._within(side).names(reads) else []
+        joins = _sides(found, own)[0] or (side.tests and side.table.public)
+        return found if joins else []
+
+    def _place(self, side: Side, conditions: list[q.Expression], single: tuple[str, ...]) -> None:
+        self.placed.append(side)
+        names = tuple((each.name, side.names[each.name.lower()]) for each in (*side.table.columns, *side.table.links))
+        how: How = "first" if len(self.placed) == 1 else side.how
+        on = None if how == "first" else self._tree(conditions)
+        self.used |= {id(each) for each in conditions} if side.inner else set()
+        self.parts.append(Part(source=side.below.relation, how=how, names=names, on=on, single=single))
+
+    def _tree(self, conditions: list[q.Expression]) -> Tree:
+        every = {column.name: column for side in self.placed for column in side.columns()}
+        whole = _all(conditions)
+        assert whole is not None
+        return typed(whole, Table(name="the join", columns=tuple(every.values())), "").tree
+
+    def _shape(self, owner: str | None, first: Side, caps: _Caps) -> Table:
+        shown = [side for side in self.scope.sides if not side.tests]
+        columns = {each.name: each for side in shown for each in side.columns()[: len(side.table.columns)]}
+        there = [(side in shown, each) for side in self.placed for each in side.columns()]
+        links = {each.name: each for seen, each in there if each.name not in columns and (seen or each.name == owner)}
+        only = [side for side in self.sides if not side.table.public and not side.tests]
+        return Table(
+            name=" and ".join(side.table.name for side in shown),
+            columns=tuple(columns.values()),
+            unit=owner,
+            rows_per_unit=caps.rows if owner else None,
+            groups_per_unit=caps.groups if owner else None,
+            public=first.table.public,
+            single=first.table.single and len(only) == 1,
+            links=tuple(links.values()),
+        )
+
+    def _unit_names(self, owner: str | None) -> None:
+        """Every column that is the unit in every row has its name."""
+        classes = self._classes()
+        for side in self.scope.sides:
+            for own, name in side.names.items():
+                if side.inner and classes.same(name, owner):
+                    side.names[own] = owner or name
+
+
+class _Caps:
+    """How many rows and groups of one unit a join can have, when its tables have no more than they declare; and how
+    many rows of it each table may bring, whatever it has, so that the join ends.
+    """
+
+    def __init__(self, first: Side) -> None:
+        self.grain: Side | None = first  # the table whose rows the joined rows are
+        self.rows, self.groups = first.table.rows_per_unit, first.table.groups_per_unit
+        plain = first.table.public or first.table.single
+        self.many = [] if plain else [first]  # tables of whose rows several may meet several of another
+        self.repeated: dict[int, str] = {}  # tables of which one row joins, and the column that is declared to tell it
+        self.placed = [first]
+        self.scanned = False  # whether a public table is read once more for each row
+
+    def add(self, side: Side, mine: list[str], theirs: list[str], *, compared: bool) -> None:
+        """One table more, joined by its columns `mine` with `theirs`; `compared`: by more than equality."""
+        self.placed.append(side)
+        if not side.tests:
+            self._count(side, mine, theirs)
+        if side.table.public:
+            self.scanned |= side.tests and compared
+        elif not side.table.single and (compared or not side.tests):
+            self._meet(side, mine, theirs)
+
+    def _count(self, side: Side, mine: list[str], theirs: list[str]) -> None:
+        if side.table.public or _told_by(side, mine):
+            self.groups = self.groups or side.table.groups_per_unit
+            return
+        if self.grain is not None and _told_by(self.grain, theirs):
+            self.grain, self.rows = side, side.table.rows_per_unit
+            self.groups = side.table.groups_per_unit or self.groups
+            return
+        self.grain = None
+        self.rows = self.rows * side.table.rows_per_unit if self.rows and side.table.rows_per_unit else None
+        self.groups = self.groups or side.table.groups_per_unit
+
+    def _meet(self, side: Side, mine: list[str], theirs: list[str]) -> None:
+        if (column := _one(_told_by(side, mine))) is not None:
+            self.repeated[id(side)] = column
+            return
+        if not side.tests and len(self.many) == 1 and (column := _one(_told_by(self.many[0], theirs))) is not None:
+            self.repeated[id(self.many.pop())] = column
+        self.many.append(side)
+
+    def meeting(self, share: int) -> dict[int, tuple[str, int]]:
+        """Of tables whose rows meet other rows: the column that bounds them, and how many rows may share a value of it.
+
+        Given    any number of rows of one unit in any table, whatever is declared.
+        Promise  at most ROOM / share joined rows of one unit where several tables have several rows of it, or as many
+                 as are declared, which are at most DECLARED / share; and REPEATED / share for each row of the only one
+                 that has, besides, or one.
+        Because  tables of which one row joins, as a column that is declared to tell rows apart says, have so many rows
+                 for each of its values that their product is at most that. Of the others each has at most `most`
+                 rows of a unit, or as many as are declared, and `most` is the largest number for which the product is
+                 at most ROOM / share, if there is one. Where another table says whose rows they are, so many rows refer
+                 to each of its keys that their product is at most the root of that, and of that table there are so many
+                 rows of each unit.
+        """
+        repeated = root(max(REPEATED // share, 1), len(self.repeated))
+        found = {place: (column, repeated) for place, column in self.repeated.items()}
+        if len(self.many) < (1 if self.scanned else 2):
+            return found
+        refer = [each for each in self.many if each.table.through is not None]
+        whole = [each for each in self.many if each.table.through is None and each.table.unit is not None]
+        if refer:  # how many keys they refer to is bounded by the tables of these keys
+            whole += [each for each in self.placed if id(each) in self.repeated and each.table.through is None]
+        shared = ROOM // share
+        referring = min(REFERRING, root(isqrt(shared), len(refer)))
+        room = (isqrt(shared) if self.scanned else shared) // referring ** len(refer)
+        caps = [each.table.rows_per_unit or 1 for each in whole]
+        declared = prod(caps) * referring ** len(refer)
+        if declared * share > DECLARED:
+            heavy = f", each as heavy as {share}, for its texts or for others like it" if share > 1 else ""
+            raise NotAllowed(
+                f"one {self.many[0].table.unit} could have {declared:,} joined rows here{heavy}.",
+                instead="join fewer tables of many rows, or group by the unit inside first",
+                place=self.many[-1].place,
+            )
+        most = next(n for n in count(isqrt(ROOM), -1) if prod(max(n, each) for each in caps) <= room or n <= 1)
+        found |= {id(each): (each.table.unit or "", max(most, cap)) for each, cap in zip(whole, caps, strict=True)}
+        return found | {id(each): (each.table.unit or "", referring) for each in refer}
+
+
+def root(number: int, degree: int) -> int:
+    """The largest whole number whose power of this degree is at most a number."""
+    return next(n for n in count(1) if (n + 1) ** max(degree, 1) > number)
+
+
+def _few(side: Side, part: Part, bounded: tuple[str, int] | None) -> Part:
+    """The same part of a join, with at most so many of the rows that share a value of a column."""
+    if bounded is None:
+        return part
+    column, most = bounded
+    columns = tuple(inner for inner, _ in part.names)
+    own = next(each for each in columns if each.lower() == column.lower())
+    return replace(part, source=Few(source=part.source, unit=own, columns=columns, most=most))
+
+
+def _told_by(side: Side, names: list[str]) -> tuple[str, ...]:
+    """The columns that tell the rows of a table apart, as it is declared, where all of them are among these."""
+    table = side.table
+    keys = [table.key] if table.key else []
+    if table.unit is not None and table.through is None and (table.single or table.rows_per_unit == 1):
+        keys.insert(0, (table.unit,))
+    return next((key for key in keys if {side.own(each) for each in key} <= set(names)), ())
+
+
+def _one(key: tuple[str, ...]) -> str | None:
+    """The only column of a key, if it has one."""
+    return key[0] if len(key) == 1 else None
+
+
+def _matched(condition: q.Expression, own: set[str]) -> bool:
+    """Whether an engine finds the rows that a condition joins by looking them up, or by filtering the table alone."""
+    return bool(_sides([condition], own)[0]) or _reads(condition) <= own
+
+
+def _single(side: Side, mine: list[str], *, row: bool) -> tuple[str, ...]:
+    """The columns of which a public table must have every value once; none where it does, or where that is nothing."""
+    if not side.table.public or side.tests or (not row and _told_by(side, mine)):
+        return ()
+    back = {name: own for own, name in side.names.items()}
+    stored = {each.name.lower(): each.name for each in (*side.table.columns, *side.table.links)}
+    return tuple(sorted({stored[back[each]] for each in mine}))
+
+
+def _all(conditions: list[q.Expression]) -> q.Expression | None:
+    """Conditions with AND between them."""
+    whole: q.Expression | None = None
+    for each in conditions:
+        whole = each if whole is None else q.Call(function="and", arguments=(whole, each), place=each.place)
+    return whole
+
+
+def _reads(what: q.Expression) -> set[str]:
+    """The columns that a condition reads."""
+    if isinstance(what, q.Name):
+        return {what.name}
+    return {name for each in what.arguments for name in _reads(each)} if isinstance(what, q.Call) else set()
+
+
+def _pair(what: q.Expression) -> tuple[str, str] | None:
+    """Two columns that a condition sets equal."""
+    if isinstance(what, q.Call) and what.function == "=":
+        a, b = what.arguments
+        if isinstance(a, q.Name) and isinstance(b, q.Name):
+            return a.name, b.name
+    return None
+
+
+def _sides(conditions: list[q.Expression], own: set[str]) -> tuple[list[str], list[str]]:
+    """The columns of a table that conditions set equal to something of the others, and which columns that is."""
+    mine, theirs = [], []
+    for each in conditions:
+        if not isinstance(each, q.Call) or each.function != "=":
+            continue
+        for a, b in (each.arguments, each.arguments[::-1]):
+            if isinstance(a, q.Name) and a.name in own and not _reads(b) & own and _reads(b):
+                mine.append(a.name)
+                theirs += [b.name] if isinstance(b, q.Name) else []
+    return mine, theirs

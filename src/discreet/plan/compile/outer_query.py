@@ -1,0 +1,135 @@
+"""SELECTs around an answer: every name must be a column of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan.compile.histogram import alone
+from discreet.postprocess.table import INNER
+from discreet.sql import query as q
+
+__all__ = ["apart", "numbered", "outer", "steady"]
+
+MOST_COLUMNS = 1_000  # of an answer, with `*` written out
+
+
+def outer(select: q.Select, inner: q.Select) -> q.Select:
+    """A SELECT over the answer of another: every name must be a column of that answer."""
+    columns = {item.name.lower(): item.name for item in inner.items}
+    items: list[q.Item] = []
+    for item in select.items:
+        if isinstance(item.what, q.Star):
+            _starred(item.what, select)
+            items += [replace(each, what=q.Name(name=each.name, place=item.place)) for each in inner.items]
+        else:
+            items.append(replace(item, what=_checked(item.what, columns, select)))
+        if len(items) > MOST_COLUMNS:
+            raise NotAllowed(
+                f"an answer has at most {MOST_COLUMNS:,} columns.", instead="name fewer of them", place=item.place
+            )
+    aliases = {**{item.name.lower(): item.name for item in items}, **columns}
+    order = tuple(
+        replace(each, by=_order(each.by, replace(select, items=tuple(items)), columns)) for each in select.order
+    )
+    return replace(
+        select,
+        items=apart(tuple(items)),
+        source=inner,
+        where=select.where and _checked(select.where, columns, select),
+        keys=tuple(_checked(each, aliases, select) for each in select.keys),
+        having=select.having and _checked(select.having, aliases, select),
+        qualify=select.qualify and _checked(select.qualify, aliases, select),
+        order=order,
+    )
+
+
+def _starred(what: q.Star, select: q.Select) -> None:
+    """Refuse the columns of another table than the answer inside."""
+    alias = select.source.alias or ""
+    if what.table is not None and what.table.lower() != alias.lower():
+        raise NotUnderstood(
+            f"there is no table `{what.table}` in this question.", instead=f"write {alias}.*" if alias else "write *",
+            place=what.place,
+        )  # fmt: skip
+
+
+def _order(by: q.Expression, select: q.Select, columns: dict[str, str]) -> q.Expression:
+    """What an answer is ordered by: a bare name is a column of it first; all others are of the answer inside."""
+    names = {item.name.lower(): item.name for item in select.items}
+    if isinstance(by, q.Name) and by.table is None and by.name.lower() in names:
+        return replace(by, name=names[by.name.lower()])
+    if isinstance(by, q.Constant) and type(by.value) is int:
+        found = numbered(by, select)
+    else:
+        found = _checked(by, {**names, **columns}, select)
+    inside = set(columns.values())
+    alias = select.source.alias or INNER
+    return q.rename(found, lambda name: replace(name, table=alias) if name.name in inside else name)
+
+
+def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q.Expression:
+    if isinstance(what, q.Name):
+        known = columns.get(what.name.lower())
+        alias = select.source.alias
+        if known is None or (what.table is not None and what.table.lower() != (alias or "").lower()):
+            raise NotUnderstood(
+                f"`{what.name}` is not a column of the answer inside.",
+                instead=f"its columns: {', '.join(list(columns.values())[:12])}",
+                place=what.place,
+            )
+        return replace(what, name=known, table=None)
+    if isinstance(what, q.Call):
+        return replace(what, arguments=tuple(_checked(each, columns, select) for each in what.arguments))
+    if isinstance(what, q.Aggregate):
+        alone(what)
+        more = tuple(_checked(each, columns, select) for each in what.more)
+        return replace(what, argument=what.argument and _checked(what.argument, columns, select), more=more)
+    if isinstance(what, q.Window):
+        steady(what)
+        return replace(
+            what,
+            arguments=tuple(_checked(each, columns, select) for each in what.arguments),
+            partition=tuple(_checked(each, columns, select) for each in what.partition),
+            order=tuple(replace(each, by=_checked(each.by, columns, select)) for each in what.order),
+        )
+    if isinstance(what, q.Star):
+        raise NotUnderstood("`*` stands alone, or in COUNT(*).", instead="name a column", place=what.place)
+    return what
+
+
+def apart(items: tuple[q.Item, ...]) -> tuple[q.Item, ...]:
+    """No two columns of an answer have the same name."""
+    seen: set[str] = set()
+    found = []
+    for item in items:
+        name, n = item.name, 0
+        while name.lower() in seen:
+            n += 1
+            name = f"{item.name}_{n}"
+        seen.add(name.lower())
+        found.append(replace(item, name=name))
+    return tuple(found)
+
+
+def numbered(by: q.Constant, select: q.Select) -> q.Expression:
+    """The column of an answer that a number stands for."""
+    position = by.value if isinstance(by.value, int) else 0
+    if not 1 <= position <= len(select.items):
+        raise NotUnderstood(f"columns are numbered 1 to {len(select.items)}.", instead="write its name", place=by.place)
+    return select.items[position - 1].what
+
+
+def steady(what: q.Window) -> None:
+    """How many parts NTILE makes, and how far LAG and LEAD look, is written in the question."""
+    counts = {"ntile": what.arguments[:1], "lag": what.arguments[1:2], "lead": what.arguments[1:2]}
+    for given in counts.get(what.function, ()):
+        value = given.value if isinstance(given, q.Constant) else None
+        if type(value) is not int or not 1 <= value <= 1_000_000:
+            raise NotUnderstood(
+                f"{what.function.upper()} takes a whole number from 1 to 1,000,000.",
+                instead="write the number itself",
+                place=given.place,
+            )
+    if what.function == "ntile" and not what.arguments:
+        raise NotUnderstood("NTILE of how many?", instead="write NTILE(4)", place=what.place)

@@ -1,0 +1,319 @@
+"""Whose the rows of a plan are, derived once more from what will be run: a small judge that trusts no planner.
+
+The planner follows units through names of a question, scopes and shapes. This follows them through the relation alone:
+from the unit columns of the tables, which the catalogue says, node by node, to the column that a plan caps and counts
+people by. It knows columns by the node that made them; it does not know what a question called anything.
+
+Given    every row of a table about people belongs to the unit in its unit column; or to the unit of the row of another
+         table that it refers to; or is a unit itself.
+Promise  every row of a relation that passes belongs to one unit, which is in each of the columns `owners`, carried
+         unchanged; or is a unit itself; or belongs to nobody, and then depends on public tables alone. What is charged
+         as a count of units counts values of such a column. Rows of one unit meet in no join more often than `_often`
+         says, each as often as it weighs.
+Because  of the rule of each kind of relation, below. A relation of another kind is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from discreet.catalogue.schema import Catalogue, Column, Reference, same
+from discreet.core.contribution import Caps
+from discreet.errors import NotAllowed
+from discreet.plan.compile.join import DECLARED, REPEATED
+from discreet.plan.compile.scope import Classes
+from discreet.plan.expressions.tree import Apply, Field, Tree, fields
+from discreet.plan.measures.distinct import Owners
+from discreet.plan.measures.measure import Measure
+from discreet.plan.plan import Key
+from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, United
+from discreet.plan.weights import weight
+
+__all__ = ["check", "owned"]
+
+Pairs = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """The column of a table that a column of a relation is, unchanged."""
+
+    table: str
+    column: Column
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owned:
+    """What is known of a relation: its columns, and whose its rows are."""
+
+    columns: frozenset[str]
+    owners: frozenset[str] = frozenset()  # columns that hold the unit of each row
+    public: bool = False
+    rows: bool = False  # every row is a unit
+    often: int = 1  # in how many joined rows of its unit a row can be, in any join inside
+    once: bool = False  # no unit has two rows
+    through: tuple[tuple[str, Reference], ...] = ()  # a column, and the key of another table that says whose a row is
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+
+    def needs(self, names: Iterable[str]) -> None:
+        """Refuse what reads a column that is not there."""
+        if not self.columns.issuperset(names):
+            raise _lost()
+
+
+def check(
+    relation: Relation,
+    catalogue: Catalogue,
+    *,
+    caps: Caps,
+    where: Tree | None,
+    keys: Sequence[Key],
+    measures: Sequence[Measure],
+) -> None:
+    """Refuse a plan of which it is not certain whose rows it reads, or whom it counts."""
+    found = owned(relation, catalogue, _equal(where))
+    trees = [where, *(key.tree for key in keys), *(tree for each in measures for tree in each.trees)]
+    for tree in trees:
+        found.needs(fields(tree))
+    sure = found.rows or found.once if caps.unit is None else caps.unit in found.owners
+    heavy = found.often * weight(relation, catalogue, keys=keys, measures=measures) > REPEATED * DECLARED
+    if found.public or not sure or heavy:
+        raise _lost()
+    for each in measures:
+        if isinstance(each, Owners) and _counted(each.of) not in found.owners:
+            raise _lost()
+
+
+def owned(relation: Relation, catalogue: Catalogue, equal: Pairs = frozenset()) -> Owned:
+    """Whose the rows of a relation are; `equal` are its columns that a filter above it sets equal in every row."""
+    if isinstance(relation, str):
+        return _table(relation, catalogue)
+    rule = RULES.get(type(relation))
+    if rule is None:
+        raise _lost()
+    found = rule(relation, catalogue, equal)
+    if len({each.lower() for each in found.columns}) < len(found.columns):  # an engine does not mind the case
+        raise _lost()
+    return found
+
+
+def _lost() -> NotAllowed:
+    return NotAllowed(
+        "it cannot be followed whose rows this question reads.",
+        instead="write it with fewer SELECTs inside, and report it: that is a defect of discreet",
+    )
+
+
+def _equal(tree: Tree | None) -> Pairs:
+    """The pairs of columns that a condition sets equal."""
+    if not isinstance(tree, Apply) or tree.function not in ("and", "="):
+        return frozenset()
+    if tree.function == "and":
+        return frozenset[tuple[str, str]]().union(*(_equal(each) for each in tree.arguments))
+    a, b = tree.arguments
+    return frozenset({(a.name, b.name)}) if isinstance(a, Field) and isinstance(b, Field) else frozenset()
+
+
+def _counted(tree: Tree) -> str | None:
+    """The column that is counted where something is true."""
+    plain = isinstance(tree, Apply) and tree.function == "case" and len(tree.arguments) == 2
+    value = tree.arguments[1] if isinstance(tree, Apply) and plain else None
+    return value.name if isinstance(value, Field) else None
+
+
+# ── a rule for each kind ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _table(name: str, catalogue: Catalogue) -> Owned:
+    """A table, as the catalogue has it."""
+    table = next((each for each in catalogue.tables if each.name == name), None)
+    if table is None:
+        raise _lost()
+    every = (*table.columns, *table.links)
+    names = frozenset(each.name for each in every) | ({table.unit} if table.unit is not None else frozenset())
+    origins = {each.name: Origin(table=name, column=each) for each in every}
+    if table.public or table.unit is None:
+        return Owned(columns=names, public=table.public, rows=not table.public, origins=origins)
+    if table.through is not None:
+        return Owned(columns=names, through=((table.unit, table.through),), origins=origins)
+    return Owned(columns=names, owners=frozenset({table.unit}), origins=origins)
+
+
+def _derived(relation: Derived, catalogue: Catalogue, equal: Pairs) -> Owned:
+    """Because  each row is made of one row, and so is whose that row is; its unit is carried along by its name."""
+    found = owned(relation.source, catalogue, _equal(relation.where))
+    found.needs(fields(relation.where))
+    return _made(found, relation.columns, relation.unit, relation.called)
+
+
+def _made(found: Owned, made: tuple[Made, ...], unit: str | None, called: str | None) -> Owned:
+    """New columns of the rows of a relation, and its unit under the name `called`."""
+    for each in made:
+        found.needs(fields(each.tree))
+    people = bool(found.owners)
+    if found.through or (unit in found.owners) != people or (called is not None) != people:
+        raise _lost()
+    names = [each.name for each in made] + ([] if called is None else [called])
+    if len(set(names)) < len(names):
+        raise _lost()
+    origins = {
+        each.name: found.origins[each.tree.name]
+        for each in made
+        if isinstance(each.tree, Field) and each.tree.name in found.origins
+    }
+    if called is not None and unit is not None and unit in found.origins:
+        origins[called] = found.origins[unit]
+    owners = frozenset() if called is None else frozenset({called})
+    return replace(found, columns=frozenset(names), owners=owners, origins=origins)
+
+
+def _folded(relation: Folded, catalogue: Catalogue, equal: Pairs) -> Owned:
+    """Because  each row is made of rows that share the unit column, so of one unit; without keys, a unit has one."""
+    found = owned(relation.source, catalogue, _equal(relation.where))
+    totals = [name for each in relation.totals for name in fields(each.of)]
+    found.needs({relation.unit, *fields(relation.where), *totals})
+    kept = _made(found, relation.keys, relation.unit, relation.called)
+    names = [each.name for each in relation.totals]
+    if not kept.owners or len(set(names)) < len(names) or kept.columns & set(names):
+        raise _lost()
+    return replace(kept, columns=kept.columns.union(names), once=not relation.keys)
+
+
+def _united(relation: United, catalogue: Catalogue, equal: Pairs) -> Owned:
+    """Because  each row is a row of one of the parts, and all have the unit in the same column, stored in one way.
+
+    Where every row is a unit, one could be in two parts, so those are not put together.
+    """
+    parts = [owned(each, catalogue) for each in relation.parts]
+    first = parts[0]
+    (unit,) = first.owners or (None,)
+    for each in parts:
+        alike = (each.columns, each.owners, each.public) == (first.columns, first.owners, first.public)
+        if not alike or each.rows or not (each.public or _same(each, unit, first, unit)):
+            raise _lost()
+    origins = {} if unit is None else {unit: first.origins[unit]}
+    return replace(first, once=False, origins=origins, often=sum(each.often for each in parts))
+
+
+def _same(one: Owned, a: str | None, other: Owned, b: str | None) -> bool:
+    """Whether two columns are equal only where what is stored is."""
+    mine, theirs = one.origins.get(a or ""), other.origins.get(b or "")
+    return mine is not None and theirs is not None and same(mine.column, theirs.column)
+
+
+def _few(relation: Few, catalogue: Catalogue, equal: Pairs) -> Owned:
+    """Because  some of the rows are kept, by a choice among rows that share the unit, the key that says whose they are,
+    or a key that no two units share, as it is declared. A filter above says nothing of the rows that are chosen from.
+    """
+    found = owned(relation.source, catalogue)
+    found.needs({relation.unit, *relation.columns})
+    table = catalogue.table(relation.source) if isinstance(relation.source, str) else None
+    keys = table.key if table is not None and len(table.key) == 1 else ()
+    if relation.unit not in {*found.owners, *dict(found.through), *keys}:
+        raise _lost()
+    names = frozenset({relation.unit, *relation.columns})
+    origins = {name: each for name, each in found.origins.items() if name in names}
+    return replace(found, columns=names, owners=found.owners & names, origins=origins)
+
+
+def _joined(relation: From, catalogue: Catalogue, equal: Pairs) -> Owned:
+    """Because  of tables about people each has its unit in a column that the conditions set equal to that of the first,
+    or refers to a row, joined with it, of which that is true. So rows of one unit are joined, and those of public
+    tables. A table that only may have a row, or only tests, is joined by its own conditions as well. Where a unit has
+    one row, it still has, when nothing but public tables are joined, of which one row joins each.
+    """
+    parts = [_named(each, owned(each.source, catalogue)) for each in relation.parts]
+    first, people = parts[0], [n for n, each in enumerate(parts) if not each.public]
+    shown = [n for n, each in enumerate(relation.parts) if each.how not in ("semi", "anti")]
+    inner = [n for n, each in enumerate(relation.parts) if each.how in ("first", "inner")]
+    names = [name for n in shown for name in parts[n].columns]
+    every = frozenset(name for each in parts for name in each.columns)
+    if len(every) < sum(len(each.columns) for each in parts) or (people and first.public):
+        raise _lost()
+    origins = {name: each for part in parts for name, each in part.origins.items()}
+    pairs = equal.union(*(_equal(relation.parts[n].on) for n in inner))
+    whole = Owned(columns=every, origins=origins)
+    for each in relation.parts:
+        whole.needs(fields(each.on))
+    for n in people:
+        own = pairs if n in inner else pairs | _equal(relation.parts[n].on)
+        classes = Classes([(a, b) for a, b in sorted(own) if _same(whole, a, whole, b)])
+        if n != 0 and (first.rows or parts[n].rows or not _meets(0, n, parts, inner, classes)):
+            raise _lost()
+    joined = Classes([(a, b) for a, b in sorted(pairs) if _same(whole, a, whole, b)])
+    owners = _owners(0, parts, inner, joined) if people else frozenset()
+    alone = all(n == 0 or (parts[n].public and relation.parts[n].single) for n in shown)
+    if (people and not owners and not first.rows) or (first.rows and not alone):
+        raise _lost()
+    alike = {name for n in inner for name in parts[n].columns if any(joined.same(name, each) for each in owners)}
+    return Owned(
+        columns=frozenset(names),
+        owners=frozenset(alike),
+        public=not people,
+        rows=first.rows,
+        once=first.once and alone,
+        often=max(_often(relation, parts), *(each.often for each in parts)),
+        origins={name: each for name, each in origins.items() if name in names},
+    )
+
+
+def _often(relation: From, parts: list[Owned]) -> int:
+    """How many joined rows of one unit there are for each row of the table that has most.
+
+    Because  there are at most as many as the product of what the parts have of a unit: one row, or as many as a `Few`
+    leaves. One part may have any number of rows, which are read one by one, beside parts that repeat them a few times;
+    two such parts would have as many joined rows as the product of whatever is in the tables.
+    """
+    shown = [n for n, each in enumerate(relation.parts) if each.how not in ("semi", "anti")]
+    people = [n for n in shown if not (parts[n].public or parts[n].once or parts[n].rows)]
+    free = [n for n in people if not isinstance(relation.parts[n].source, Few)]
+    product = math.prod(each.source.most for each in relation.parts if isinstance(each.source, Few))
+    if len(free) > 1 or (free and product > REPEATED):
+        raise _lost()
+    return product
+
+
+def _named(part: Part, found: Owned) -> Owned:
+    """A relation under the names that a join has for its columns; only those that are used.
+
+    Where no unit has two rows, and nobody reads the column that names it, every row is a unit.
+    """
+    called = dict(part.names)
+    found.needs([*called, *part.single])
+    if len(set(called.values())) < len(part.names):
+        raise _lost()
+    owners = frozenset(called[each] for each in found.owners if each in called)
+    return replace(
+        found,
+        columns=frozenset(called.values()),
+        owners=owners,
+        rows=found.rows or (found.once and not owners),
+        through=tuple((called[each], to) for each, to in found.through if each in called),
+        origins={called[name]: each for name, each in found.origins.items() if name in called},
+    )
+
+
+def _owners(n: int, parts: list[Owned], inner: list[int], classes: Classes) -> frozenset[str]:
+    """The columns that hold the unit of the rows of a part: its own, or those of the row that it refers to."""
+    if parts[n].owners:
+        return parts[n].owners
+    for column, to in parts[n].through:
+        for m in inner:
+            for name, origin in parts[m].origins.items():
+                there = (origin.table, origin.column.name) == (to.table, to.column) and m != n
+                if there and classes.same(column, name) and not parts[m].public:
+                    return _owners(m, parts, [each for each in inner if each != n], classes)
+    return frozenset()
+
+
+def _meets(a: int, b: int, parts: list[Owned], inner: list[int], classes: Classes) -> bool:
+    """Whether the rows of two parts that are joined are of one unit."""
+    one, other = _owners(a, parts, inner, classes), _owners(b, parts, inner, classes)
+    return any(classes.same(x, y) for x in one for y in other)
+
+
+Rule = Callable[[Any, Catalogue, Pairs], Owned]
+RULES: dict[type, Rule] = {Derived: _derived, Folded: _folded, United: _united, Few: _few, From: _joined}

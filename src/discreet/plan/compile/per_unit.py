@@ -1,0 +1,142 @@
+"""A SELECT that groups by the unit: whatever it adds up, it adds up within one person, so it is still about people."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+from discreet.catalogue.schema import Column, Table
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan.compile.from_clause import Below, condition, derived, free, known
+from discreet.plan.compile.types import is_unit, step_of, typed, unbounded
+from discreet.plan.expressions.tree import Domain, Field, Typed, both
+from discreet.plan.measures.measure import MOST_STEPS
+from discreet.plan.relation import Folded, Made, Total
+from discreet.sql import query as q
+from discreet.sql.types import Kind
+
+__all__ = ["folded", "folds"]
+
+WITHIN = ("count", "sum", "avg", "min", "max")
+
+
+def folds(keys: tuple[q.Expression, ...], below: Below) -> bool:
+    """Whether keys make groups of single units."""
+    return any(is_unit(each, below.table, below.alias) for each in keys)
+
+
+def folded(
+    keys: tuple[q.Expression, ...],
+    aggregates: tuple[q.Aggregate, ...],
+    view: q.Select,
+    where: q.Expression | None,
+    below: Below,
+) -> Below:
+    """One row for each unit (and key): k0, k1, … are its keys, a0, a1, … its aggregates, and `view` is over them."""
+    table, alias = below.table, below.alias
+    assert table.unit is not None
+    made, columns, domains, named = [], [], [], ""
+    for n, key in enumerate(keys):
+        if is_unit(key, table, alias):
+            named = named or f"k{n}"
+            continue
+        found = typed(key, table, alias)
+        if found.kind is None:
+            raise NotUnderstood("NULL is no group.", instead="group by a column", place=key.place)
+        made.append(Made(name=f"k{n}", tree=found.tree, kind=found.kind))
+        columns.append(known(f"k{n}", found))
+        domains.append(found.domain)
+    totals = []
+    for n, aggregate in enumerate(aggregates):
+        total, column = _total(f"a{n}", aggregate, table, alias)
+        totals.append(total)
+        columns.append(column)
+    filtered = condition(where, table, alias)
+    called = free(below.unit or "", [f"{letter}{n}" for letter in "ka" for n in range(200)])
+    relation = Folded(
+        source=below.relation,
+        unit=below.unit or "",
+        called=called,
+        where=both(below.where, None if filtered is None else filtered.tree),
+        keys=tuple(made),
+        totals=tuple(totals),
+    )
+    link = table.any(table.unit)
+    columns = [replace(each, made=None) for each in columns]
+    shape = Table(
+        name=view.alias or "the SELECT inside",
+        columns=tuple(columns),
+        unit=named,
+        rows_per_unit=_rows(domains, table.rows_per_unit),
+        groups_per_unit=table.groups_per_unit,
+        single=not made,
+        links=() if link is None or link.kind is None else (_link(named, called, link),),
+    )
+    return derived(view, Below(relation=relation, table=shape, alias="", unit=called))
+
+
+def _rows(domains: list[Domain | None], most: int | None) -> int | None:
+    """How many rows a unit has: one for each of its keys, which may be NULL, and no more than it had."""
+    few = [len(each) + 1 for each in domains if each is not None]
+    keys = math.prod(few) if len(few) == len(domains) else None
+    return 1 if not domains else min((each for each in (keys, most) if each is not None), default=None)
+
+
+def _link(name: str, called: str, unit: Column) -> Column:
+    assert unit.kind is not None
+    return Column(name=name, kind=unit.kind, exact=unit.exact, made=Field(name=called, kind=unit.kind))
+
+
+def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple[Total, Column]:
+    """An aggregate of one unit's rows, and what is known of it."""
+    function, argument, most = aggregate.function, aggregate.argument, 1 if table.single else table.rows_per_unit
+    count = (Fraction(0), Fraction(most)) if most is not None else None
+    if function not in WITHIN:
+        raise NotAllowed(
+            f"{function.upper()} within one {table.unit} is not answered.",
+            instead="COUNT, SUM, AVG, MIN and MAX are", place=aggregate.place,
+        )  # fmt: skip
+    constant = isinstance(argument, q.Constant) and argument.value is not None and not aggregate.distinct
+    if argument is None or (constant and function == "count"):
+        return Total(name=name, function="rows", most=most), Column(name=name, bounds=count, kind="integer")
+    what = typed(argument, table.counting if function == "count" else table, alias)
+    if function == "count":
+        counted = "distinct" if aggregate.distinct else "present"
+        total = Total(name=name, function=counted, of=what.tree, most=most)
+        return total, Column(name=name, bounds=count, kind="integer")
+    if aggregate.distinct:
+        raise NotAllowed("DISTINCT is for COUNT.", instead="leave DISTINCT out", place=aggregate.place)
+    if function in ("min", "max"):
+        if what.kind is None:
+            raise NotUnderstood("NULL is no value.", instead="name a column", place=aggregate.place)
+        return Total(name=name, function=function, of=what.tree, kind=what.kind), replace(
+            known(name, what), made=None, exact=False
+        )
+    return _added(name, aggregate, what, table, most)
+
+
+def _added(name: str, aggregate: q.Aggregate, what: Typed, table: Table, most: int | None) -> tuple[Total, Column]:
+    """SUM and AVG, in whole steps, so that the order of rows is nothing."""
+    if what.kind not in ("integer", "real", "boolean"):
+        raise NotUnderstood(
+            f"{aggregate.function.upper()} adds up numbers.", instead="COUNT(…) counts anything", place=aggregate.place
+        )
+    bounds = (Fraction(0), Fraction(1)) if what.kind == "boolean" else what.bounds
+    if bounds is None:
+        raise unbounded(what, table, aggregate.place)
+    step = step_of(what, bounds)
+    low, high = math.floor(bounds[0] / step), math.ceil(bounds[1] / step)
+    if max(abs(low), abs(high)) > MOST_STEPS:
+        raise NotAllowed(
+            "its range has too many steps to be added up exactly.", instead="declare a larger step",
+            place=aggregate.place,
+        )  # fmt: skip
+    total = Total(name=name, function=aggregate.function, of=what.tree, low=low, high=high, step=step, most=most)
+    if aggregate.function == "avg":
+        return replace(total, kind="real"), Column(name=name, bounds=(low * step, high * step), kind="real")
+    kind: Kind = "integer" if what.kind != "real" and step.denominator == 1 else "real"
+    if most is None:
+        return replace(total, kind=kind), Column(name=name, kind=kind)
+    ends = (min(low, low * most) * step, max(high, high * most) * step)
+    return replace(total, kind=kind), Column(name=name, bounds=ends, step=what.step, kind=kind)

@@ -1,0 +1,163 @@
+"""The tables of a join: what their columns are called, what a name in the question means, and which are equal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from discreet.catalogue.schema import Column, Table
+from discreet.errors import NotUnderstood, Place
+from discreet.plan.compile.from_clause import Below, starred
+from discreet.plan.relation import How
+from discreet.sql import query as q
+
+__all__ = ["INSIDE", "Classes", "Scope", "Side", "linking", "named"]
+
+INSIDE = "\x01inside"  # the SELECT of an IN; no question can name it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One of the tables: how it is joined, under which conditions (names as written), and what it calls its columns."""
+
+    below: Below
+    how: How
+    on: tuple[q.Expression, ...]
+    place: Place
+    mark: str = ""  # its name where USING means it; no question can write it
+    shared: tuple[str, ...] = ()  # names of columns that are those of a table before it, as USING says
+    names: dict[str, str] = field(default_factory=dict)  # its own name of a column, in small letters: what it is called
+
+    @property
+    def table(self) -> Table:
+        return self.below.table
+
+    def columns(self) -> list[Column]:
+        """Its columns, and those that only join, under the names of the join."""
+        return [replace(each, name=self.names[each.name.lower()]) for each in (*self.table.columns, *self.table.links)]
+
+    def own(self, column: str | None) -> str | None:
+        """What one of its columns is called in the join."""
+        return None if column is None else self.names.get(column.lower())
+
+    def has(self, column: str) -> bool:
+        """Whether a bare name can mean one of its columns: not a unit that its SELECT has left out."""
+        unit = self.table.unit
+        hidden = self.below.places == () and unit is not None and unit.lower() == column
+        return column in self.names and not hidden
+
+    @property
+    def inner(self) -> bool:
+        """Whether its columns are those of every joined row."""
+        return self.how == "inner"
+
+    @property
+    def tests(self) -> bool:
+        """Whether it only tells which rows stay."""
+        return self.how in ("semi", "anti")
+
+
+class Scope:
+    """What a name in the question means."""
+
+    def __init__(self, sides: list[Side], test: Side | None = None) -> None:
+        self.sides = sides  # whose columns need no name of a table
+        self.test = test  # one more, under its name; in EXISTS its columns come before all others
+
+    def __call__(self, what: q.Name) -> q.Name:
+        """The column that is meant, under its name in the join. A name that is no column stays what it is."""
+        if what.table is not None:
+            side = self._side(what.table, what.place)
+            name = side.names.get(what.name.lower())
+            if name is None:
+                raise _unknown(what, side)
+            return replace(what, name=name, table=None)
+        name = what.name.lower()
+        inside = [] if self.test is None or self.test.below.alias == INSIDE else [self.test]
+        outside = [each for each in self.sides if name not in each.shared]
+        scopes = [inside, outside]
+        sides = next((there for scope in scopes if (there := [each for each in scope if each.has(name)])), None)
+        sides = sides or [each for each in (inside or outside) if name in each.names]
+        found = {each.names[name] for each in sides}
+        if len(found) > 1:
+            having = [each.below.alias for each in sides]
+            raise NotUnderstood(
+                f"`{what.name}` is in several tables.", instead=f"write {having[0]}.{what.name}", place=what.place
+            )
+        every = [*self.sides, *([] if self.test is None else [self.test])]
+        if not found and any(name == each.lower() for side in every for each in side.names.values()):
+            raise NotUnderstood(f"`{what.name}` is in no table.", instead="write table.column", place=what.place)
+        return replace(what, name=found.pop()) if found else what
+
+    def star(self, item: q.Item, what: q.Star) -> list[q.Item]:
+        """All columns of one table, under their names there; a unit that only joins, where it is that of the join."""
+        side = self._side(what.table or "", what.place)
+        owns = side.inner and side.table.through is None
+        names = [each for each in starred(side.below) if owns or side.table.column(each) is not None]
+        return [
+            q.Item(what=q.Name(name=side.names[each.lower()], place=item.place), name=each, place=item.place)
+            for each in names
+        ]
+
+    def _side(self, table: str, place: Place) -> Side:
+        """The table of this name, the innermost first."""
+        there = self.sides if self.test is None else [self.test, *self.sides]
+        found = next((each for each in there if table.lower() in (each.below.alias.lower(), each.mark)), None)
+        if found is None:
+            raise NotUnderstood(
+                f"there is no table `{table}` in this question.",
+                instead="there are: " + ", ".join(each.below.alias for each in self.sides),
+                place=place,
+            )
+        return found
+
+    def names(self, what: set[str]) -> bool:
+        """Whether all of these are columns that the question can name."""
+        every = [*self.sides, *([] if self.test is None else [self.test])]
+        return what <= {name for side in every for name in side.names.values()}
+
+
+def _unknown(what: q.Name, side: Side) -> NotUnderstood:
+    names = ", ".join(each.name for each in side.table.columns[:12])
+    return NotUnderstood(
+        f"`{what.name}` is not a declared column of {side.table.name}.", instead=f"declared: {names}", place=what.place
+    )
+
+
+class Classes:
+    """Columns that a condition sets equal."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self._above: dict[str, str] = {}
+        for a, b in pairs:
+            if not self.same(a, b):
+                self._above[self.of(a)] = self.of(b)
+
+    def of(self, name: str) -> str:
+        while name in self._above:
+            name = self._above[name]
+        return name
+
+    def same(self, a: str | None, b: str | None) -> bool:
+        return a is not None and b is not None and self.of(a) == self.of(b)
+
+
+def linking(table: Table, *referred: str) -> tuple[Column, ...]:
+    """The columns of a table that nobody named: none but those that join."""
+    wanted = {each.lower() for each in (table.unit, *table.key, *referred) if each is not None}
+    return tuple(each for each in table.columns if each.name.lower() in wanted)
+
+
+def named(sides: list[Side]) -> list[Side]:
+    """The same tables, with a name for every column; a name that is taken gets the number of its table."""
+    taken = {name.lower() for side in sides for name in side.names.values()}
+    found = []
+    for number, side in enumerate(sides, start=1):
+        names = dict(side.names)
+        for each in () if names else (*side.table.columns, *side.table.links):
+            name, turn = each.name, number
+            while name.lower() in taken:
+                name, turn = f"{each.name} of {turn}", turn + 1
+            taken.add(name.lower())
+            names[each.name.lower()] = name
+        found.append(replace(side, names=names) if not side.names else side)
+    return found

@@ -1,0 +1,426 @@
+"""A question splits at its aggregation: what is paid for below, and what is free above.
+
+Below it are relations (see `below`). The filter, the keys and the arguments of the aggregates are computed from people;
+everything else in the question reads released numbers only. So each key becomes the name k0, k1, … and each aggregate
+a0, a1, …, and what remains is a question over the released table alone: the `view`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from discreet.catalogue.schema import Catalogue, Table
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan.compile.from_clause import Below, brief, derived, laid, scanned, united
+from discreet.plan.compile.histogram import alone, spread_out
+from discreet.plan.compile.join import join
+from discreet.plan.compile.outer_query import apart, numbered, outer, steady
+from discreet.plan.compile.per_unit import folded, folds
+from discreet.plan.compile.scope import INSIDE, Scope, Side
+from discreet.plan.compile.types import typed
+from discreet.plan.expressions.tree import Tree
+from discreet.plan.relation import How, Relation
+from discreet.postprocess.table import RELEASED
+from discreet.sql import query as q
+
+__all__ = ["Question", "split"]
+
+MOST_STEPS = 5_000  # parts of a question above its aggregation, with names written out
+
+MOST_NUMBERS, MOST_KEYS = 100, 12  # of one question
+
+MOST_CONDITIONS = 100  # of tables that are joined
+
+MANY = f"a question has at most {MOST_NUMBERS} different aggregates and {MOST_KEYS} keys."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """The part of a question that reads people, and the rest."""
+
+    relation: Relation
+    given: Tree | None  # a filter that stands further inside
+    unit: str | None  # the relation's column that holds it
+    table: Table
+    alias: str
+    where: q.Expression | None
+    keys: tuple[q.Expression, ...]
+    sets: tuple[tuple[int, ...], ...]  # which of them each part of the answer is grouped by, when not by all
+    names: tuple[str, ...]  # what the answer calls each key
+    aggregates: tuple[q.Aggregate, ...]
+    view: q.Select
+
+
+def split(select: q.Select, catalogue: Catalogue, share: int = 1) -> Question:
+    """Find the aggregation, and cut there. Of the rows of one unit that may meet, one in `share` does (see `weights`).
+
+    Promise  however many joins there are in a question, rows of one unit meet in all of them together at most twice as
+             often as they may in one (`joining.ROOM`); or as often as is declared.
+    Because  the SELECTs of a UNION ALL share what one may have, and those that are joined with others share half of it;
+             so what is inside of a join is at most half of it, and what is inside of that a quarter.
+    """
+    found = _read(select, catalogue, share)
+    if isinstance(found, Question):
+        return replace(found, view=outer(select, found.view))
+    select, below = found
+    return _Cut(select, below).question()
+
+
+def _read(select: q.Select, catalogue: Catalogue, share: int) -> Question | tuple[q.Select, Below]:
+    """What a SELECT reads: an answer, or a relation; then names in the SELECT are those of the relation's columns."""
+    origin, inside = select.source, share * _halves(select)
+    source = origin.first if isinstance(origin, q.Join) else origin
+    others = origin.others if isinstance(origin, q.Join) else ()
+    found = _inside(source, catalogue, inside) if isinstance(source, q.Select) else None
+    if isinstance(found, Question) and not others:
+        return found
+    sides = [replace(_side(source, "inner", catalogue, inside, found), mark="\x010")]
+    for each in others:
+        sides.append(_more(each, sides, catalogue, inside))
+    _apart(sides)
+    tests = {n: _test(each, catalogue, inside) for n, each in enumerate(q.conjuncts(select.where))}
+    where = [each for n, each in enumerate(q.conjuncts(select.where)) if tests[n] is None]
+    sides += [each for each in tests.values() if each is not None]
+    only = sides[0].below
+    if len(sides) == 1 and only.table.through is None:
+        return select, brief(only, select, catalogue)
+    conditions = [*where, *(on for each in sides for on in each.on)]
+    if len(conditions) > MOST_CONDITIONS:
+        raise NotAllowed(
+            f"tables are joined on at most {MOST_CONDITIONS} conditions.", instead="write fewer of them",
+            place=conditions[MOST_CONDITIONS].place,
+        )  # fmt: skip
+    below, scope, rest = join([replace(each, below=laid(each.below)) for each in sides], where, catalogue, share)
+    return _renamed(replace(select, where=rest), scope), below
+
+
+def _origins(select: q.Select) -> list[q.Origin]:
+    """What a SELECT reads side by side, also to test its rows."""
+    source = select.source
+    there = [source.first, *(each.source for each in source.others)] if isinstance(source, q.Join) else [source]
+    tests = [each.arguments[0] if isinstance(each, q.Call) and each.function == "not" else each
+             for each in q.conjuncts(select.where)]  # fmt: skip
+    return [*there, *(each.select for each in tests if isinstance(each, q.Exists))]
+
+
+def _meet(origin: q.Origin) -> bool:
+    """Whether rows may meet others somewhere inside."""
+    if isinstance(origin, q.Union):
+        return any(map(_meet, origin.parts))
+    if not isinstance(origin, q.Select):
+        return False
+    there = _origins(origin)
+    return len(there) > 1 or any(map(_meet, there))
+
+
+def _halves(select: q.Select) -> int:
+    """Of what may meet in a SELECT, one in so many may in each SELECT inside that it joins with others."""
+    there = _origins(select)
+    return 2 * max(sum(map(_meet, there)), 1) if len(there) > 1 else 1
+
+
+def _inside(select: q.Select, catalogue: Catalogue, share: int) -> Question | Below:
+    """A SELECT inside another: an answer, or a relation."""
+    found = _read(select, catalogue, share)
+    if isinstance(found, Question):
+        return replace(found, view=outer(select, found.view))
+    select, below = found
+    cut = _Cut(select, below)
+    if not select.keys and select.having is None and not any(_adds(item.what) for item in select.items):
+        if select.distinct:
+            return cut.question()
+        return derived(select, below)
+    if folds(cut.named_keys(), below):
+        if select.sets:
+            raise NotAllowed(
+                "ROLLUP, CUBE and GROUPING SETS are of answers, not of each unit.", instead="name the keys alone",
+                place=select.place,
+            )  # fmt: skip
+        question = cut.question()
+        return folded(question.keys, question.aggregates, question.view, question.where, below)
+    return cut.question()
+
+
+def _adds(what: q.Expression) -> bool:
+    """Whether an expression adds up rows; a window alone does not."""
+    if isinstance(what, q.Aggregate):
+        return True
+    return isinstance(what, (q.Call, q.Window)) and any(_adds(each) for each in what.arguments)
+
+
+def _side(source: q.Origin, how: How, catalogue: Catalogue, share: int, found: Question | Below | None = None) -> Side:
+    """A table or a SELECT among those that are joined."""
+    if found is not None:
+        below = found
+    elif isinstance(source, q.Source):
+        below = scanned(source, catalogue)
+    elif isinstance(source, q.Union):
+        each_share = share * max(sum(map(_meet, source.parts)), 1)
+        parts = [_inside(each, catalogue, each_share) for each in source.parts]
+        below = united(source, [_people(each, part) for each, part in zip(parts, source.parts, strict=True)])
+    else:
+        assert isinstance(source, q.Select)
+        below = _inside(source, catalogue, share)
+    return Side(below=_people(below, source), how=how, on=(), place=source.place)
+
+
+def _people(found: Question | Below, source: q.Origin) -> Below:
+    if isinstance(found, Question):
+        raise NotAllowed(
+            "an answer cannot be joined with people.",
+            instead="ask it first, and write its numbers into the next question",
+            place=source.place,
+        )
+    return found
+
+
+def _more(joined: q.Joined, before: list[Side], catalogue: Catalogue, share: int) -> Side:
+    """One table more, with what it is joined on."""
+    side = _side(joined.source, "left" if joined.how == "left" else "inner", catalogue, share)
+    side = replace(side, mark=f"\x01{len(before)}")
+    on = tuple(q.conjuncts(joined.on))
+    for name in joined.using:
+        there = [each for each in before if _has(each, name) and name.lower() not in each.shared]
+        if not there or not _has(side, name):
+            raise NotUnderstood(f"`{name}` is not in both tables.", instead="write ON a.x = b.y", place=joined.place)
+        if len(there) > 1:
+            raise NotUnderstood(
+                f"`{name}` is in several tables.", instead=f"write ON {there[0].below.alias}.{name} = …",
+                place=joined.place,
+            )  # fmt: skip
+        pair = tuple(q.Name(name=name, table=each.mark, place=joined.place) for each in (there[0], side))
+        on += (q.Call(function="=", arguments=pair, place=joined.place),)
+    return replace(side, on=on, place=joined.place, shared=tuple(each.lower() for each in joined.using))
+
+
+def _apart(sides: list[Side]) -> None:
+    """Refuse two tables of one name: a column of either could be meant."""
+    names = [each.below.alias.lower() for each in sides]
+    for n, each in enumerate(sides):
+        if names[n] and names[n] in names[:n]:
+            raise NotUnderstood(
+                f"two tables are called `{each.below.alias}`.", instead="give each a name of its own: … AS other",
+                place=each.place,
+            )  # fmt: skip
+
+
+def _has(side: Side, name: str) -> bool:
+    return any(each.name.lower() == name.lower() for each in (*side.table.columns, *side.table.links))
+
+
+def _test(what: q.Expression, catalogue: Catalogue, share: int) -> Side | None:
+    """A condition that another table decides: EXISTS and IN (SELECT …), or not."""
+    negated = isinstance(what, q.Call) and what.function == "not"
+    inner = what.arguments[0] if isinstance(what, q.Call) and negated else what
+    if not isinstance(inner, q.Exists):
+        return None
+    how: How = "anti" if negated else "semi"
+    select = inner.select
+    if inner.of is None:
+        plain = isinstance(select.source, (q.Source, q.Select)) and not select.keys and not select.having
+        cut = select.limit is not None or select.offset is not None or select.qualify is not None
+        if not plain or cut or any(q.aggregates(item.what) for item in select.items):
+            raise NotAllowed(
+                "EXISTS takes a plain SELECT of one table.", instead="EXISTS (SELECT * FROM … WHERE …)",
+                place=inner.place,
+            )  # fmt: skip
+        on = tuple(q.conjuncts(select.where))
+        return replace(_side(select.source, how, catalogue, share), on=on, place=inner.place)
+    if negated:
+        raise NotAllowed(
+            "NOT IN (SELECT …) is never true where a NULL is inside.", instead="write NOT EXISTS (SELECT …)",
+            place=inner.place,
+        )  # fmt: skip
+    if len(select.items) != 1:
+        raise NotUnderstood("IN takes a SELECT of one column.", instead="name one", place=inner.place)
+    side = _side(replace(select, alias=INSIDE), how, catalogue, share)
+    name = q.Name(name=select.items[0].name, table=INSIDE, place=inner.place)
+    equal = q.Call(function="=", arguments=(inner.of, name), place=inner.place)
+    return replace(side, on=(equal,), place=inner.place, below=replace(side.below, alias=INSIDE))
+
+
+def _renamed(select: q.Select, scope: Scope) -> q.Select:
+    """The same SELECT over the columns of a join; what is no column there may be a name of the answer."""
+    aliases = {item.name.lower() for item in select.items}
+    return replace(
+        select,
+        items=tuple(each for item in select.items for each in _meant(item, scope)),
+        keys=tuple(q.rename(each, scope) for each in select.keys),
+        having=select.having and q.rename(select.having, scope),
+        qualify=select.qualify and q.rename(select.qualify, scope),
+        order=tuple(replace(each, by=_by(each.by, aliases, scope)) for each in select.order),
+    )
+
+
+def _meant(item: q.Item, scope: Scope) -> list[q.Item]:
+    """A column of a SELECT over a join; `x.*` is as many as the table has."""
+    if isinstance(item.what, q.Star):
+        return [item] if item.what.table is None else scope.star(item, item.what)
+    return [replace(item, what=q.rename(item.what, scope))]
+
+
+def _by(by: q.Expression, aliases: set[str], scope: Scope) -> q.Expression:
+    """What an answer is ordered by: a bare name is a column of the answer first, one with a table's name never is."""
+    if isinstance(by, q.Name) and by.table is None and by.name.lower() in aliases:
+        return by
+    found = q.rename(by, scope)
+    return replace(found, table="") if isinstance(by, q.Name) and isinstance(found, q.Name) else found
+
+
+class _Cut:
+    def __init__(self, select: q.Select, below: Below) -> None:
+        select = spread_out(select, below.table, below.alias)
+        self.select, self.below, self.table, self.alias = select, below, below.table, below.alias
+        self.aliases = {item.name.lower(): item.what for item in select.items}
+        self.aggregates: list[q.Aggregate] = []
+        self.keys: list[q.Expression] = []
+        self.steps = 0
+
+    def question(self) -> Question:
+        select = self.select
+        self.keys = list(self.named_keys())
+        if len(self.keys) > MOST_KEYS:
+            raise NotAllowed(MANY, instead="ask in several parts", place=self.keys[MOST_KEYS].place)
+        view = q.Select(
+            items=apart(
+                tuple(replace(item, what=self.above(item.what, (item.name.lower(),))) for item in select.items)
+            ),
+            source=q.Source(name=RELEASED, alias=RELEASED, place=select.source.place),
+            alias=select.alias,
+            where=None if select.having is None else self.above(select.having),
+            qualify=None if select.qualify is None else self.above(select.qualify),
+            order=self._order(select.order),
+            limit=select.limit,
+            offset=select.offset,
+            distinct=select.distinct and bool(select.keys),
+            place=select.place,
+        )
+        if not self.aggregates and not self.keys:
+            raise NotAllowed(
+                "this asks for rows of people.",
+                instead="ask for aggregates: COUNT(*), SUM(…), AVG(…)",
+                place=select.items[0].place,
+            )
+        names = [next((i.name for i, v in zip(select.items, view.items, strict=False)
+                       if isinstance(v.what, q.Name) and v.what.name == f"k{n}"), f"key {n + 1}")
+                 for n in range(len(self.keys))]  # fmt: skip
+        return Question(
+            relation=self.below.relation,
+            given=self.below.where,
+            unit=self.below.unit,
+            table=self.table,
+            alias=self.alias,
+            where=None if select.where is None else self.plain(select.where),
+            keys=tuple(self.keys),
+            sets=self._sets(),
+            names=tuple(names),
+            aggregates=tuple(self.aggregates),
+            view=view,
+        )
+
+    def _sets(self) -> tuple[tuple[int, ...], ...]:
+        """Which keys each part of the answer is grouped by, once equal keys are one."""
+        place = [self.keys.index(self.plain(self._by(key))) for key in self.select.keys]
+        return tuple(tuple(sorted({place[n] for n in one})) for one in self.select.sets)
+
+    def named_keys(self) -> tuple[q.Expression, ...]:
+        """What is grouped by, in the table's own names."""
+        return tuple(dict.fromkeys(self.plain(key) for key in self._written_keys()))
+
+    def _written_keys(self) -> tuple[q.Expression, ...]:
+        select = self.select
+        for item in select.items:
+            if isinstance(item.what, q.Star):
+                raise NotAllowed(
+                    "all columns of a person cannot be asked for.",
+                    instead="ask for aggregates: COUNT(*), SUM(…), AVG(…)",
+                    place=item.place,
+                )
+        if select.distinct and not select.keys and not any(q.aggregates(item.what) for item in select.items):
+            return tuple(item.what for item in select.items)
+        return tuple(self._by(key) for key in select.keys)
+
+    def _by(self, key: q.Expression) -> q.Expression:
+        """A key may be a column, an expression, or the name of a column of the answer."""
+        own = isinstance(key, q.Name) and (self.table.column(key.name) is not None or folds((key,), self.below))
+        if isinstance(key, q.Name) and key.table is None and not own:
+            return self.aliases.get(key.name.lower(), key)
+        return key
+
+    def plain(self, what: q.Expression) -> q.Expression:
+        """Names without the name of the table and in the table's own spelling, so that equal things are equal."""
+        if isinstance(what, q.Name):
+            column = self.table.column(what.name)
+            mine = what.table is None or what.table.lower() == self.alias.lower()
+            own = column.name if column else self.table.unit if folds((what,), self.below) else what.name
+            return replace(what, name=own or what.name, table=None) if mine else what
+        if isinstance(what, q.Call):
+            return replace(what, arguments=tuple(self.plain(each) for each in what.arguments))
+        if isinstance(what, q.Aggregate) and what.argument is not None:
+            return replace(what, argument=self.plain(what.argument), more=tuple(self.plain(each) for each in what.more))
+        return what
+
+    def above(self, what: q.Expression, within: tuple[str, ...] = ()) -> q.Expression:
+        """The same over released names; `within` are the names of the answer that are being read already."""
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise NotAllowed("this question is too large.", instead="write it with fewer parts", place=what.place)
+        here = self.plain(what)
+        if here in self.keys:
+            return q.Name(name=f"k{self.keys.index(here)}", place=what.place)
+        if isinstance(here, q.Aggregate):
+            alone(here)
+            if here not in self.aggregates:
+                self.aggregates.append(here)
+            if len(self.aggregates) > MOST_NUMBERS:
+                raise NotAllowed(MANY, instead="ask in several parts", place=what.place)
+            return q.Name(name=f"a{self.aggregates.index(here)}", place=what.place)
+        if isinstance(what, q.Call) and what.function == "grouping" and len(what.arguments) == 1 and self.select.sets:
+            key = self.above(what.arguments[0], within)
+            if isinstance(key, q.Name) and key.name.startswith("k"):
+                return replace(key, name=f"g{key.name[1:]}")
+        if isinstance(what, q.Call):
+            return replace(what, arguments=tuple(self.above(each, within) for each in what.arguments))
+        if isinstance(what, q.Window):
+            steady(what)
+            return replace(
+                what,
+                arguments=tuple(self.above(each, within) for each in what.arguments),
+                partition=tuple(self.above(each, within) for each in what.partition),
+                order=self._order(what.order, within),
+            )
+        if isinstance(what, q.Name):
+            return self._named(what, here, within)
+        if isinstance(what, q.Star):
+            raise NotUnderstood("`*` stands in COUNT(*) only.", instead="write COUNT(*)", place=what.place)
+        return what
+
+    def _named(self, what: q.Name, here: q.Expression, within: tuple[str, ...]) -> q.Expression:
+        """A name that is no key: that of a column of the answer, or a mistake."""
+        meant = self.aliases.get(what.name.lower()) if what.table is None else None
+        if meant is not None and what.name.lower() not in within:
+            return self.above(meant, (*within, what.name.lower()))
+        if what.table is not None and what.table.lower() != self.alias.lower():
+            raise NotUnderstood(
+                f"there is no table `{what.table}` in this question.",
+                instead=f"write {self.alias}.{what.name}",
+                place=what.place,
+            )
+        numeric = typed(here, self.table, self.alias).numeric  # is there such a column at all?
+        raise NotAllowed(
+            f"`{what.name}` is neither grouped by nor aggregated.",
+            instead=f"write GROUP BY {what.name}" + (f", or AVG({what.name})" if numeric else ""),
+            place=what.place,
+        )
+
+    def _order(self, order: tuple[q.Order, ...], within: tuple[str, ...] = ()) -> tuple[q.Order, ...]:
+        found = []
+        for each in order:
+            by = each.by
+            if isinstance(by, q.Constant) and type(by.value) is int:
+                by = numbered(by, self.select)
+            elif isinstance(by, q.Name) and by.table is None and not within:
+                by = self.aliases.get(by.name.lower(), by)
+            above = q.rename(self.above(by, within), lambda name: replace(name, table=RELEASED))
+            found.append(replace(each, by=above))
+        return tuple(found)

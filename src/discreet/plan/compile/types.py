@@ -1,0 +1,186 @@
+"""From names to types: each expression of a question gets its kind, its bounds and its domain, or is refused.
+
+Numbers are added up on a grid, whole steps between bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from fractions import Fraction
+
+from discreet.catalogue.schema import PROMISE, Column, Table
+from discreet.core.work import NODE, spend
+from discreet.errors import NotAllowed, NotUnderstood, Place
+from discreet.plan.expressions.dates import constant as moment
+from discreet.plan.expressions.functions import RULES
+from discreet.plan.expressions.rules import finite, small
+from discreet.plan.expressions.tree import Bounds, Domain, Field, Literal, Typed, depth, fields, planned, size
+from discreet.sql import query as q
+from discreet.sql.calendar import number
+from discreet.sql.dates import Interval
+
+__all__ = ["FINE", "is_unit", "step_of", "typed", "unbounded"]
+
+MOST_NODES = 5_000  # of an expression, written out
+
+MOST_PLANNED = 30_000  # … and as an engine plans it
+
+DEEPEST = 150  # levels of nesting, with names written out
+
+
+def typed(what: q.Expression, table: Table, alias: str) -> Typed:
+    """What an expression over the rows of a table is, can be, and reads; a refusal where it is too large."""
+    found = _typed(what, table, alias)
+    if found.kind == "interval":
+        raise _lonely(what)
+    if depth(found.tree) > DEEPEST:
+        raise NotAllowed("this is nested too deeply.", instead="write it in fewer layers", place=what.place)
+    if size(found.tree) > MOST_NODES or planned(found.tree) > MOST_PLANNED:
+        raise NotAllowed("this expression is too large.", instead="write it with fewer parts", place=what.place)
+    return found
+
+
+def is_unit(what: q.Expression | None, table: Table, alias: str) -> bool:
+    """Whether an expression is the column that says whose row it is: named in the scope of the table itself.
+
+    A column of a relation has no other name there than its own, so a name means the unit, or something else, never
+    both. What is computed from columns further inside is compared with the relation's name of the unit, not with this.
+    """
+    if not isinstance(what, q.Name) or table.unit is None or what.name.lower() != table.unit.lower():
+        return False
+    return what.table is None or what.table.lower() == alias.lower()
+
+
+def _typed(what: q.Expression, table: Table, alias: str) -> Typed:
+    spend(NODE, what.place)
+    if isinstance(what, q.Constant):
+        return _constant(what)
+    if isinstance(what, q.Name):
+        return _field(what, table, alias)
+    if isinstance(what, q.Call) and what.function == "grouping":
+        raise NotUnderstood(
+            "GROUPING stands beside the columns of an answer that has ROLLUP, CUBE or GROUPING SETS.",
+            instead="write GROUPING(ward) for a column that is grouped by",
+            place=what.place,
+        )
+    if isinstance(what, q.Call):
+        arguments = [_typed(each, table, alias) for each in what.arguments]
+        if what.function not in ("+", "-") and any(each.kind == "interval" for each in arguments):
+            raise _lonely(what)
+        return RULES[what.function](what, arguments)
+    if isinstance(what, q.Star):
+        raise NotAllowed(
+            "all columns of a person cannot be asked for.", instead="ask for counts and sums", place=what.place
+        )
+    if isinstance(what, q.Exists):
+        raise NotAllowed(
+            "EXISTS and IN (SELECT …) stand in WHERE, alone or between ANDs.",
+            instead="write WHERE … AND EXISTS (SELECT …)",
+            place=what.place,
+        )
+    inside = "an aggregate" if isinstance(what, q.Aggregate) else "a window"
+    raise NotUnderstood(
+        f"{inside} stands beside the columns of the answer, not inside a filter, a key or another aggregate.",
+        instead="filter answers with HAVING",
+        place=what.place,
+    )
+
+
+def _lonely(what: q.Expression) -> NotUnderstood:
+    return NotUnderstood(
+        "an interval is added to a date or taken from one.", instead="write day + INTERVAL 1 MONTH", place=what.place
+    )
+
+
+def _constant(what: q.Constant) -> Typed:
+    value = what.value
+    if isinstance(value, Interval):  # whoever adds it reads it from the question
+        return Typed(tree=Literal(value=None), kind="interval")
+    if isinstance(value, date):
+        return moment(value)
+    tree = Literal(value=value)
+    if value is None:
+        return Typed(tree=tree, kind=None)
+    if isinstance(value, str):
+        return Typed(tree=tree, kind="text", domain=(value,))
+    if isinstance(value, bool):
+        return Typed(tree=tree, kind="boolean", domain=(value,))
+    number = Fraction(value)
+    if isinstance(value, int):
+        return Typed(tree=tree, kind="integer", bounds=(number, number), domain=small((value,)))
+    return Typed(tree=tree, kind="real", bounds=(number, number))
+
+
+def _field(what: q.Name, table: Table, alias: str) -> Typed:
+    if what.table is not None and what.table.lower() != alias.lower():
+        raise NotUnderstood(
+            f"there is no table `{what.table}` in this question.",
+            instead=f"write {alias}.{what.name}",
+            place=what.place,
+        )
+    column = table.column(what.name)
+    if column is None or column.kind is None:
+        if table.unit is not None and what.name.lower() == table.unit.lower():
+            raise NotAllowed(
+                f"`{what.name}` names the people, and nothing else is declared about it.",
+                instead=f"count them: COUNT(DISTINCT {what.name})",
+                place=what.place,
+            )
+        names = ", ".join(each.name for each in table.columns[:12])
+        says = f"declared: {names}" if names else PROMISE.format(name=what.name)
+        if what.place.text[what.place.start] == '"' or any(what.name in (each.values or ()) for each in table.columns):
+            says = f"a text stands in single quotes: '{what.name}'"
+        raise NotUnderstood(f"`{what.name}` is not a declared column of {table.name}.", instead=says, place=what.place)
+    tree = column.made or Field(name=column.name, kind=column.kind)
+    bounds, domain = _bounds(column), _domain(column)
+    return Typed(tree=tree, kind=column.kind, bounds=bounds, domain=domain, step=column.step, exact=column.exact)
+
+
+def _bounds(column: Column) -> Bounds | None:
+    """As declared, or those of the declared values."""
+    whole = [Fraction(each) for each in column.values or () if column.kind == "integer" and isinstance(each, int)]
+    whole += [number(each) for each in column.values or () if isinstance(each, date)]
+    return (min(whole), max(whole)) if whole else column.bounds
+
+
+def _domain(column: Column) -> Domain | None:
+    if column.values is not None:
+        return column.values
+    return finite(column.kind, column.bounds)
+
+
+BOUNDED = {
+    **dict.fromkeys(("integer", "real"), "{} = {{ min = 0, max = 100 }}"),
+    **dict.fromkeys(("date", "timestamp"), "{} = {{ min = 2024-01-01, max = 2024-12-31 }}"),
+}  # how bounds are declared
+
+FINE = 9  # decimal digits between a range and its step, where no step is declared
+
+
+def step_of(what: Typed, bounds: tuple[Fraction, Fraction], fine: int = FINE) -> Fraction:
+    """As declared for a column; one for whole numbers; else a power of ten far below the range."""
+    if what.step is not None:
+        return what.step
+    if what.kind in ("integer", "boolean"):
+        return Fraction(1)
+    width = max(abs(bounds[0]), abs(bounds[1]), bounds[1] - bounds[0])
+    exponent = math.ceil(math.log10(width.numerator) - math.log10(width.denominator)) if width else 0
+    return Fraction(10) ** (exponent - fine)
+
+
+def unbounded(what: Typed, table: Table, place: Place) -> NotAllowed:
+    """A refusal of what has no bounds."""
+    columns = [each for name in sorted(fields(what.tree)) if (each := table.column(name)) is not None]
+    free = [each for each in columns if each.bounds is None and each.values is None and each.kind in BOUNDED]
+    if free:
+        return NotAllowed(
+            f"`{free[0].name}` has no declared bounds, so a sum could reveal one person.",
+            instead="declare it: " + BOUNDED[free[0].kind or ""].format(free[0].name),
+            place=place,
+        )
+    return NotAllowed(
+        "this expression has no bounds, so a sum could reveal one person.",
+        instead="bound it: LEAST(GREATEST(…, 0), 100), or divide by what cannot be zero",
+        place=place,
+    )

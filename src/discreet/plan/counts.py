@@ -1,0 +1,80 @@
+"""Questions that only count rows: which rows each number counts, and what of it an earlier release knows.
+
+COUNT(*) counts all rows that are asked about; COUNT(*) FILTER (WHERE c), COUNT(CASE WHEN c THEN 1 END) and SUM(CASE
+WHEN c THEN 1 ELSE 0 END) those where c is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.plan.draft import Draft
+from discreet.plan.expressions.tree import Apply, Literal, Tree
+from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.sums import Sums
+from discreet.plan.plan import Plan
+from discreet.plan.reading import Reading
+from discreet.plan.regions import regions
+
+__all__ = ["ALL", "counted", "known"]
+
+ALL = Literal(value=True)  # the condition of COUNT(*)
+
+
+def counted(draft: Draft) -> tuple[Tree, ...]:
+    """Of a question that only counts rows, which of them, or of a group's, each number counts; else nothing."""
+    found = [_condition(draft, each) for each in draft.readings]
+    return tuple(each for each in found if each is not None) if None not in found else ()
+
+
+def _condition(draft: Draft, reading: Reading) -> Tree | None:
+    measure = draft.measures[reading.measure]
+    if reading.function == "rows":
+        return ALL
+    tree = measure.of if isinstance(measure, Sums) else None
+    if not isinstance(tree, Apply) or tree.function != "case" or len(tree.arguments) > 3:
+        return None
+    condition, then, otherwise = (*tree.arguments, Literal(value=None))[:3]
+    values = [each.value if isinstance(each, Literal) else tree for each in (then, otherwise)]
+    if reading.function == "present":
+        return condition if values[0] not in (None, tree) and values[1] is None else None
+    if reading.function != "sum" or type(values[0]) is bool or type(values[1]) is bool:
+        return None
+    return condition if values[0] == 1 and values[1] in (None, 0) else None
+
+
+def known(draft: Draft, plan: Plan, extra: Sequence[Tree]) -> tuple[Reading, ...] | None:
+    """Where each count is read in a batch that was released of the same rows, those apart that fulfil not all `extra`.
+
+    Given    each count is of regions of the batch, all of it and nothing of the region that the batch left out.
+    Promise  it is a combination of what was released, so it follows. Where a unit can have several rows, only those
+             counts do that were asked for, for which of its rows were chosen depends on what was asked.
+    """
+    batch = plan.measures[0] if len(plan.measures) == 1 else None
+    asked = counted(draft)
+    if not isinstance(batch, Batch) or not asked:
+        return None
+    theirs = [ALL if each is None else each for each in batch.conditions]
+    mine = [_all([*extra, each]) for each in asked]
+    found = regions([*theirs, *mine])
+    if found is None or len(theirs) != len(batch.values[0]):
+        return None
+    places = {code: n for n, code in enumerate(batch.values)}
+    inside = [["0"] * len(places) for _ in mine]
+    sides: dict[str, str] = {}
+    for code in found.codes:
+        region, told = code[: len(theirs)], code[len(theirs) :]
+        if sides.setdefault(region, told) != told or (region not in places and "1" in told):
+            return None
+        for n, letter in enumerate(told):
+            if region in places:
+                inside[n][places[region]] = letter
+    functions = ["".join(each) for each in inside]
+    as_asked = plan.caps.unit is None or set(functions) <= set(batch.asked)
+    if not as_asked or not all(map(batch.knows, functions)):
+        return None
+    return tuple(Reading(function=each, measure=0) for each in functions)
+
+
+def _all(trees: Sequence[Tree]) -> Tree:
+    return trees[0] if len(trees) == 1 else Apply(function="and", arguments=tuple(trees), kind="boolean")

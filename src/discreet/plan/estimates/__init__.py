@@ -1,0 +1,1 @@
+"""Estimates from released numbers, and their errors."""

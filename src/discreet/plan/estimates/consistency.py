@@ -1,0 +1,35 @@
+"""The nearest numbers that can be true."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.core.laws.law import Integers, narrowest
+
+__all__ = ["nearest"]
+
+
+# ── sums that some data could have ───────────────────────────────────────────────────────────────────────────────
+
+
+def nearest(sums: Integers) -> Integers:
+    """The nearest parts, group by group, that are not negative and add up as they did."""
+    if not (sums < 0).any():
+        return sums
+    columns = [_nearest([int(each) for each in column]) for column in sums.T]
+    return narrowest(np.array(columns, object).T.reshape(sums.shape))
+
+
+def _nearest(parts: list[int]) -> list[int]:
+    """The nearest parts that are not negative and have the same total, or none where the total is not positive.
+
+    Because  it is the projection onto a simplex: what is below zero becomes zero, and the rest share the difference.
+    """
+    total = sum(parts)
+    if total <= 0:
+        return [0] * len(parts)
+    while min(parts) < 0:
+        kept = [n for n, each in enumerate(parts) if each > 0]
+        over, extra = divmod(sum(parts[n] for n in kept) - total, len(kept))
+        parts = [parts[n] - over - (kept.index(n) < extra) if n in kept else 0 for n in range(len(parts))]
+    return parts

@@ -1,0 +1,65 @@
+"""Estimators: a value and an interval from the released parts."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.contribution import Setting
+from discreet.core.laws.law import Integers
+from discreet.sql.types import Kind
+
+__all__ = ["Floats", "View", "share_of"]
+
+Floats = NDArray[np.float64]
+
+
+class View(ABC):
+    """One number that is read from the released parts of a measure, and how wrong it can be."""
+
+    kind: Kind  # of the number
+    possible: tuple[float, float]  # what it could be for some data
+    clamped: str = "–"  # what the values that it is of are clamped to, in words
+    steady: ClassVar[bool] = False  # whether its margin is known without looking
+    ranged: ClassVar[bool] = True  # whether there is an interval around it at all
+
+    @abstractmethod
+    def values(self, law: Any, parts: Integers) -> list[Any]:
+        """The numbers, group by group: never NaN, whatever the noise did."""
+
+    @abstractmethod
+    def ends(self, law: Any, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
+        """The ends of an interval around each number that holds it with this confidence."""
+
+    def margin(self, law: Any, confidence: Fraction) -> Fraction | None:
+        """Half the width of the interval around every number, where that is known without looking."""
+        return None
+
+    @abstractmethod
+    def noise(self, law: Any) -> str:
+        """The noise in words, in the units of the number."""
+
+    def remark(self, law: Any, setting: Setting, confidence: Fraction) -> str | None:
+        """What must be said beside the number, where a margin does not say it."""
+        return None
+
+    def interval(self, law: Any, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats] | None:
+        """The interval of which it is one end, where that holds with this confidence; None where it is no end."""
+        return None
+
+    def foretold(self, law: Any, rows: int, confidence: Fraction) -> float | None:
+        """Where the margin depends on the data: about how large it would be for a group of so many rows."""
+        return None
+
+
+def share_of(confidence: Fraction, cells: int) -> Fraction:
+    """The confidence that each of so many independent cells needs, so that all of them have this one."""
+    if cells <= 1:
+        return confidence
+    share = -math.expm1(math.log(float(confidence)) / cells)  # 1 - c^(1/cells)
+    return 1 - Fraction(share * (1 - 1e-9))

@@ -1,0 +1,93 @@
+"""Numbers that are weighted sums of noisy parts: counts and sums. Their margins are known without looking."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from discreet.core.laws.law import Integers, Law
+from discreet.core.once import once
+from discreet.core.text import show
+from discreet.plan.estimates.estimator import Floats, View
+from discreet.plan.estimates.noise_sums import Sizes, law_scale, radius
+from discreet.sql.types import Kind
+
+__all__ = ["Linear", "noise_said"]
+
+LARGEST = (1 << 63) - 1
+EXACT = 1 << 53  # whole numbers below are floats, too
+SMALL = 1 << 36  # sums of a few hundred floats are off by less than a hundredth, if they are not larger
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear(View):
+    """Σ wᵢ · part i; a whole number, by default, as counts and sums of whole numbers are."""
+
+    weights: tuple[Fraction, ...]
+    unit: Fraction  # one step of the noise, in the units of the number
+    whole: bool = True
+    possible: tuple[float, float] = (0.0, math.inf)
+    clamped: str = "–"
+    steady: ClassVar[bool] = True
+
+    @property
+    def kind(self) -> Kind:  # type: ignore[override]
+        return "integer" if self.whole else "real"
+
+    def values(self, law: Law, parts: Integers) -> list[Any]:
+        used = [(w, part) for w, part in zip(self.weights, parts, strict=True) if w]
+        most = sum(abs(w) for w, _ in used) * max(int(parts.max(initial=0)), -int(parts.min(initial=0)))
+        total: Any = np.zeros(parts.shape[1])
+        if self.whole and most < SMALL and any(w.denominator != 1 for w, _ in used):
+            for w, part in used:
+                total += float(w) * part.astype(np.float64)
+            return list(np.floor(total + 0.5).astype(np.int64).tolist())
+        whole = math.lcm(*(w.denominator for w, _ in used))
+        total = sum((int(w * whole) * part.astype(object) for w, part in used), start=total.astype(object) * 0)
+        if not self.whole:
+            return _floats(total, whole)
+        return [max(-LARGEST, min(LARGEST, (2 * each + whole) // (2 * whole))) for each in total]
+
+    def ends(self, law: Law, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
+        middle, margin = np.array(self.values(law, parts), np.float64), float(self.margin(law, confidence))
+        return middle - margin, middle + margin
+
+    def margin(self, law: Law, confidence: Fraction) -> Fraction:
+        return radius(law, self._sizes, confidence) + (Fraction(1, 2) if self._rounded else 0)
+
+    @once
+    def _sizes(self) -> Sizes:
+        return Sizes(self.weights)
+
+    @once
+    def _rounded(self) -> bool:
+        return self.whole and any(each.denominator != 1 for each in self.weights)
+
+    @once
+    def _squares(self) -> float:
+        return sum(float(each) ** 2 for each in self.weights)
+
+    def variance(self, law: Law) -> float:
+        """The squared error to expect."""
+        return self._squares * law.variance
+
+    def noise(self, law: Law) -> str:
+        return noise_said(law, len(self.weights), float(self.unit))
+
+
+def noise_said(law: Law, parts: int, unit: float) -> str:
+    """The noise on so many parts in words; one step of it is one `unit` of the number."""
+    times = f"{parts} × " if parts > 1 else ""
+    return f"{times}{str(law).split(' noise')[0]}, scale {show(unit * law_scale(law), 4)}"
+
+
+def _floats(totals: Integers, whole: int) -> list[float]:
+    """Quotients of whole numbers as the nearest floats."""
+    most = max((abs(each) for each in totals), default=0)
+    if max(most, whole) < EXACT:
+        return list((totals.astype(np.float64) / whole).tolist())
+    return [each / whole if abs(each) < 10**300 else math.copysign(1e300, each) for each in totals]

@@ -1,0 +1,1 @@
+"""Row expressions: their trees, types and ranges."""

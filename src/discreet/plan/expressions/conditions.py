@@ -1,0 +1,207 @@
+"""Rules for comparisons, conditions, and choices between values: CASE, COALESCE, LEAST, CAST."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from fractions import Fraction
+
+from discreet.errors import NotUnderstood
+from discreet.plan.expressions import intervals as box
+from discreet.plan.expressions.arithmetic import same
+from discreet.plan.expressions.dates import MOMENTS, cast_moment, dated
+from discreet.plan.expressions.rules import COMPUTED, Rule, applied, fixed, need, numbers
+from discreet.plan.expressions.tree import Apply, Bounds, Domain, Typed
+from discreet.sql import query as q
+from discreet.sql.types import WORDS, Kind
+
+__all__ = ["CHOICES"]
+
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+QUOTES = "write texts in quotes and numbers without"
+DATES = "write dates as DATE '2024-01-31'; a text becomes one with CAST(… AS DATE)"
+
+
+def _family(kind: str | None) -> str | None:
+    """Kinds that can be compared with each other."""
+    return "number" if kind in COMPUTED else "moment" if kind in MOMENTS else kind
+
+
+def _alike(what: q.Call, arguments: list[Typed]) -> list[Typed]:
+    """Arguments that can be compared; texts beside dates are read as dates."""
+    arguments = dated(what, arguments)
+    kinds = {i: _family(each.kind) for i, each in enumerate(arguments) if each.kind is not None}
+    if len(set(kinds.values())) > 1:
+        first = min(kinds)
+        at = next(i for i, kind in kinds.items() if kind != kinds[first])
+        if len(arguments) == 2 and isinstance(what.arguments[0], q.Constant):
+            first, at = at, first
+        raise NotUnderstood(
+            f"{WORDS[arguments[first].kind]} is compared with {WORDS[arguments[at].kind]}.",
+            instead=DATES if "moment" in kinds.values() else QUOTES,
+            place=what.arguments[at].place,
+        )
+    return arguments
+
+
+def _compare(what: q.Call, arguments: list[Typed]) -> Typed:
+    return applied(what, _alike(what, arguments), "boolean")
+
+
+def _between(what: q.Call, arguments: list[Typed]) -> Typed:
+    value, low, high = _alike(what, arguments)
+    both = [
+        Apply(function=sign, arguments=(value.tree, end.tree), kind="boolean")
+        for sign, end in ((">=", low), ("<=", high))
+    ]
+    return Typed(
+        tree=Apply(function="and", arguments=tuple(both), kind="boolean"), kind="boolean", domain=(False, True)
+    )
+
+
+def _in(what: q.Call, arguments: list[Typed]) -> Typed:
+    if len(arguments) > 2001 or not all(isinstance(each, q.Constant) or _signed(each) for each in what.arguments[1:]):
+        raise NotUnderstood(
+            "IN takes at most 2,000 constants.", instead="write IN ('a', 'b')", place=what.arguments[-1].place
+        )
+    return _compare(what, arguments)
+
+
+def _signed(each: q.Expression) -> bool:
+    return isinstance(each, q.Call) and each.function == "negative" and isinstance(each.arguments[0], q.Constant)
+
+
+def _is(what: q.Call, arguments: list[Typed]) -> Typed:
+    right = what.arguments[1]
+    if not isinstance(right, q.Constant) or not (right.value is None or isinstance(right.value, bool)):
+        raise NotUnderstood("IS takes NULL, TRUE or FALSE.", instead="write IS NULL, or =", place=right.place)
+    if right.value is not None:
+        need(what, arguments, ("boolean",), "true or false")
+    return applied(what, arguments, "boolean")
+
+
+def _logic(what: q.Call, arguments: list[Typed]) -> Typed:
+    need(what, arguments, ("boolean",), "conditions")
+    return applied(what, arguments, "boolean")
+
+
+# ── one of several values ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _unified(
+    what: q.Call, values: list[Typed], places: list[q.Expression]
+) -> tuple[Kind, Bounds | None, Domain | None]:
+    """The kind that several branches share, an interval around them all, and all their values."""
+    real = [each for each in values if each.kind is not None]
+    kinds = {each.kind for each in real}
+    if kinds <= set(COMPUTED):
+        kind: Kind = "real" if "real" in kinds else "integer"
+    elif kinds <= set(MOMENTS):
+        kind = "timestamp" if "timestamp" in kinds else "date"
+    elif len(kinds) == 1:
+        kind = next(each for each in kinds if each is not None)
+    else:
+        raise NotUnderstood(
+            f"`{what.function.upper()}` mixes {' and '.join(sorted(WORDS[each] for each in kinds))}.",
+            instead="let all branches be of one kind",
+            place=places[-1].place,
+        )
+    domain: Domain | None = None
+    if real and kind != "real" and len(kinds) == 1 and all(each.domain is not None for each in real):
+        domain = tuple(dict.fromkeys(value for each in real for value in each.domain or ()))
+        if kind == "date":
+            domain = tuple(sorted(each for each in domain if isinstance(each, date)))
+    return kind, box.hull(each.bounds for each in real), domain
+
+
+def _branches(what: q.Call, arguments: list[Typed], values: list[int]) -> Typed:
+    chosen = replace_call(what, values)
+    for index, each in zip(values, dated(chosen, [arguments[i] for i in values]), strict=True):
+        arguments[index] = each
+    kind, bounds, domain = _unified(what, [arguments[i] for i in values], [what.arguments[i] for i in values])
+    found = applied(what, arguments, kind, bounds)
+    return Typed(tree=found.tree, kind=kind, bounds=bounds, domain=domain or found.domain)
+
+
+def replace_call(what: q.Call, values: list[int]) -> q.Call:
+    """The same call, of some of its arguments."""
+    return replace(what, arguments=tuple(what.arguments[i] for i in values))
+
+
+def _case(what: q.Call, arguments: list[Typed]) -> Typed:
+    if len(arguments) < 2:
+        raise NotUnderstood("this CASE has no branch.", instead="CASE WHEN … THEN … ELSE … END", place=what.place)
+    last = len(arguments) - 1
+    conditions = [i for i in range(0, len(arguments), 2) if not (i == last and len(arguments) % 2)]
+    for i in conditions:
+        if arguments[i].kind not in ("boolean", None):
+            raise NotUnderstood(
+                "WHEN takes a condition.", instead="for example WHEN age > 65", place=what.arguments[i].place
+            )
+    return _branches(what, arguments, [i for i in range(len(arguments)) if i not in conditions])
+
+
+def _coalesce(what: q.Call, arguments: list[Typed]) -> Typed:
+    return _branches(what, arguments, list(range(len(arguments))))
+
+
+def _nullif(what: q.Call, arguments: list[Typed]) -> Typed:
+    arguments = _alike(what, arguments)
+    first = arguments[0]
+    found = applied(what, arguments, first.kind or arguments[1].kind or "integer", first.bounds)
+    return Typed(tree=found.tree, kind=found.kind, bounds=first.bounds, domain=first.domain)
+
+
+def _extreme(what: q.Call, arguments: list[Typed]) -> Typed:
+    """LEAST and GREATEST pass over NULLs, so any argument may be the only one; a constant never is NULL."""
+    arguments = dated(what, arguments)
+    real = [each for each in arguments if each.kind is not None]
+    if real and all(each.kind in MOMENTS for each in real):
+        kind: Kind = "timestamp" if any(each.kind == "timestamp" for each in real) else "date"
+    else:
+        numbers(what, arguments)
+        kind = same(arguments)
+    ends = [each.bounds or each.half for each in real]
+    constants = [value for each in real if (value := fixed(each)) is not None]
+    low, high = _most(min, [end[0] for end in ends]), _most(max, [end[1] for end in ends])
+    if constants:
+        low, high = (low, min(constants)) if what.function == "least" else (max(constants), high)
+    bounds = None if low is None or high is None else (low, high)
+    return replace(applied(what, arguments, kind, bounds), half=(low, high))
+
+
+def _most(which: Callable[[list[Fraction]], Fraction], ends: list[Fraction | None]) -> Fraction | None:
+    """The outermost of several ends, where all are known."""
+    known = [end for end in ends if end is not None]
+    return which(known) if known and len(known) == len(ends) else None
+
+
+def _cast(what: q.Call, arguments: list[Typed]) -> Typed:
+    inner, target = arguments[0], what.arguments[1]
+    kind = target.value if isinstance(target, q.Constant) else None
+    if kind in MOMENTS or inner.kind in MOMENTS:
+        return cast_moment(what, inner, str(kind))
+    bounds = inner.bounds if kind in COMPUTED else None
+    if kind == "integer" and bounds is not None:
+        bounds = box.rounded(bounds, box.nearest)
+    if inner.kind == "boolean" and kind in COMPUTED:
+        bounds = (Fraction(0), Fraction(1))
+    return applied(what, arguments[:1], kind, bounds)  # type: ignore[arg-type]
+
+
+CHOICES: dict[str, Rule] = {
+    **dict.fromkeys(COMPARISONS, _compare),
+    "between": _between,
+    "in": _in,
+    "is": _is,
+    "and": _logic,
+    "or": _logic,
+    "not": _logic,
+    "case": _case,
+    "coalesce": _coalesce,
+    "nullif": _nullif,
+    "least": _extreme,
+    "greatest": _extreme,
+    "cast": _cast,
+}

@@ -1,0 +1,365 @@
+"""Rules for dates and timestamps: their parts, their beginnings, and the way from one to another.
+
+Their bounds are numbers of days, as in `days`. What an engine computes of them never leaves the years that it knows:
+a stored date is within the calendar, and nothing may add more than some thousands of years to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, datetime
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan.expressions import intervals as box
+from discreet.plan.expressions.arithmetic import NUMERIC
+from discreet.plan.expressions.rules import Rule, applied, distinct, finite, fixed, steady
+from discreet.plan.expressions.tree import Apply, Bounds, Domain, Literal, Tree, Typed, size
+from discreet.sql import calendar
+from discreet.sql import query as q
+from discreet.sql.dates import Interval, iso, midnight, whole_day
+from discreet.sql.types import MOST_VALUES, WORDS, Kind
+
+__all__ = ["MOMENTS", "TIMES", "cast_moment", "constant", "dated"]
+
+MOMENTS = ("date", "timestamp")
+MOST_LISTED = 10_000  # dates that are listed one by one, as values of a key
+MOST_CAST = 12  # nodes of a text that is read as a date
+FARTHEST = 36_500_000  # days that additions may lead away from the calendar; engines know ten times as many
+ADDED = 10**6  # days that one addition of a computed number may lead
+BEYOND = "this leads beyond the years 1 to 9999."
+
+
+def constant(value: date) -> Typed:
+    """A date or a timestamp that is written in the question."""
+    number = calendar.number(value)
+    kind: Kind = "timestamp" if isinstance(value, datetime) else "date"
+    return Typed(tree=Literal(value=value), kind=kind, bounds=(number, number), domain=(value,))
+
+
+def dated(what: q.Call, arguments: list[Typed]) -> list[Typed]:
+    """The arguments; where one is a date, a timestamp or an interval, texts that are written beside it are dates."""
+    if not any(each.kind in (*MOMENTS, "interval") for each in arguments):
+        return arguments
+    found = []
+    for written, each in zip(what.arguments, arguments, strict=True):
+        text = steady(each.tree)
+        found.append(constant(_read(text, written)) if isinstance(text, str) else each)
+    return found
+
+
+def _read(text: str, written: q.Expression) -> date:
+    value = iso(text)
+    if value is None:
+        raise NotUnderstood("this is no date.", instead="write DATE '2024-01-31'", place=written.place)
+    return value
+
+
+def _moment(what: q.Call, argument: Typed, written: q.Expression) -> Typed:
+    """An argument that must be a date or a timestamp."""
+    text = steady(argument.tree)
+    if isinstance(text, str):
+        return constant(_read(text, written))
+    if argument.kind not in (*MOMENTS, None):
+        raise NotUnderstood(
+            f"`{what.function.upper()}` works on dates, and this is {WORDS[argument.kind]}.",
+            instead="write CAST(… AS DATE)" if argument.kind == "text" else "name a column with dates",
+            place=written.place,
+        )
+    return argument if argument.kind else replace(argument, kind="date")
+
+
+def _unit(what: q.Call, known: tuple[str, ...]) -> str:
+    """The part or unit that is named first."""
+    written = what.arguments[0]
+    unit = written.value if isinstance(written, q.Constant) else None
+    if unit not in known:
+        raise NotUnderstood(
+            f"`{what.function.upper()}` does not know this part of a date.",
+            instead=f"write one of: {', '.join(known)}",
+            place=what.place,
+        )
+    return str(unit)
+
+
+# ── what they can be ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ends(each: Typed) -> tuple[date, date] | None:
+    """The first and the last that it can be."""
+    if each.bounds is None:
+        return None
+    low, high = calendar.moment(each.bounds[0]), calendar.moment(each.bounds[1])
+    if low is None or high is None:
+        return None
+    return (low.date(), high.date()) if each.kind == "date" else (low, high)
+
+
+def _rising(each: Typed, function: Callable[[date], date | None]) -> Bounds | None:
+    """The bounds of a date or timestamp of another, where later ones have later ones."""
+    ends = _ends(each)
+    low, high = (None, None) if ends is None else map(function, ends)
+    return None if low is None or high is None else (calendar.number(low), calendar.number(high))
+
+
+def _all_days(each: Typed) -> Domain | None:
+    """All days on which it can be, where they are few."""
+    if each.kind == "date" and each.domain is not None:
+        return each.domain
+    ends = _ends(each)
+    return None if ends is None else finite("date", (calendar.number(whole_day(ends[0])), each.bounds[1]))  # type: ignore[index]
+
+
+def _of_days(each: Typed, function: Callable[[Any], Any]) -> Domain | None:
+    """All values of a function of the day, where the days are few."""
+    known = _all_days(each)
+    return None if known is None else distinct(function(day) for day in known)
+
+
+def _listed(domain: Domain | None) -> Domain | None:
+    """Dates that are not every day from one to another are listed, so they are fewer."""
+    if not domain or len(domain) <= MOST_LISTED:
+        return domain
+    first, last = domain[0], domain[-1]
+    assert isinstance(first, date)
+    assert isinstance(last, date)
+    return domain if len(domain) == last.toordinal() - first.toordinal() + 1 else None
+
+
+# ── parts and beginnings ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _extract(what: q.Call, arguments: list[Typed]) -> Typed:
+    part = _unit(what, (*calendar.PARTS, *calendar.TIMES))
+    value = _moment(what, arguments[1], what.arguments[1])
+    if part in calendar.TIMES:
+        if value.kind == "date":
+            raise NotUnderstood(f"a date has no {part}.", instead="ask of a timestamp", place=what.place)
+        return applied(what, [arguments[0], value], "integer", (Fraction(0), Fraction(calendar.TIMES[part])))
+    least, most, function = calendar.PARTS[part]
+    known = _of_days(value, function)
+    if known:
+        bounds: Bounds | None = (Fraction(int(known[0])), Fraction(int(known[-1])))  # type: ignore[arg-type]
+    elif least is not None and most is not None:
+        bounds = (Fraction(least), Fraction(most))
+    else:
+        ends = _ends(value)
+        bounds = None if ends is None else (Fraction(function(ends[0])), Fraction(function(ends[1])))
+    found = applied(what, [arguments[0], value], "integer", bounds)
+    return replace(found, domain=known or (None if part == "yearweek" else found.domain))
+
+
+def _trunc(what: q.Call, arguments: list[Typed]) -> Typed:
+    """DATE_TRUNC to days and longer is a date; to hours, minutes and seconds a timestamp."""
+    unit = _unit(what, (*calendar.UNITS, *calendar.SECONDS))
+    value = _moment(what, arguments[1], what.arguments[1])
+    if unit in calendar.SECONDS and value.kind == "date":
+        raise NotUnderstood(f"a date has no {unit}.", instead="DATE_TRUNC('month', …)", place=what.place)
+    kind: Kind = "date" if unit in calendar.UNITS else "timestamp"
+    found = applied(what, [arguments[0], value], kind, _rising(value, lambda each: calendar.begin(unit, each)))
+    ends, domain = _ends(value), None
+    if kind == "date" and value.kind == "date" and value.domain is not None:
+        domain = _of_days(value, lambda day: calendar.begin(unit, day))
+    elif ends is not None and _few(unit, ends):
+        domain = tuple(calendar.begins(unit, *ends))
+    return replace(found, domain=_listed(domain))
+
+
+def _few(unit: str, ends: tuple[date, date]) -> bool:
+    if unit in calendar.SECONDS:
+        return calendar.count(unit, ends[1]) - calendar.count(unit, ends[0]) < MOST_LISTED
+    return calendar.count("day", ends[1]) - calendar.count("day", ends[0]) < MOST_VALUES
+
+
+def _diff(what: q.Call, arguments: list[Typed]) -> Typed:
+    """DATE_DIFF: how many months, days, … begin between two moments."""
+    unit = _unit(what, tuple(each for each in (*calendar.UNITS, *calendar.SECONDS) if each != "week"))
+    first, last = (_moment(what, arguments[i], what.arguments[i]) for i in (1, 2))
+    ends = _ends(first), _ends(last)
+    bounds = None
+    if ends[0] is not None and ends[1] is not None:
+        (a, b), (c, d) = ([calendar.count(unit, end) for end in each] for each in (ends[0], ends[1]))
+        bounds = (Fraction(c - b), Fraction(d - a))
+    return applied(what, [arguments[0], first, last], "integer", bounds)
+
+
+def _last_day(what: q.Call, arguments: list[Typed]) -> Typed:
+    value = _moment(what, arguments[0], what.arguments[0])
+
+    def end(each: Any) -> date:
+        later = calendar.after(calendar.begin("month", each), Interval(1, -1))
+        return later or calendar.LAST
+
+    found = applied(what, [value], "date", _rising(value, end))
+    return replace(found, domain=_listed(_of_days(value, end)))
+
+
+def _named(names: Callable[[date], str], every: list[str]) -> Rule:
+    """MONTHNAME and DAYNAME."""
+
+    def rule(what: q.Call, arguments: list[Typed]) -> Typed:
+        value = _moment(what, arguments[0], what.arguments[0])
+        there = _of_days(value, names)
+        domain = tuple(each for each in every if there is None or each in there)
+        return replace(applied(what, [value], "text"), domain=domain)
+
+    return rule
+
+
+# ── from one to another ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _plus(what: q.Call, arguments: list[Typed]) -> Typed:
+    """Numbers, or a date and an interval or days, in this order or the other."""
+    arguments = dated(what, arguments)
+    kinds = {each.kind for each in arguments}
+    if not kinds & {*MOMENTS, "interval"}:
+        return NUMERIC["+"](what, arguments)
+    pairs = list(zip(what.arguments, arguments, strict=True))
+    if arguments[0].kind not in MOMENTS:
+        pairs.reverse()
+    (_, value), (written, step) = pairs
+    if value.kind not in MOMENTS or step.kind not in ("interval", "integer"):
+        raise _no_way(what, "an interval or days are added to a date.")
+    return _moved(what, value, step, written, 1)
+
+
+def _minus(what: q.Call, arguments: list[Typed]) -> Typed:
+    """Numbers, a date less an interval or days, or a date less another: the days between them."""
+    arguments = dated(what, arguments)
+    kinds = {each.kind for each in arguments}
+    if not kinds & {*MOMENTS, "interval"}:
+        return NUMERIC["-"](what, arguments)
+    value, step = arguments
+    if value.kind == step.kind == "date":
+        bounds = box.difference(value.bounds, step.bounds) if value.bounds and step.bounds else None
+        return applied(replace(what, function="days from"), [step, value], "integer", bounds)
+    if value.kind not in MOMENTS or step.kind not in ("interval", "integer"):
+        raise _no_way(what, "an interval, days or another date are taken from a date.")
+    return _moved(what, value, step, what.arguments[1], -1)
+
+
+def _no_way(what: q.Call, reason: str) -> NotUnderstood:
+    return NotUnderstood(
+        reason, instead="write day + INTERVAL 1 MONTH, day - 7, or DATE_DIFF('day', first, last)", place=what.place
+    )
+
+
+def _moved(what: q.Call, value: Typed, step: Typed, written: q.Expression, sign: int) -> Typed:
+    """A date or a timestamp, so much later or earlier."""
+    if step.kind == "interval":
+        way = written.value if isinstance(written, q.Constant) else None
+        assert isinstance(way, Interval)
+        return _by(what, value, way if sign > 0 else -way)
+    if value.kind == "timestamp":
+        raise _no_way(what, "days are added to a date; to a timestamp, an interval is.")
+    days = fixed(step)
+    if days is not None:
+        return _by(what, value, Interval(0, sign * int(days)))
+    if sign < 0:
+        step = NUMERIC["negative"](q.Call(function="negative", arguments=(written,), place=what.place), [step])
+    bounds = _inside(box.total(value.bounds, step.bounds) if value.bounds and step.bounds else None)
+    return _near(what, applied(replace(what, function="add days"), [value, step], "date", bounds))
+
+
+def _by(what: q.Call, value: Typed, way: Interval) -> Typed:
+    """A constant way: a constant stays one, and anything else has its months, its days and its time added by turns."""
+    if not way.reasonable:
+        raise NotAllowed("this interval is longer than 1,000 years.", instead="write a shorter one", place=what.place)
+    written = steady(value.tree)
+    if isinstance(written, date):
+        there = calendar.after(written, way)
+        if there is None:
+            raise NotUnderstood(BEYOND, instead="write another date", place=what.place)
+        return constant(there)
+    tree, kind = value.tree, value.kind
+    for amount, name in ((way.months, "months"), (way.days, "days"), (way.microseconds, "microseconds")):
+        if amount:
+            kind = "timestamp" if name == "microseconds" else kind
+            assert kind is not None
+            tree = Apply(function=f"add {name}", arguments=(tree, Literal(value=amount)), kind=kind)
+    domain = None if kind == "timestamp" else _listed(_of_days(value, lambda day: calendar.after(day, way)))
+    bounds = _rising(value, lambda each: calendar.after(each, way))
+    return _near(what, Typed(tree=tree, kind=kind, bounds=bounds, domain=domain if bounds else None))
+
+
+def _inside(bounds: Bounds | None) -> Bounds | None:
+    """Bounds within the calendar, or none."""
+    inside = bounds is not None and all(calendar.moment(end) is not None for end in bounds)
+    return bounds if inside else None
+
+
+def _near(what: q.Call, found: Typed) -> Typed:
+    """Refuse what could lead out of the years that engines know.
+
+    Given    every stored or cast date within the calendar.
+    Promise  every date that is computed lies within FARTHEST days of it, so no addition fails in an engine.
+    """
+    if _drift(found.tree) > FARTHEST:
+        raise NotAllowed("this adds too much to a date.", instead="add in fewer steps", place=what.place)
+    return found
+
+
+def _drift(tree: Tree) -> int:
+    """How many days the additions in a tree can lead away, at most."""
+    known: dict[int, int] = {}
+
+    def days(part: Tree) -> int:
+        if not isinstance(part, Apply):
+            return 0
+        if id(part) not in known:
+            known[id(part)] = _added(part) + max((days(each) for each in part.arguments), default=0)
+        return known[id(part)]
+
+    return days(tree)
+
+
+def _added(part: Apply) -> int:
+    if not part.function.startswith("add "):
+        return 0
+    amount: int | None = steady(part.arguments[1])
+    if amount is None:
+        return ADDED
+    days = {"add months": Fraction(31), "add days": Fraction(1)}.get(part.function, Fraction(1, calendar.DAY))
+    return ceil(abs(amount) * days)
+
+
+def cast_moment(what: q.Call, inner: Typed, kind: str) -> Typed:
+    """CAST of a text to a date or a timestamp, of one of these to the other, and of both to text."""
+    written = what.arguments[0]
+    text = steady(inner.tree)
+    if isinstance(text, str):
+        value = _read(text, written)
+        return constant(whole_day(value) if kind == "date" else midnight(value))
+    if inner.kind not in ("text", *MOMENTS, None) or kind not in ("text", *MOMENTS):
+        raise NotUnderstood(
+            f"{WORDS[inner.kind]} cannot be cast to {WORDS[kind]}.",
+            instead="take a part of it, YEAR(…), or days: day - DATE '2000-01-01'",
+            place=written.place,
+        )
+    if inner.kind == "text" and size(inner.tree) > MOST_CAST:
+        raise NotAllowed("this text is too long to read as a date.", instead="cast a column", place=written.place)
+    if inner.kind == kind:
+        return inner
+    if kind == "text":
+        found = applied(what, [inner], "text")
+        return replace(found, domain=_of_days(inner, lambda day: day.isoformat()) if inner.kind == "date" else None)
+    if kind == "timestamp":
+        return applied(what, [inner], "timestamp", inner.bounds)
+    bounds = None if inner.bounds is None else box.rounded(inner.bounds, lambda end: end.numerator // end.denominator)
+    return applied(what, [inner], "date", bounds)
+
+
+TIMES: dict[str, Rule] = {
+    "+": _plus,
+    "-": _minus,
+    "extract": _extract,
+    "date_trunc": _trunc,
+    "date_diff": _diff,
+    "last_day": _last_day,
+    "monthname": _named(lambda day: calendar.NAMES[day.month - 1], calendar.NAMES),
+    "dayname": _named(lambda day: calendar.WEEK[day.weekday()], calendar.WEEK),
+}

@@ -1,0 +1,190 @@
+"""Counts of many conditions, read from one release: combinations of the regions that the conditions make.
+
+Which combinations is the planner's choice (`discreet.workload`): a strategy of whole numbers. Here is what follows from
+it: the exact data that an engine delivers, the reach of one unit, and how each count is read by least squares. A number
+that is read from it is called by the regions that it counts: a letter for each, 1 where it is among them. Where there
+are groups, each has all regions, and the combinations are of each group for itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.contribution import Setting
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.laws.law import Integers, Law, narrowest
+from discreet.core.once import once
+from discreet.core.reach import Reach
+from discreet.core.record import recorded
+from discreet.core.text import show
+from discreet.errors import NotUnderstood
+from discreet.matrix.mechanism import reach
+from discreet.matrix.strategy import Each, Strategy
+from discreet.mechanisms.noise import Noise
+from discreet.plan.estimates.linear import Linear
+from discreet.plan.estimates.noise_sums import law_scale
+from discreet.plan.expressions.tree import Apply, Tree
+from discreet.plan.measures.measure import Measure
+
+__all__ = ["Batch"]
+
+FINE = 1 << 80  # weights are whole multiples of one over this: entries go up to 2^24, and rows to billions
+NOTHING = 1e-13  # of the largest weight: what is left of zero in floats
+CLOSE = 1e-6  # so exactly a count must follow from what is released
+ROUNDS = 500  # steps towards possible counts
+
+
+@recorded("batch/1")
+@dataclass(frozen=True, kw_only=True)
+class Batch(Measure):
+    """Noisy combinations of how many rows are in each region; `values` are the codes of the regions (see `atoms`)."""
+
+    of: Tree
+    values: tuple[str, ...]
+    strategy: Strategy
+    kind: ClassVar[str] = "text"
+
+    def __post_init__(self) -> None:
+        same = (
+            self.values and len({len(each) for each in self.values}) == 1 and len(set(self.values)) == len(self.values)
+        )
+        letters = all(isinstance(each, str) and set(each) <= {"0", "1"} for each in self.values)
+        if (
+            not same
+            or not letters
+            or not isinstance(self.strategy, Strategy)
+            or self.strategy.cells != len(self.values)
+        ):
+            raise NotUnderstood("this is not a batch of conditions.", instead="ask in SQL")
+
+    @property
+    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(f"combination {n}" for n in range(int(np.prod(self.strategy.shape))))
+
+    @property
+    def needs(self) -> str:
+        return "regions"
+
+    def combined(self, counts: Integers) -> Integers:
+        """What is released, without noise: a row for each combination, from counts with a row for each region."""
+        groups = counts.shape[1]
+        if not groups:
+            return np.zeros((len(self.parts), 0), np.int64)
+        return Strategy((*self.strategy.factors, Each(groups))).measure(counts.ravel()).reshape(-1, groups)
+
+    def reach(self, setting: Setting) -> Reach:
+        """How far one unit can push all combinations; see `discreet.matrix.mechanism.reach`.
+
+        Given    at most m rows of a unit count, each in one region, or in none that is counted, of one group.
+        Promise  a unit adds to the counts of regions a vector of whole numbers, none negative, of at most m in all:
+                 that is what the bounds there are for. The strategy of all groups has the columns of that of one, each
+                 in its own group, so the largest of them has the same norm. Columns of two groups share no row, so they
+                 differ by the root of the sum of both squares: when a unit is replaced, that may be the most.
+        Because  a row is in one region and one group, as its code is one text; and of a unit with more rows than count
+                 an engine chooses so many once, for all groups and regions, by that unit's rows and the salt alone
+                 (`discreet.engines.sql.histograms`).
+        """
+        rows, whose = setting.caps.most_rows, {"neighbours": setting.neighbours, "unit": setting.unit}
+        one = reach(self.strategy, rows=rows, **whose)  # type: ignore[arg-type]
+        if not setting.grouped or setting.neighbours != "replace":
+            return one
+        apart = Fraction(2 * rows**2 * self.strategy.l2_squared)
+        return replace(one, l2_squared=min(max(one.l2_squared, apart), one.l1**2))
+
+    def pure(self, epsilon: Fraction, setting: Setting) -> Law:
+        return DiscreteLaplace(self.reach(setting).l1 / epsilon)
+
+    def concentrated(self, rho: Fraction, setting: Setting) -> Law:
+        return DiscreteGaussian(self.reach(setting).l2_squared / (2 * rho))
+
+    def mechanism(self, law: Law, setting: Setting) -> Noise:
+        return Noise(law=law, reach=self.reach(setting))
+
+    def predicted(self, law: Law, setting: Setting) -> float:
+        """The mean over the conditions, in people: what the rows of one move counts as one."""
+        spread = (np.array([self.weights(each) for each in self.asked]) ** 2).sum(axis=1).mean()
+        return float(spread * law.variance) / setting.caps.most_rows**2
+
+    @property
+    def conditions(self) -> tuple[Tree | None, ...]:
+        """The condition that each letter of a code is of, None for all rows; nothing where it is no such code."""
+        letters = self.of.arguments if isinstance(self.of, Apply) and self.of.function == "concat" else ()
+        return tuple(each.arguments[0] if isinstance(each, Apply) else None for each in letters)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every row is in a region that is counted."""
+        return None in self.conditions
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The regions of each condition."""
+        return tuple(map("".join, zip(*self.values, strict=True)))
+
+    @once
+    def inverse(self) -> NDArray[np.float64]:
+        """A⁺: from what is released to the regions, by least squares."""
+        if all(isinstance(each, Each) for each in self.strategy.factors):
+            return np.eye(self.strategy.cells)
+        return np.asarray(np.linalg.pinv(self.strategy.dense().astype(np.float64)))
+
+    def weights(self, regions: str) -> NDArray[np.float64]:
+        """The count of some regions as a combination of what is released: w·A⁺."""
+        return np.asarray(_ones(regions) @ self.inverse)
+
+    def knows(self, regions: str) -> bool:
+        """Whether the count of some regions is a combination of what is released."""
+        weights, matrix = self.weights(regions), self.strategy.dense()
+        return bool(np.abs(weights @ matrix - _ones(regions)).max() < CLOSE)
+
+    def view(self, function: str) -> Blend:
+        """The count of these regions."""
+        weights = self.weights(function)
+        known = np.where(np.abs(weights) > NOTHING * np.abs(weights).max(), weights, 0.0)
+        return Blend(weights=tuple(Fraction(round(float(each) * FINE), FINE) for each in known), unit=Fraction(1))
+
+    def possible(self, parts: Integers) -> Integers:
+        """The same, or the nearest combinations of counts of regions that are whole numbers, none of them negative.
+
+        Because  each step goes down the squared distance by no more than its slope allows, then to what is possible.
+        """
+        y, matrix = parts.astype(np.float64), self.strategy.dense().astype(np.float64)
+        x: Any = self.inverse @ y
+        if (np.abs(x - np.rint(x)) < CLOSE).all() and (x > -CLOSE).all():
+            return parts
+        below = (x < 0).any(axis=0)
+        found, y, slope = np.maximum(x, 0), y[:, below], float(np.linalg.norm(matrix, 2)) ** 2
+        for _ in range(ROUNDS if below.any() else 0):
+            found[:, below] -= matrix.T @ (matrix @ found[:, below] - y) / slope
+            found = np.maximum(found, 0)
+        return narrowest(self.strategy.dense().astype(object) @ _whole(found))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blend(Linear):
+    """A count that is made of several combinations, more of some than of others."""
+
+    def noise(self, law: Law) -> str:
+        used = [each for each in self.weights if each]
+        scale = show(law_scale(law) * math.sqrt(sum(float(each) ** 2 for each in used)), 4)
+        name = str(law).split(" noise", maxsplit=1)[0]
+        if not used:
+            return "none: no row can fulfil it"
+        return f"{name}, scale {scale}" if len(used) == 1 else f"{len(used)} × {name}, together as scale {scale}"
+
+
+def _whole(counts: NDArray[np.float64]) -> Any:
+    """Whole numbers whose running totals in each group are those of the counts, rounded: none of them is negative."""
+    totals = np.array([[round(each) for each in row] for row in np.cumsum(counts, axis=0).tolist()], object)
+    return np.diff(totals, prepend=0, axis=0)
+
+
+def _ones(regions: str) -> NDArray[np.float64]:
+    return np.array([float(letter) for letter in regions])

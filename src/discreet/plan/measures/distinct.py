@@ -1,0 +1,71 @@
+"""How many different values there are: COUNT(DISTINCT x) for any x, and for the unit under a condition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from discreet.core.contribution import Setting
+from discreet.core.reach import Reach
+from discreet.core.record import recorded
+from discreet.plan.estimates.linear import Linear
+from discreet.plan.expressions.tree import Apply, Field, Tree
+from discreet.plan.measures.measure import Noised
+from discreet.plan.measures.sums import Sums
+
+__all__ = ["Distinct", "Owners", "owners"]
+
+
+@recorded("distinct/1")
+@dataclass(frozen=True, kw_only=True)
+class Distinct(Noised):
+    """The number of different values of an expression in each group; NULL is none."""
+
+    of: Tree
+    parts: ClassVar[tuple[str, ...]] = ("distinct",)  # type: ignore[misc]
+
+    @property
+    def needs(self) -> str:
+        return "distinct"
+
+    def reach(self, setting: Setting) -> Reach:
+        """How far one unit can push the counts of all groups.
+
+        Given    of a unit at most m values count, in all groups together; those of a row without a unit are one.
+        Promise  bounds on the change in ℓ1 and squared ℓ2 when a unit is added, removed or replaced.
+        Because  a unit adds to the count of a group at most as many as it has values there, and takes nothing away, as
+                 which values of others count depends on those others only. So what it adds is not negative and at most
+                 m in all: the norms are largest when all m are in one group. Replacing one adds and takes away: in the
+                 same group by m at most, in two groups by m in each.
+        """
+        m = Fraction(setting.caps.most_rows)
+        twice = 2 if setting.neighbours == "replace" and setting.grouped else 1
+        return Reach(l1=twice * m, l2_squared=twice * m**2, neighbours=setting.neighbours, unit=setting.unit)
+
+    def view(self, function: str) -> Linear:
+        return Linear(weights=(Fraction(1),), unit=Fraction(1))
+
+
+@recorded("owners/1")
+@dataclass(frozen=True, kw_only=True)
+class Owners(Distinct):
+    """The number of units in each group that have a row for which something is true."""
+
+    def reach(self, setting: Setting) -> Reach:
+        """How far one unit can push the counts of all groups: as in COUNT(DISTINCT unit).
+
+        Because  the only value that a unit has is itself, which nobody else has. So it adds one, or nothing, to the
+                 count of each of the groups that it counts in, of which there are at most g.
+        """
+        return Sums(parts=("units",)).reach(setting)
+
+
+def owners(tree: Tree, unit: str | None) -> bool:
+    """Whether an expression is the unit where something is true, and nothing elsewhere.
+
+    Given    the name that the relation has for its unit, which the tree is over: not what the question calls it.
+    """
+    if unit is None or not isinstance(tree, Apply) or tree.function != "case" or len(tree.arguments) != 2:
+        return False
+    return isinstance(tree.arguments[1], Field) and tree.arguments[1].name == unit

@@ -1,0 +1,86 @@
+"""The most frequent value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.core.contribution import Setting
+from discreet.core.laws.law import Integers
+from discreet.core.record import recorded
+from discreet.errors import NotUnderstood
+from discreet.mechanisms.quantiles.many import Quantiles
+from discreet.mechanisms.selection.mode import Modes
+from discreet.plan.expressions.tree import Tree, Value
+from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.quantiles import CHOICES, Chosen
+from discreet.sql.types import Kind
+
+__all__ = ["Mode"]
+
+
+@recorded("mode/1")
+@dataclass(frozen=True, kw_only=True)
+class Mode(Measure):
+    """The commonest of the declared values of an expression. Its law is the name of a choice, and an ε."""
+
+    of: Tree
+    kind: Kind
+    values: tuple[Value, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values or len(set(self.values)) < len(self.values):
+            raise NotUnderstood("this is not a measure.", instead="ask in SQL")
+
+    @property
+    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("mode",)
+
+    @property
+    def needs(self) -> str:
+        return "counts"
+
+    def mechanism(self, law: tuple[str, Fraction], setting: Setting) -> Modes:
+        choice = CHOICES[law[0]](
+            epsilon=law[1], sensitivity=setting.caps.most_rows, monotone=setting.neighbours == "add-remove",
+            neighbours=setting.neighbours,
+        )  # fmt: skip
+        return Modes(choose=choice, unit=setting.unit)
+
+    def pure(self, epsilon: Fraction, setting: Setting) -> tuple[str, Fraction]:
+        return "flip", epsilon
+
+    def concentrated(self, rho: Fraction, setting: Setting) -> tuple[str, Fraction]:
+        """Because  the exponential mechanism has ρ = ε²/8, permute-and-flip ε²/2."""
+        return "exponential", Quantiles.for_rho(rho=rho, at=("0.5",), last=1).epsilon
+
+    def predicted(self, law: tuple[str, Fraction], setting: Setting) -> float:
+        return (self.gap(law, setting, Fraction(95, 100)) / setting.caps.most_rows) ** 2
+
+    def gap(self, law: tuple[str, Fraction], setting: Setting, confidence: Fraction) -> float:
+        """With this confidence the chosen value has less than so many rows fewer than the commonest."""
+        return self.mechanism(law, setting).error.gap(len(self.values), confidence)
+
+    def view(self, function: str) -> Commonest:
+        return Commonest(of=self, kind=self.kind)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commonest(Chosen):
+    """One of the declared values."""
+
+    of: Mode
+    kind: Kind
+    possible: tuple[float, float] = (-math.inf, math.inf)
+
+    def values(self, law: Any, parts: Integers) -> list[Any]:
+        return [self.of.values[int(each)] for each in parts[0]]
+
+    def noise(self, law: tuple[str, Fraction]) -> str:
+        return {"flip": "permute-and-flip", "exponential": "exponential mechanism"}[law[0]]
+
+    def remark(self, law: tuple[str, Fraction], setting: Setting, confidence: Fraction) -> str:
+        off = math.ceil(self.of.gap(law, setting, confidence))
+        return f"it has fewer rows than the commonest value by less than {off:,}"

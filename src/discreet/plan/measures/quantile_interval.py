@@ -1,0 +1,116 @@
+"""QUANTILE_LOW(x, q) and QUANTILE_HIGH(x, q): the ends of an interval that holds a quantile, in the units of its value.
+
+They are bought like any other number, so a quantile alone is as exact as ever. Where a question has a quantile and both
+of its ends, they are its interval. How surely they hold it is the confidence that the question is asked with: another
+one is another question, since surer ends are other values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.core.contribution import Setting
+from discreet.core.exact import probability
+from discreet.core.laws.law import Integers
+from discreet.core.record import recorded
+from discreet.mechanisms.quantiles.interval import Edges, shift_for
+from discreet.mechanisms.quantiles.many import Quantiles
+from discreet.plan.estimates.estimator import Floats
+from discreet.plan.expressions.tree import Tree
+from discreet.plan.measures.quantiles import Histogrammed, Placed
+
+__all__ = ["SURE", "Ends", "EndsAt"]
+
+SURE = Fraction(95, 100)  # how surely both ends together hold the quantile, unless told otherwise
+
+
+@recorded("ends/1")
+@dataclass(frozen=True, kw_only=True)
+class Ends(Histogrammed):
+    """The two ends of an interval around a quantile of one expression. Its law is an ε and a shift, in rows."""
+
+    of: Tree
+    q: Fraction
+    low: int
+    high: int
+    step: Fraction
+
+    def __post_init__(self) -> None:
+        self._check()
+        Quantiles(epsilon=1, at=(self.q,), last=self.last)  # refuses what is not a quantile
+
+    @property
+    def level(self) -> Fraction:
+        """How surely both ends together hold the quantile."""
+        return SURE
+
+    def sure(self, confidence: Fraction) -> Ends:
+        said: dict[str, Any] = {"of": self.of, "q": self.q, "low": self.low, "high": self.high, "step": self.step}
+        return Ends(**said) if confidence == SURE else EndsAt(**said, confidence=confidence)
+
+    @property
+    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (f"low {self.q}", f"high {self.q}")
+
+    def mechanism(self, law: tuple[Fraction, int], setting: Setting) -> Edges:
+        return Edges(epsilon=law[0], shift=law[1], **self._said(setting))
+
+    def _said(self, setting: Setting) -> dict[str, Any]:
+        return {
+            "q": self.q, "last": self.last, "records": setting.caps.most_rows, "grouped": setting.grouped,
+            "neighbours": setting.neighbours, "unit": setting.unit,
+        }  # fmt: skip
+
+    def pure(self, epsilon: Fraction, setting: Setting) -> tuple[Fraction, int]:
+        return epsilon, shift_for(self.level, epsilon=epsilon, **self._said(setting))
+
+    def concentrated(self, rho: Fraction, setting: Setting) -> tuple[Fraction, int]:
+        """Because  two choices of ε/2 have ρ = ε²/16: that of one choice whose ρ is half as large has half of ε."""
+        return self.pure(2 * Quantiles.for_rho(rho=rho / 2, at=(self.q,), last=1).epsilon, setting)
+
+    def predicted(self, law: tuple[Fraction, int], setting: Setting) -> float:
+        return float(law[1] / setting.caps.most_rows) ** 2
+
+    def view(self, function: str) -> End:
+        return End(of=self, row=self.parts.index(function), kind=self._kind)
+
+    def remark(self, row: int, law: tuple[Fraction, int], setting: Setting, confidence: Fraction) -> str:
+        """On which side of the quantile it is, in words."""
+        error = self.mechanism(law, setting).error
+        side, over = "below" if row else "above", error.beyond(confidence)
+        said = f"it is not {side} the quantile" if not over else f"it is at most {over:,} rows {side} the quantile"
+        return f"{said}, and at most {error.within(confidence):,} of the rows that count are between them"
+
+
+@recorded("ends/2")
+@dataclass(frozen=True, kw_only=True)
+class EndsAt(Ends):
+    """The same with a confidence of its own; ends for 95 % are `Ends`, as they are on record."""
+
+    confidence: Fraction
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "confidence", probability(self.confidence, "confidence"))
+
+    @property
+    def level(self) -> Fraction:
+        return self.confidence
+
+
+class End(Placed):
+    """One end of an interval."""
+
+    def interval(
+        self, law: tuple[Fraction, int], parts: Integers, confidence: Fraction
+    ) -> tuple[Floats, Floats] | None:
+        """The interval that both ends are, where they hold with this confidence; else, and of dates, None."""
+        assert isinstance(self.of, Ends)
+        if confidence > self.of.level or self.kind == "date":
+            return None
+        low, high = (np.array(self.of.view(each).values(law, parts), np.float64) for each in self.of.parts)
+        return np.minimum(low, high), np.maximum(low, high)

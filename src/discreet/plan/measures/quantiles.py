@@ -1,0 +1,219 @@
+"""Quantiles, extremes and commonest values: measures that are chosen, not summed.
+
+    Ranks      MEDIAN, PERCENTILE_CONT, QUANTILE …: all of one expression in one release
+    Extremes   MIN or MAX: a value that so many rows are beyond that noise can hide them
+    Mode       MODE of declared values
+
+There is no interval around a value that was chosen, in its own units: how far it is from the true one depends on how
+dense the data are there, which nobody may look at. What is known, beforehand, is how far its rank is off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from discreet.core.contribution import Setting
+from discreet.core.laws.law import Integers
+from discreet.core.record import recorded
+from discreet.core.text import show
+from discreet.errors import NotUnderstood
+from discreet.mechanisms.quantiles.extreme import Extreme, Side, depth
+from discreet.mechanisms.quantiles.histogram import Histogram
+from discreet.mechanisms.quantiles.many import MOST_POINTS, Quantiles
+from discreet.mechanisms.selection.selection import Exponential, PermuteAndFlip, Selection
+from discreet.plan.estimates.estimator import Floats, View
+from discreet.plan.expressions.tree import Apply, Tree
+from discreet.plan.measures.measure import Measure
+from discreet.sql.types import Kind
+
+__all__ = ["Chosen", "Extremes", "Histogram", "Histogrammed", "Placed", "Ranks", "Side"]
+
+TOP = 13  # the power of ten that a ladder of bounds ends before
+
+CHOICES: dict[str, Callable[..., Selection]] = {"flip": PermuteAndFlip, "exponential": Exponential}
+
+
+class Chosen(View):
+    """A value that was chosen; there is no interval around it in its own units."""
+
+    ranged: ClassVar[bool] = False
+
+    def ends(self, law: Any, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
+        """Anything that is possible."""
+        size = parts.shape[1]
+        return np.full(size, self.possible[0]), np.full(size, self.possible[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placed(Chosen):
+    """A value on the grid of a measure: a row of what was released."""
+
+    of: Any  # a measure with a grid
+    row: int
+    kind: Kind
+
+    @property
+    def possible(self) -> tuple[float, float]:  # type: ignore[override]
+        return float(self.of.low * self.of.step), float(self.of.high * self.of.step)
+
+    @property
+    def clamped(self) -> str:  # type: ignore[override]
+        ends = [each * self.of.step for each in (self.of.low, self.of.high)]
+        return " to ".join(str(_day(each)) if self.kind == "date" else show(each) for each in ends)
+
+    def values(self, law: Any, parts: Integers) -> list[Any]:
+        step, low = self.of.step, self.of.low
+        places = [(low + int(each)) * step for each in parts[self.row]]
+        if self.kind == "date":
+            return [_day(each) for each in places]
+        return [int(each) if self.kind == "integer" else float(each) for each in places]
+
+    def noise(self, law: Any) -> str:
+        return "exponential mechanism"
+
+    def remark(self, law: Any, setting: Setting, confidence: Fraction) -> str:
+        return str(self.of.remark(self.row, law, setting, confidence))
+
+
+def _day(number: Fraction) -> date:
+    """A date by its number, within the calendar."""
+    return date.fromordinal(min(max(int(number), date.min.toordinal()), date.max.toordinal()))
+
+
+class Histogrammed(Measure):
+    """A measure of the values of one expression in whole steps, of which it needs the counts."""
+
+    of: Tree
+    low: int
+    high: int
+    step: Fraction
+
+    @property
+    def needs(self) -> str:
+        return "histogram"
+
+    @property
+    def last(self) -> int:
+        """The last point of its grid."""
+        return self.high - self.low
+
+    @property
+    def _kind(self) -> Kind:
+        if isinstance(self.of, Apply) and self.of.function == "day number":
+            return "date"
+        return "integer" if self.step.denominator == 1 else "real"
+
+    @property
+    def clamped(self) -> tuple[Tree, ...]:
+        return (self.of,)
+
+    def _check(self) -> None:
+        if not 0 < self.last < MOST_POINTS or self.step <= 0:
+            raise NotUnderstood("this is not a measure.", instead="ask in SQL")
+
+    def chosen(self, exact: Histogram, places: Sequence[int]) -> Histogram:
+        return exact.only(places)
+
+
+@recorded("ranks/1")
+@dataclass(frozen=True, kw_only=True)
+class Ranks(Histogrammed):
+    """Quantiles of one expression, in whole steps between `low` and `high`. Its law is an ε."""
+
+    of: Tree
+    at: tuple[Fraction, ...]
+    low: int
+    high: int
+    step: Fraction
+
+    def __post_init__(self) -> None:
+        self._check()
+        Quantiles(epsilon=1, at=self.at, last=self.last)  # refuses what are not quantiles
+
+    @property
+    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(str(each) for each in self.at)
+
+    def mechanism(self, law: Fraction, setting: Setting) -> Quantiles:
+        return Quantiles(epsilon=law, **self._said(setting))
+
+    def _said(self, setting: Setting) -> dict[str, Any]:
+        return {
+            "at": self.at, "last": self.last, "records": setting.caps.most_rows, "grouped": setting.grouped,
+            "neighbours": setting.neighbours, "unit": setting.unit,
+        }  # fmt: skip
+
+    def pure(self, epsilon: Fraction, setting: Setting) -> Fraction:
+        return epsilon
+
+    def concentrated(self, rho: Fraction, setting: Setting) -> Fraction:
+        return Quantiles.for_rho(rho=rho, **self._said(setting)).epsilon
+
+    def predicted(self, law: Fraction, setting: Setting) -> float:
+        ranks = self.mechanism(law, setting).error.rank()
+        return sum(each**2 for each in ranks) / len(ranks) / setting.caps.most_rows**2
+
+    def view(self, function: str) -> Placed:
+        return Placed(of=self, row=self.at.index(Fraction(function)), kind=self._kind)
+
+    def remark(self, row: int, law: Fraction, setting: Setting, confidence: Fraction) -> str:
+        """How far the rank of one of them is off, in words."""
+        off = self.mechanism(law, setting).error.rank(confidence)[row]
+        return f"its rank among the rows that count is within ±{math.ceil(off):,} of the one asked for"
+
+
+@recorded("extremes/1")
+@dataclass(frozen=True, kw_only=True)
+class Extremes(Histogrammed):
+    """The least or the greatest value of an expression, nearly. Its law is an ε and how many rows are beyond it."""
+
+    of: Tree
+    side: Side
+    low: int
+    high: int
+    step: Fraction
+
+    def __post_init__(self) -> None:
+        self._check()
+        if self.side not in ("least", "greatest"):
+            raise NotUnderstood("this is not a measure.", instead="ask in SQL")
+
+    @property
+    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (self.side,)
+
+    def mechanism(self, law: tuple[Fraction, int], setting: Setting) -> Extreme:
+        epsilon, rank = law
+        return Extreme(
+            epsilon=epsilon, side=self.side, rank=rank, last=self.last, records=setting.caps.most_rows,
+            grouped=setting.grouped, neighbours=setting.neighbours, unit=setting.unit,
+        )  # fmt: skip
+
+    def pure(self, epsilon: Fraction, setting: Setting) -> tuple[Fraction, int]:
+        rows = setting.caps.most_rows
+        return epsilon, depth(epsilon, self.last, rows, setting.neighbours, grouped=setting.grouped)
+
+    def concentrated(self, rho: Fraction, setting: Setting) -> tuple[Fraction, int]:
+        return self.pure(Quantiles.for_rho(rho=rho, at=("0.5",), last=1).epsilon, setting)
+
+    def predicted(self, law: tuple[Fraction, int], setting: Setting) -> float:
+        return float(law[1] / setting.caps.most_rows) ** 2
+
+    def view(self, function: str) -> Placed:
+        return Placed(of=self, row=0, kind=self._kind)
+
+    def remark(self, row: int, law: tuple[Fraction, int], setting: Setting, confidence: Fraction) -> str:
+        """Which value it is, in words."""
+        off = math.ceil(self.mechanism(law, setting).error.rank(confidence))
+        beyond = "below" if self.side == "least" else "above"
+        return (
+            f"the {self.side} value would be one person's; this is one that about {law[1]:,} of the rows that count"
+            f" are {beyond}, ± {off:,}"
+        )

@@ -1,0 +1,194 @@
+"""Counts and sums: the measures that COUNT, SUM and AVG read.
+
+Write t for a value scaled to [0, 1]. A row adds (1 - t, t) to the two sums `low` and `high`, so it adds exactly one in
+ℓ1 whatever its value, and AVG, SUM and COUNT of that value all follow from the two. A row without a value adds its one
+to `missing`, and COUNT(*) follows too. So a count beside an average costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.core.contribution import Setting
+from discreet.core.laws.law import Integers
+from discreet.core.reach import Reach
+from discreet.core.record import recorded
+from discreet.core.text import show
+from discreet.errors import NotUnderstood
+from discreet.plan.estimates.estimator import View
+from discreet.plan.estimates.linear import Linear
+from discreet.plan.estimates.ratio import Average
+from discreet.plan.expressions.tree import Tree
+from discreet.plan.measures.measure import MOST_STEPS, Added, Form, Noised, Steps
+
+__all__ = ["Combining", "Sums"]
+
+SHAPES = {
+    ("rows",),
+    ("units",),
+    ("present",),
+    ("present", "missing"),
+    ("sum",),
+    ("low", "high"),
+    ("low", "high", "missing"),
+}
+
+
+@recorded("measure/1")
+@dataclass(frozen=True, kw_only=True)
+class Sums(Noised):
+    """Sums of one expression over the rows of a group, in whole steps between `low` and `high`."""
+
+    parts: tuple[str, ...]
+    of: Tree | None = None
+    low: int = 0
+    high: int = 0
+    step: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        if (
+            self.parts not in SHAPES
+            or (self.of is None) != (self.parts in {("rows",), ("units",)})
+            or (self.summed and not -MOST_STEPS <= self.low < self.high <= MOST_STEPS)
+        ):
+            raise NotUnderstood("this is not a measure.", instead="ask in SQL")
+
+    @property
+    def whole(self) -> int:
+        """What one row adds up to over the parts: the length of its range, in steps."""
+        return self.high - self.low if "low" in self.parts else 1
+
+    @property
+    def most_added(self) -> int:
+        return max(abs(self.low), abs(self.high)) if self.parts == ("sum",) else self.whole
+
+    @property
+    def summed(self) -> bool:
+        """Whether values are added up, and not only rows."""
+        return "low" in self.parts or "sum" in self.parts
+
+    @property
+    def clamped(self) -> tuple[Tree, ...]:
+        return (self.of,) if self.summed and self.of is not None else ()
+
+    @property
+    def needs(self) -> str:
+        return "units" if self.parts == ("units",) else "sums"
+
+    @property
+    def values(self) -> tuple[Steps, ...]:
+        if self.of is None:
+            return ()
+        return (Steps(self.of, self.low, self.high, self.step) if self.summed else Steps(self.of),)
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        each: dict[str, Form] = {
+            "rows": {(): 1},
+            "present": {(0,): 1},
+            "missing": {(): self.whole, (0,): -self.whole},
+            "sum": {(1,): 1},
+            "low": {(0,): self.high, (1,): -1},
+            "high": {(0,): -self.low, (1,): 1},
+        }
+        return tuple(each[part] for part in self.parts if part != "units")
+
+    def reach(self, setting: Setting) -> Reach:
+        """How far one unit can push all parts over all groups.
+
+        Given    a unit counts with at most m rows (in any groups), or once in each of at most g groups.
+        Promise  bounds on the change in ℓ1 and squared ℓ2 when a unit is added, removed or replaced.
+        Because  what a unit adds lies in the convex hull of 0 and m·w times a unit vector, w being what one row adds to
+                 one part at most (for a sum: m·low and m·high in one group); for COUNT(DISTINCT unit) it is g ones. A
+                 norm is convex, so it is largest between two corners: one and 0 when a unit is added, two different
+                 ones when it is replaced. In a single sum the corners lie on a line.
+        """
+        caps, grouped = setting.caps, setting.grouped
+        if self.parts == ("units",):
+            g = caps.most_groups if grouped else 1
+            l1, squared = Fraction(g), Fraction(g)
+            apart = (2 * l1, 2 * squared) if grouped else (l1, squared)
+        else:
+            m = caps.most_rows
+            most = max(abs(self.low), abs(self.high)) if self.parts == ("sum",) else self.whole
+            l1, squared = Fraction(m * most), Fraction((m * most) ** 2)
+            apart = (2 * l1, 2 * squared)
+            if self.parts == ("sum",):
+                across = Fraction(m * (max(self.high, 0) - min(self.low, 0)))
+                apart = (max(apart[0], across), max(apart[1], across**2)) if grouped else (across, across**2)
+            elif len(self.parts) == 1 and not grouped:
+                apart = (l1, squared)
+        if setting.neighbours == "replace":
+            l1, squared = apart
+        return Reach(l1=l1, l2_squared=min(squared, l1**2), neighbours=setting.neighbours, unit=setting.unit)
+
+    def possible(self, parts: Integers) -> Integers:
+        if self.parts == ("sum",):
+            least, most = (None if self.low < 0 else 0), (0 if self.high <= 0 else None)
+            return parts if least is None and most is None else np.clip(parts, least, most)
+        return super().possible(parts)
+
+    # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def offers(self, function: str) -> bool:
+        wanted = {"rows": {"rows", "missing"}, "present": {"present", "low"}, "sum": {"sum", "low"}, "avg": {"low"}}
+        return bool(wanted.get(function, {function}) & set(self.parts))
+
+    def view(self, function: str) -> View:
+        low, high = self.low * self.step, self.high * self.step
+        clamped = f"{show(low)} to {show(high)}" if self.summed else "–"
+        if function == "avg":
+            top, all_ = [[Fraction(part in of) for part in self.parts] for of in (("high",), ("low", "high"))]
+            return Average(top=tuple(top), all=tuple(all_), whole=self.whole, low=low, high=high, clamped=clamped)
+        if function == "sum":
+            least, most = (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
+            return Linear(
+                weights=self._summing(), unit=self.step, whole=self.step.denominator == 1, possible=(least, most),
+                clamped=clamped,
+            )  # fmt: skip
+        counted = set(self.parts) - ({"missing"} if function == "present" else set())
+        one = Fraction(1, self.whole)
+        weights = tuple(one if part in counted else Fraction(0) for part in self.parts)
+        return Linear(weights=weights, unit=one)
+
+    def _summing(self) -> tuple[Fraction, ...]:
+        each = {"sum": self.step, "low": self.low * self.step / self.whole, "high": self.high * self.step / self.whole}
+        return tuple(each.get(part, Fraction(0)) for part in self.parts)
+
+
+class Combining(Added):
+    """A measure that releases combinations of a sum over groups: an engine delivers what it does for the sum."""
+
+    of: Sums
+
+    @property
+    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.of.parts
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        return self.of.trees
+
+    @property
+    def clamped(self) -> tuple[Tree, ...]:
+        return self.of.clamped
+
+    @property
+    def needs(self) -> str:
+        return self.of.needs
+
+    @property
+    def values(self) -> tuple[Steps, ...]:
+        return self.of.values
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        return self.of.forms
+
+    @property
+    def most_added(self) -> int:
+        return self.of.most_added

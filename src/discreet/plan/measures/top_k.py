@@ -1,0 +1,179 @@
+"""The first few groups in the order of a count or a sum, when only their keys are asked for.
+
+    SELECT ward FROM visits GROUP BY ward ORDER BY COUNT(DISTINCT patient_id) DESC LIMIT 3
+
+Two ways answer it. Noise on the numbers of all groups, which are then put in order: it costs what one unit changes in
+all groups together. Or a private choice of one group after the other: it costs what one unit changes in one group, k
+times. Whichever predicts the smaller gap at the same cost is taken: how much better than a group in the answer one that
+is left out can be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.core.contribution import Setting
+from discreet.core.exact import whole
+from discreet.core.laws.law import Integers, Law
+from discreet.core.record import recorded
+from discreet.errors import NotUnderstood
+from discreet.mechanisms.quantiles.many import Quantiles
+from discreet.mechanisms.selection.top_k import Places
+from discreet.plan.estimates.noise_sums import radii, radius
+from discreet.plan.expressions.tree import Tree
+from discreet.plan.measures.measure import Added, Form, Measure, Steps
+from discreet.plan.measures.quantiles import CHOICES, Chosen
+from discreet.plan.measures.sums import Sums
+from discreet.sql.types import Kind
+
+__all__ = ["Foremost"]
+
+MOST, MOST_SCORES = 1000, 10_000_000  # groups that are chosen, and scores that are looked at for that
+
+SURE = Fraction(95, 100)
+
+BOTH = (Fraction(1), Fraction(1))
+
+WORDS = {"flip": "permute-and-flip", "exponential": "the exponential mechanism"}
+
+
+@recorded("foremost/1")
+@dataclass(frozen=True, kw_only=True)
+class Foremost(Added):
+    """The first k of so many groups in the order of a score. Its law is the name of a choice, and the ε of each."""
+
+    score: Sums
+    k: int
+    among: int
+    least: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.score.parts) != 1 or not whole(self.k, "k") < self.among or self.k * self.among > MOST_SCORES:
+            raise NotUnderstood("this is not a measure.", instead="ask in SQL")
+
+    # ── what is counted: as the score says ───────────────────────────────────────────────────────────────────
+
+    @property
+    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.score.parts
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        return self.score.trees
+
+    @property
+    def needs(self) -> str:
+        return self.score.needs
+
+    @property
+    def clamped(self) -> tuple[Tree, ...]:
+        return self.score.clamped
+
+    @property
+    def values(self) -> tuple[Steps, ...]:
+        return self.score.values
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        return self.score.forms
+
+    def adds(self, caps: Any) -> bool:
+        return False
+
+    # ── what is released ─────────────────────────────────────────────────────────────────────────────────────
+
+    def most(self, setting: Setting) -> Fraction:
+        """How far one unit can push the score of one group: as far as that of the only group of a question.
+
+        Because  all rows of a unit that count may be in one group, and it counts there once.
+        """
+        alone = replace(setting, grouped=False, caps=replace(setting.caps, groups=1 if setting.caps.unit else None))
+        return self.score.reach(alone).l1
+
+    def together(self, setting: Setting) -> bool:
+        """Whether a unit that is added moves all scores the same way: counts, and sums of what is never negative."""
+        return setting.neighbours == "add-remove" and (not self.score.summed or self.score.low >= 0)
+
+    def mechanism(self, law: tuple[str, Fraction], setting: Setting) -> Places:
+        choose = CHOICES[law[0]](
+            epsilon=law[1], sensitivity=self.most(setting), monotone=self.together(setting),
+            neighbours=setting.neighbours,
+        )  # fmt: skip
+        return Places(choose=choose, k=self.k, among=self.among, least=self.least, unit=setting.unit)
+
+    def pure(self, epsilon: Fraction, setting: Setting) -> tuple[str, Fraction]:
+        return "flip", epsilon / self.k
+
+    def concentrated(self, rho: Fraction, setting: Setting) -> tuple[str, Fraction]:
+        """Because  the exponential mechanism has ρ = ε²/8, permute-and-flip ε²/2."""
+        return "exponential", Quantiles.for_rho(rho=rho / self.k, at=("0.5",), last=1).epsilon
+
+    # ── how wrong it is ──────────────────────────────────────────────────────────────────────────────────────
+
+    def gap(self, law: tuple[str, Fraction], setting: Setting, confidence: Fraction) -> float:
+        """With this confidence no group left out is better, by so many steps or more, than one that was chosen."""
+        return self.mechanism(law, setting).error.gap(confidence)
+
+    def noisy_gap(self, law: Law, confidence: Fraction) -> Fraction:
+        """The same when all scores get this noise and are put in order.
+
+        Because  if a group that is left out is better by that much than one in the answer, then one of the true first k
+                 was left out and another is in the answer that is as far behind it. Of such a pair the difference of
+                 two noises is the gap or more; there are k·(among - k) pairs, and differences are symmetric.
+        """
+        return radius(law, BOTH, self._pair(confidence)) + 1
+
+    def _pair(self, confidence: Fraction) -> Fraction:
+        """How sure the order of two must be, so that that of all is this sure."""
+        return 1 - min(2 * (1 - confidence) / (self.k * (self.among - self.k)), SURE)
+
+    def predicted(self, law: tuple[str, Fraction], setting: Setting) -> float:
+        return self.gap(law, setting, SURE) ** 2
+
+    def noisy_predicted(self, law: Law) -> float:
+        """The same for noise, by the continuous law."""
+        return float(radii(law, np.ones((1, 2)), self._pair(SURE))[0] - 2) ** 2
+
+    def view(self, function: str) -> Place:
+        return Place(of=self)
+
+    def said(self, measure: Measure, law: Any, setting: Setting, confidence: Fraction) -> str:
+        """How the first ones were found, and how wrong that can be, in words; `measure` is the one that was taken."""
+        if measure == self:
+            times = "" if self.k == 1 else ", one after the other"
+            how, gap = f"by {WORDS[law[0]]}{times}", self.gap(law, setting, confidence)
+        else:
+            how, gap = "by noise on the numbers of all", float(self.noisy_gap(law, confidence))
+        size = float(f"{gap * float(self.score.step):.3g}")
+        off = f"{size:,g}" if self.score.summed else f"{math.ceil(gap):,} {self._counted}"
+        first = "the first key was" if self.k == 1 else f"the first {self.k} keys were"
+        beyond, them = "is below" if self.least else "exceeds", "it" if self.k == 1 else "one of them"
+        return f"{first} found {how}; no other key {beyond} {them} by {off} or more"
+
+    @property
+    def _counted(self) -> str:
+        return "people" if self.needs == "units" else "rows"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place(Chosen):
+    """The place of a group: a number that answers only put in order."""
+
+    of: Foremost
+    kind: Kind = "integer"
+    possible: tuple[float, float] = (-math.inf, math.inf)
+
+    @property
+    def clamped(self) -> str:  # type: ignore[override]
+        return self.of.score.view(self.of.parts[0]).clamped
+
+    def values(self, law: Any, parts: Integers) -> list[Any]:
+        return [int(each) for each in parts[0]]
+
+    def noise(self, law: tuple[str, Fraction]) -> str:
+        return WORDS[law[0]].removeprefix("the ") + (f", {self.of.k} times" if self.of.k > 1 else "")

@@ -1,0 +1,68 @@
+"""An upper bound of a column, found by private selection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.core.contribution import Setting
+from discreet.core.record import recorded
+from discreet.errors import NotUnderstood
+from discreet.mechanisms.quantiles.many import Quantiles
+from discreet.mechanisms.quantiles.upper_bound import Ceiling
+from discreet.plan.estimates.estimator import View
+from discreet.plan.expressions.tree import Tree
+from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.quantiles import TOP
+
+__all__ = ["Ceilings"]
+
+
+@recorded("ceilings/1")
+@dataclass(frozen=True, kw_only=True)
+class Ceilings(Measure):
+    """A bound above `least` that hardly any value exceeds, from a ladder of 1, 2 and 5 times powers of ten. Its law is
+    an ε."""
+
+    of: Tree
+    least: Fraction
+    first: int  # the power of ten that the ladder begins with
+
+    def __post_init__(self) -> None:
+        if not -30 <= self.first < TOP:
+            raise NotUnderstood("this is not a measure.", instead="ask in SQL")
+
+    @property
+    def rungs(self) -> tuple[Fraction, ...]:
+        """The possible bounds, the lowest first."""
+        powers = [Fraction(10) ** each for each in range(self.first, TOP)]
+        return tuple(self.least + times * power for power in powers for times in (1, 2, 5))
+
+    @property
+    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("ceiling",)
+
+    @property
+    def low(self) -> int:
+        """The number of the lowest rung."""
+        return 0
+
+    @property
+    def needs(self) -> str:
+        return "ladder"
+
+    def mechanism(self, law: Fraction, setting: Setting) -> Ceiling:
+        last, rows = len(self.rungs) - 1, setting.caps.most_rows
+        return Ceiling(epsilon=law, last=last, records=rows, neighbours=setting.neighbours, unit=setting.unit)
+
+    def pure(self, epsilon: Fraction, setting: Setting) -> Fraction:
+        return epsilon
+
+    def concentrated(self, rho: Fraction, setting: Setting) -> Fraction:
+        return Quantiles.for_rho(rho=rho, at=("0.5",), last=1).epsilon
+
+    def predicted(self, law: Fraction, setting: Setting) -> float:
+        return float(1 / law) ** 2
+
+    def view(self, function: str) -> View:
+        raise NotUnderstood("a bound is not a number of an answer.", instead="ask in SQL")

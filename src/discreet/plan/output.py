@@ -1,0 +1,147 @@
+"""Numbers as an answer shows them: as they are released, or computed from these; and how exact they are then."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from discreet.plan.draft import Draft
+from discreet.plan.plan import Plan
+from discreet.postprocess.intervals import Box, enclose, flatten, released_names
+from discreet.postprocess.query import check, keeps_rows
+from discreet.postprocess.sizes import fits
+from discreet.postprocess.table import ROW, Given
+from discreet.sql import query as q
+from discreet.sql.types import Kind
+
+__all__ = ["Shown", "rehearse", "shown"]
+
+NONE: Box = (np.array(0.0), np.array(0.0))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a margin is wanted for."""
+
+    bare: frozenset[int]  # numbers that were released, shown as they are or not at all
+    linear: tuple[q.Expression, ...]  # sums of multiples of them, of which the margin is known without looking
+    computed: bool  # whether there is any other number that is computed from them
+    unknown: tuple[str, ...]  # the names of those that no margin is known for
+
+    @property
+    def plain(self) -> bool:
+        """Whether all are as they were released."""
+        return not self.linear and not self.computed and not self.unknown
+
+    @property
+    def read(self) -> set[int]:
+        """The released numbers whose margins decide, as far as they are known without looking."""
+        return set(self.bare).union(*(_numbers(each) for each in self.linear))
+
+    def within(
+        self, draft: Draft, plan: Plan, confidence: Fraction, margin: Fraction, wide: Counter[int] | None = None
+    ) -> bool:
+        """Whether every number that a plan answers is within a margin, as far as that is known without looking.
+
+        The numbers that were not, for other plans, are counted in `wide`, and are looked at first.
+        """
+        readings = draft.measured(plan.measures).readings
+
+        added, wide = draft.added, Counter() if wide is None else wide
+
+        def margins(numbers: set[int] | frozenset[int]) -> Iterator[tuple[int, Fraction | None]]:
+            share = confidence if numbers == self.bare else 1 - (1 - confidence) / len(numbers)
+            ordered = sorted(numbers, key=wide.__getitem__, reverse=True)
+            return ((n, readings[n].margin(plan, share, added)) for n in ordered)
+
+        for n, each in margins(self.bare):
+            if each is None or each > margin:
+                wide[n] += 1
+                return False
+        for what in self.linear:
+            known = dict(margins(_numbers(what)))
+            boxes = {f"a{n}": (np.array(-float(m)), np.array(float(m))) for n, m in known.items() if m is not None}
+            ends = enclose(what, boxes | {f"k{n}": NONE for n in range(len(draft.keys))})
+            if ends is None or float(ends[1] - ends[0]) / 2 > margin * (1 + Fraction(1, 10**9)):
+                return False
+        return True
+
+
+@lru_cache(maxsize=256)
+def shown(draft: Draft) -> Shown:
+    """Sort the numbers of an answer by how they follow from what is released."""
+    view, used = draft.view, set[int]()
+    bare, linear, computed, unknown = set[int](), list[q.Expression](), False, list[str]()
+    around = np.array(1.0), np.array(2.0)
+    samples = {f"a{n}": around for n in range(len(draft.readings))}
+    samples |= {f"k{n}": around for n, key in enumerate(draft.keys) if key.kind == "integer"}
+    for item, kind in zip(view.items, rehearse(draft) if view.items else (), strict=True):
+        flat = flatten(view, item.what)
+        if kind not in ("integer", "real") or (flat is not None and not released_names(flat)):
+            continue
+        if flat is None or not keeps_rows(view) or enclose(flat, samples) is None:
+            unknown.append(item.name)
+            continue
+        used |= _numbers(flat)
+        if isinstance(flat, q.Name):
+            bare |= _numbers(flat)
+        elif _linear(flat):
+            linear.append(flat)
+        else:
+            computed = True
+    bare |= set(range(len(draft.readings))) - used
+    return Shown(frozenset(bare), tuple(linear), computed, tuple(unknown))
+
+
+def _numbers(what: q.Expression) -> set[int]:
+    return {int(name[1:]) for name in released_names(what)}
+
+
+def _linear(what: q.Expression) -> bool:
+    """Whether it is a sum of multiples."""
+    if not isinstance(what, q.Call):
+        return isinstance(what, (q.Name, q.Constant))
+    if what.function in ("+", "-", "negative"):
+        return all(map(_linear, what.arguments))
+    fixed = [isinstance(each, q.Constant) for each in what.arguments]
+    if what.function == "*":
+        return any(fixed) and all(map(_linear, what.arguments))
+    return what.function == "/" and fixed[-1] and _linear(what.arguments[0])
+
+
+SAMPLES: dict[str, list[Any]] = {  # values on which a view is tried out, so that every branch of it is taken
+    "integer": [1, 0, -1, 7],
+    "real": [1.5, 0.0, -2.5, 7.0],
+    "text": ["a", "", "b", "7"],
+    "boolean": [True, False, True, False],
+    "date": [date(2024, 1, 31), date(1, 1, 1), date(9999, 12, 31), date(2000, 2, 29)],
+    "timestamp": [datetime(2024, 1, 31, 10, 30), datetime.min, datetime.max, datetime(2000, 2, 29)],
+}
+
+
+def rehearse(draft: Draft) -> tuple[Kind, ...]:
+    """The kinds of an answer's columns; what cannot be computed from it is refused, before anything is paid."""
+    numbers = [reading.view(draft.measures).kind for reading in draft.readings]
+    keys = [SAMPLES[key.kind] for key in draft.keys]
+    given = given_by(draft, keys, {f"a{n}": SAMPLES[kind] for n, kind in enumerate(numbers)})
+    fits(draft.view, {each.name: each.kind for each in given})
+    return check(draft.view, given)
+
+
+def given_by(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any]]) -> list[Given]:
+    """The released table: one column for each key and each aggregate, and the number of the row."""
+    size = len(keys[0]) if keys else len(next(iter(numbers.values()))) if numbers else 0
+    columns = [Given(ROW, "integer", list(range(size)))]
+    columns += [Given(f"k{n}", key.kind, keys[n] if keys else []) for n, key in enumerate(draft.keys)]
+    for n in range(len(draft.keys)) if draft.sets else ():
+        columns.append(Given(f"g{n}", "integer", [int(each is None) for each in keys[n]]))
+    for n, reading in enumerate(draft.readings):
+        columns.append(Given(f"a{n}", reading.view(draft.measures).kind, numbers.get(f"a{n}", [])))
+    return columns

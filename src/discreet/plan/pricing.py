@@ -1,0 +1,247 @@
+"""From a draft to a plan: which noise, how much on each measure, at what cost.
+
+A question is bought for an ε, or for a margin. An ε buys Laplace noise of that ε in all, or Gaussian noise of the ρ
+that the ε buys under the budget's δ; whichever predicts less error is taken. Both are decided by the question and the
+catalogue alone, so the same question always makes the same plan.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from discreet.core.conversion import zcdp_of
+from discreet.core.loss import Budget
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.mechanisms.threshold import GaussianThreshold, Threshold
+from discreet.plan.draft import Draft
+from discreet.plan.estimates.linear import Linear
+from discreet.plan.output import shown
+from discreet.plan.plan import Plan
+from discreet.plan.terms import Want, search
+
+__all__ = [
+    "allowed",
+    "bought",
+    "bought_rho",
+    "counted_error",
+    "depends",
+    "least_cost",
+    "plan_for",
+    "plans_for",
+    "reachable",
+]
+
+
+def reachable(draft: Draft, wanted: Want) -> Draft:
+    """A question with the confidence it is asked with; one for a margin, of numbers that have none, is refused.
+
+    A margin is bought for numbers, also unseen ones.
+    """
+    views = [reading.view(draft.measures) for reading in draft.readings]
+    without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
+    if wanted.within is not None and without:
+        raise NotAllowed(
+            f"{without[0]} is a value that is chosen: how far its rank is off is known, how far its value is not.",
+            instead='epsilon="0.1"; explain says within how many ranks it will be, and QUANTILE_LOW(x, 0.5) and'
+            " QUANTILE_HIGH(x, 0.5) are the ends of an interval",
+            place=draft.view.place,
+        )
+    if wanted.within is not None and (unknown := shown(draft).unknown):
+        raise NotAllowed(
+            f"no margin is known for {', '.join(unknown)}: it is computed from several rows of the answer, or in a way"
+            " that no interval follows through.",
+            instead='ask for a cost, epsilon="0.1", or for the numbers that it is computed from',
+            place=draft.view.place,
+        )
+    measures = tuple(each.sure(wanted.confidence) for each in draft.measures)
+    draft = draft if measures == draft.measures else replace(draft, measures=measures)
+    return draft if wanted.within is None or draft.first is None else replace(draft, first=None)
+
+
+def depends(draft: Draft, wanted: Want) -> bool:
+    """Whether the cost of a margin depends on the data."""
+    numbers = shown(draft)
+    return (
+        wanted.relative
+        or numbers.computed
+        or not all(draft.readings[n].view(draft.measures).steady for n in numbers.read)
+    )
+
+
+# ── an ε ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def plan_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> Plan:
+    """The plan of least predicted error that this ε buys."""
+    return plans_for(draft, epsilon, delta)[0]
+
+
+@lru_cache(maxsize=512)
+def plans_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> tuple[Plan, ...]:
+    """All plans that this ε buys, by their predicted error: the first is taken, unless only another fits the budget."""
+    return tuple(sorted(_plans(draft, epsilon, delta), key=lambda plan: _error(plan, draft)))
+
+
+def _plans(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> list[Plan]:
+    """The same in an order of their own, which is that of their kinds."""
+    rho, plans = bought_rho(draft.catalogue.budget, epsilon), list[Plan]()
+    for each in (draft, *([] if draft.first is None else [replace(draft, measures=(draft.first,))])):
+        plans.append(_laplace(each, epsilon, delta))
+        plans += [_gaussian(each, epsilon, rho, delta)] if rho > 0 else []
+    laplace, gaussian = draft.instead
+    plans += [] if laplace is None else [_laplace(draft.measured((laplace,)), epsilon, delta)]
+    plans += [_gaussian(draft.measured((gaussian,)), epsilon, rho, delta)] if gaussian and rho > 0 else []
+    return plans
+
+
+def bought_rho(budget: Budget, epsilon: Fraction) -> Fraction:
+    """What an ε buys of zCDP under the budget's δ; all of the budget's for all of its ε."""
+    if budget.delta is None or budget.events is None or budget.delta == budget.events:
+        return Fraction(0)
+    return budget.rho if epsilon == budget.epsilon else zcdp_of(epsilon, budget.delta - budget.events)
+
+
+def _error(plan: Plan, draft: Draft) -> float:
+    """The predicted error: squared, in people, added up over the aggregates; of keys alone, how many must share one."""
+    if not plan.measures:
+        assert plan.naming is not None
+        return float(plan.naming.error.halfway)
+    if draft.first is not None and plan.measures != (draft.first,):
+        return draft.first.noisy_predicted(plan.laws[0])
+    if draft.others:
+        return counted_error(plan, draft)
+    people = [measure.predicted(law, plan.setting) for measure, law in zip(plan.measures, plan.laws, strict=True)]
+    return sum(n * each for n, each in zip(_served(draft), people, strict=True))
+
+
+def counted_error(plan: Plan, draft: Draft) -> float:
+    """The predicted error of a question that asks for counts alone: squared, in rows, added up. Exact, by the laws."""
+    found = 0.0
+    for reading in draft.measured(plan.measures).readings:
+        view = reading.view(plan.measures)
+        assert isinstance(view, Linear)
+        found += view.variance(plan.laws[reading.measure])
+    return found
+
+
+def _served(draft: Draft) -> list[int]:
+    """How many aggregates read each measure."""
+    found = Counter(reading.measure for reading in draft.readings)
+    return [found[index] for index in range(len(draft.measures))]
+
+
+def _shares(draft: Draft, power: float) -> list[Fraction]:
+    """How a cost is divided over the measures, and the keys where they are private, for the least error in all.
+
+    Because  n aggregates that read noise bought for a cost c err by n/c² (Laplace) or n/c (Gaussian) in squares; under
+             a fixed sum of costs the total is least when c is proportional to the cube root, or the square root, of n.
+    """
+    return _divided(tuple(_served(draft) + ([1] if draft.private else [])), power)
+
+
+@lru_cache(maxsize=256)
+def _divided(served: tuple[int, ...], power: float) -> list[Fraction]:
+    weight = {n: Fraction(n**power).limit_denominator(1000) for n in set(served)}
+    whole = sum(weight[n] for n in served)
+    return [weight[n] / whole for n in served]
+
+
+def _laplace(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Plan:
+    shares, setting = [epsilon * each for each in _shares(draft, 1 / 3)], draft.setting
+    laws = [each.pure(share, setting) for each, share in zip(draft.measures, shares, strict=False)]
+    return _plan(draft, laws, lambda **said: Threshold(epsilon=shares[-1], **said), epsilon, delta)
+
+
+def _gaussian(draft: Draft, epsilon: Fraction, rho: Fraction, delta: Fraction | None) -> Plan:
+    shares, setting = [rho * each for each in _shares(draft, 1 / 2)], draft.setting
+    laws = [each.concentrated(share, setting) for each, share in zip(draft.measures, shares, strict=False)]
+    return _plan(draft, laws, lambda **said: GaussianThreshold(rho=shares[-1], **said), epsilon, delta)
+
+
+def _plan(
+    draft: Draft, laws: Sequence[Any], rule: Callable[..., Any], epsilon: Fraction, delta: Fraction | None
+) -> Plan:
+    """The plan with these laws; where keys are private, `rule` names them."""
+    neighbours = draft.catalogue.neighbours
+    named = {"keys": draft.caps.most_groups, "neighbours": neighbours}
+    return Plan(
+        table=draft.relation,
+        caps=draft.caps,
+        where=draft.where,
+        keys=draft.keys,
+        measures=draft.measures,
+        laws=tuple(laws),
+        naming=rule(delta=_events(draft, epsilon, delta), **named) if draft.private else None,
+        neighbours=neighbours,
+        unit=draft.catalogue.unit,
+    )
+
+
+def _events(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Fraction:
+    """The δ that naming private keys may cost: as asked, or the same share of the budget's as of its ε."""
+    budget = draft.catalogue.budget
+    if not budget.events:
+        name = next(name for key, name in zip(draft.keys, draft.names, strict=True) if not key.declared)
+        raise NotAllowed(
+            f"the values of `{name}` are not declared, so naming them needs a δ, and this budget has none.",
+            instead=f'declare them: {name} = {{ values = ["a", "b"] }}, or give the budget a delta',
+            place=draft.view.place,
+        )
+    return delta or budget.events * min(epsilon / budget.epsilon, Fraction(1))
+
+
+# ── a margin ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def bought(draft: Draft, wanted: Want) -> tuple[Plan, ...]:
+    """The plans for what is wanted, by their predicted error; where that is a margin, at the least cost."""
+    if wanted.within is None:
+        assert wanted.epsilon is not None
+        return plans_for(draft, wanted.epsilon, wanted.delta)
+    plans = plans_for(draft, allowed(least_cost(draft, wanted), wanted), wanted.delta)
+    return tuple(plan for plan in plans if _meets(draft, plan, wanted))
+
+
+def allowed(cost: Fraction, wanted: Want) -> Fraction:
+    """The cost of a margin, or a refusal where it is more than may be spent."""
+    if wanted.epsilon is not None and cost > wanted.epsilon:
+        raise NotUnderstood(
+            f"that margin costs ε = {float(cost):g}, more than was allowed.", instead="allow more, or a wider one"
+        )
+    return cost
+
+
+def least_cost(draft: Draft, wanted: Want) -> Fraction:
+    """The least ε, to some digits, for which every number of the answer is within the margin."""
+    assert wanted.within is not None
+    if not draft.readings:
+        raise NotUnderstood(
+            "a margin is for numbers, and this asks for keys only.",
+            instead='epsilon="0.1", or add COUNT(*)',
+            place=draft.view.place,
+        )
+
+    return _least_cost(draft, replace(wanted, epsilon=None))
+
+
+@lru_cache(maxsize=1024)
+def _least_cost(draft: Draft, wanted: Want) -> Fraction:
+    """The same for a question of numbers. Which of its plans errs least is of no matter here; that takes longer."""
+    assert wanted.within is not None
+    numbers, margin, wide = shown(draft), wanted.within, Counter[int]()
+
+    def enough(epsilon: Fraction) -> bool:
+        plans = _plans(draft, epsilon, wanted.delta)
+        return any(numbers.within(draft, plan, wanted.confidence, margin, wide) for plan in plans)
+
+    return search(enough, margin)
+
+
+def _meets(draft: Draft, plan: Plan, wanted: Want) -> bool:
+    assert wanted.within is not None
+    return shown(draft).within(draft, plan, wanted.confidence, wanted.within)

@@ -1,0 +1,1 @@
+"""Post-processing: what is computed from released numbers, which is free."""

@@ -1,0 +1,152 @@
+"""Everything above the aggregation: HAVING, ORDER BY, LIMIT, windows, arithmetic, SELECTs around it.
+
+It runs on released numbers only, in a DuckDB of its own that has no tables, no files and no network. Its SQL is written
+from our own tree, like that for the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from discreet.errors import NotUnderstood
+from discreet.postprocess.sandbox import STORED, run
+from discreet.postprocess.table import INNER, RELEASED, Given, Rows
+from discreet.sql import query as q
+from discreet.sql.calendar import UNITS
+from discreet.sql.spelling import case, constant, quoted
+from discreet.sql.types import Kind
+
+__all__ = ["carry", "check", "keeps_rows", "spell"]
+
+
+def carry(view: q.Select, given: Sequence[Given], hidden: Sequence[str]) -> Rows:
+    """The view of a released table; `hidden` columns come along, after the others, where rows keep their identity."""
+    if _plain(view):
+        there = {each.name: each for each in given}
+        found = [there[item.what.name] for item in view.items if isinstance(item.what, q.Name)]
+        found += [there[name] for name in hidden]
+        names = (*(item.name for item in view.items), *hidden)
+        return Rows(names, tuple(each.kind for each in found), tuple(each.values for each in found))
+    text = _select(view, [] if _mixes(view) else list(hidden))
+    try:
+        return run(text, given)
+    except NotUnderstood:  # a whole number too large for its type: compute with doubles, which have no end
+        return run(text, [Given(each.name, "real", each.values) if each.kind == "integer" else each for each in given])
+
+
+def _plain(view: q.Select) -> bool:
+    """Whether a view is the released table itself, perhaps under other names: nothing to compute."""
+    more = view.where or view.keys or view.having or view.qualify or view.order or view.distinct
+    cut = view.limit is not None or view.offset is not None
+    names = all(isinstance(item.what, q.Name) for item in view.items)
+    return isinstance(view.source, q.Source) and names and not more and not cut
+
+
+def check(view: q.Select, given: Sequence[Given]) -> tuple[Kind, ...]:
+    """The kinds of a view's columns, or a refusal where its parts do not fit together, tried on some plain values."""
+    if _plain(view):
+        return carry(view, given, []).kinds
+    return run(_select(view, []), given, trial=True).kinds[: len(view.items)]
+
+
+def keeps_rows(view: q.Select) -> bool:
+    """Whether every row of a view is one row of the released table."""
+    return not _mixes(view)
+
+
+# ── writing SQL ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _mixes(view: q.Select) -> bool:
+    """Whether rows are merged somewhere above the released table."""
+    merged = bool(view.distinct or view.keys or view.having or any(_aggregate(item.what) for item in view.items))
+    return (isinstance(view.source, q.Select) and (merged or _mixes(view.source))) or view.distinct
+
+
+def _aggregate(what: q.Expression) -> bool:
+    if isinstance(what, q.Aggregate):
+        return True
+    return isinstance(what, q.Call) and any(_aggregate(each) for each in what.arguments)
+
+
+def _select(view: q.Select, hidden: list[str]) -> str:
+    items = [f"{spell(item.what)} AS {quoted(item.name)}" for item in view.items] + [quoted(each) for each in hidden]
+    source = f"({_select(view.source, hidden)})" if isinstance(view.source, q.Select) else RELEASED
+    text = f"SELECT {'DISTINCT ' if view.distinct else ''}{', '.join(items)} FROM {source}"
+    text += f" AS {quoted(view.source.alias or INNER)}" if isinstance(view.source, q.Select) else ""
+    for word, clause in (
+        ("WHERE", view.where),
+        ("GROUP BY", view.keys),
+        ("HAVING", view.having),
+        ("QUALIFY", view.qualify),
+    ):
+        if isinstance(clause, tuple) and clause:
+            text += f" {word} {', '.join(spell(each) for each in clause)}"
+        elif clause and not isinstance(clause, tuple):
+            text += f" {word} {spell(clause)}"
+    order = [_order(each) for each in view.order] + [quoted(each) for each in hidden[:1]]
+    text += f" ORDER BY {', '.join(order) or 'ALL'}"
+    text += "" if view.limit is None else f" LIMIT {view.limit}"
+    return text + ("" if view.offset is None else f" OFFSET {view.offset}")
+
+
+def _order(each: q.Order) -> str:
+    return f"{spell(each.by)} {'DESC' if each.descending else 'ASC'} NULLS {'FIRST' if each.nulls_first else 'LAST'}"
+
+
+def spell(what: q.Expression) -> str:
+    """One expression in DuckDB's words."""
+    if isinstance(what, q.Name):
+        return f"{quoted(what.table)}.{quoted(what.name)}" if what.table else quoted(what.name)
+    if isinstance(what, q.Constant):
+        return constant(what.value)
+    if isinstance(what, q.Aggregate):
+        inner = "*" if what.argument is None else ("DISTINCT " if what.distinct else "") + spell(what.argument)
+        return f"{what.function}({', '.join([inner, *map(spell, what.more)])})"
+    if isinstance(what, q.Window):
+        return _window(what)
+    assert isinstance(what, q.Call)
+    arguments = [spell(each) for each in what.arguments]
+    return WORDS[what.function](*arguments) if what.function in WORDS else f"{what.function}({', '.join(arguments)})"
+
+
+def _window(what: q.Window) -> str:
+    over = f"PARTITION BY {', '.join(spell(each) for each in what.partition)}" if what.partition else ""
+    over += f" ORDER BY {', '.join(_order(each) for each in what.order)}" if what.order else ""
+    if what.frame:
+        edges = what.frame[1:]
+        over += " ROWS " + (f"BETWEEN {edges[0]} AND {edges[1]}" if len(edges) == 2 else edges[0])
+    inner = ", ".join(spell(each) for each in what.arguments) or ("*" if what.function == "count" else "")
+    return f"{what.function}({inner}) OVER ({over})"
+
+
+def _cast(value: str, kind: str) -> str:
+    return f"TRY_CAST({value} AS {STORED[kind.strip(chr(39))]})"
+
+
+WORDS: dict[str, Any] = {
+    **{
+        sign: (lambda a, b, sign=sign: f"({a} {sign} {b})") for sign in ("+", "-", "*", "=", "<>", "<", "<=", ">", ">=")
+    },
+    **{
+        word: (lambda a, b, word=word: f"({a} {word.upper()} {b})")
+        for word in ("and", "or", "is", "like", "ilike", "||")
+    },
+    "/": lambda a, b: f"({a} / NULLIF({b}, 0))",
+    "%": lambda a, b: f"({a} % NULLIF({b}, 0))",
+    "//": lambda a, b: f"TRY_CAST(trunc({a} / NULLIF({b}, 0)) AS BIGINT)",
+    "log10": lambda a: f"nullif(log10(nullif({a}, 0)), 'nan'::DOUBLE)",
+    "log2": lambda a: f"nullif(log2(nullif({a}, 0)), 'nan'::DOUBLE)",
+    "negative": lambda a: f"(-{a})",
+    "not": lambda a: f"(NOT {a})",
+    "in": lambda a, *values: f"({a} IN ({', '.join(values)}))",
+    "between": lambda a, low, high: f"({a} BETWEEN {low} AND {high})",
+    "case": case,
+    "cast": _cast,
+    "contains": lambda a, b: f"contains(CAST({a} AS VARCHAR), CAST({b} AS VARCHAR))",
+    "extract": lambda part, a: f"date_part({part}, {a})",
+    "date_trunc": lambda unit, a: f"CAST(date_trunc({unit}, {a}) AS {'DATE' if unit[1:-1] in UNITS else 'TIMESTAMP'})",
+    "sqrt": lambda a: f"nullif(sqrt({a}), 'nan'::DOUBLE)",
+    "ln": lambda a: f"nullif(ln(nullif({a}, 0)), 'nan'::DOUBLE)",
+}

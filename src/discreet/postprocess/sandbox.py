@@ -1,0 +1,97 @@
+"""An empty database that computes what stands above the aggregation."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from discreet.core.fork import abandon
+from discreet.errors import NotUnderstood
+from discreet.postprocess.table import RELEASED, Given, Rows
+from discreet.sql.spelling import quoted
+from discreet.sql.types import Kind
+
+if TYPE_CHECKING:
+    import duckdb
+
+STORED = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE",
+          "timestamp": "TIMESTAMP"}  # fmt: skip
+
+KINDS = {"BIGINT": "integer", "HUGEINT": "integer", "INTEGER": "integer", "SMALLINT": "integer", "TINYINT": "integer",
+         "UBIGINT": "integer", "DOUBLE": "real", "FLOAT": "real", "VARCHAR": "text", "BOOLEAN": "boolean",
+         "DATE": "date", "TIMESTAMP": "timestamp"}  # fmt: skip
+
+SECONDS, MEMORY = 60.0, "2GB"  # what follows from an answer may take so much
+
+TRIAL_SECONDS, TRIAL_MEMORY = 5.0, "200MB"  # … and what is tried before anything is paid, on four rows
+
+_own = threading.local()
+
+
+# ── running ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _connection(memory: str) -> duckdb.DuckDBPyConnection:
+    """An empty DuckDB of this thread's own. One thread computes, so that sums do not depend on luck."""
+    if getattr(_own, "process", None) != os.getpid():  # a forked process opens its own
+        for each in getattr(_own, "ducks", {}).values():
+            abandon(each)
+        _own.ducks, _own.process = {}, os.getpid()
+    if memory not in _own.ducks:
+        import duckdb  # noqa: PLC0415
+
+        duck = duckdb.connect(":memory:")
+        for setting in (
+            "threads = 1",
+            f"memory_limit = '{memory}'",
+            "autoinstall_known_extensions = false",
+            "autoload_known_extensions = false",
+            "python_enable_replacements = false",
+            "enable_external_access = false",
+            "lock_configuration = true",
+        ):
+            duck.execute(f"SET {setting}")
+        _own.ducks[memory] = duck
+    return _own.ducks[memory]  # type: ignore[no-any-return]
+
+
+def run(select: str, given: Sequence[Given], *, trial: bool = False) -> Rows:
+    """What a SELECT makes of released numbers, in an empty database."""
+    import duckdb  # noqa: PLC0415
+
+    columns = ", ".join(
+        f"unnest(${n}::{STORED[each.kind]}[]) AS {quoted(each.name)}" for n, each in enumerate(given, start=1)
+    )
+    connection = _connection(TRIAL_MEMORY if trial else MEMORY)
+    clock = threading.Timer(TRIAL_SECONDS if trial else SECONDS, connection.interrupt)
+    clock.daemon = True
+    clock.start()
+    try:
+        done = connection.execute(f"WITH {RELEASED} AS (SELECT {columns}) {select}", [each.values for each in given])
+        found, heads = done.fetchall(), done.description
+    except duckdb.Error:
+        raise NotUnderstood(
+            "what is asked of the answer cannot be computed.",
+            instead="compare and compute with numbers; docs/sql.md lists the SQL that works",
+        ) from None
+    finally:
+        clock.cancel()
+    if any(str(each[1]) == "INTERVAL" for each in heads):
+        raise NotUnderstood(
+            "an interval is no column of an answer.", instead="write DATE_DIFF('day', first, last), or day + INTERVAL …"
+        )
+    names = tuple(str(each[0]) for each in heads)
+    kinds: tuple[Any, ...] = tuple(KINDS.get(str(each[1]), "real") for each in heads)
+    columns_out = list(zip(*found, strict=True)) if found else [()] * len(names)
+    values = tuple([_value(each, kind) for each in column] for column, kind in zip(columns_out, kinds, strict=True))
+    return Rows(names, kinds, values)
+
+
+def _value(value: Any, kind: Kind) -> Any:
+    """As Python has it; a date that it does not have is none."""
+    if value is None or (kind in ("date", "timestamp") and not isinstance(value, date)):
+        return None
+    return float(value) if kind == "real" else value

@@ -1,0 +1,1 @@
+"""Procedures: what is bought, in which order, to answer a question."""

@@ -1,0 +1,220 @@
+"""Upper bounds on request: a column with `max = "auto"` has its bound found in the data, for a part of the cost.
+
+The bound is a question of its own: it is planned, paid, released and kept like any other. Then the question is asked
+with that bound, for the rest. Later questions use it for nothing, unless their part of the cost buys a better one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from discreet.catalogue.schema import Catalogue, Column, Table
+from discreet.core.contribution import Caps
+from discreet.core.text import show
+from discreet.errors import BudgetExceeded, NotAllowed
+from discreet.mechanisms.quantiles.upper_bound import Ceiling
+from discreet.plan.draft import Draft
+from discreet.plan.expressions.tree import Apply, Field, Tree, fields
+from discreet.plan.measures.mode import Mode
+from discreet.plan.measures.upper_bound import Ceilings
+from discreet.plan.plan import Plan, Released
+from discreet.plan.relation import columns_of, tables_of
+from discreet.plan.terms import Want
+
+__all__ = ["PART", "affordable", "assumed", "bounded", "choices", "divided", "foretold", "found_said", "lowered",
+           "plan_of", "wanted_bounds"]  # fmt: skip
+
+PART = Fraction(1, 10)  # of the cost; by simulation, see tests/procedures/test_automatic.py
+ASSUMED = 1000  # the bound, above the least value, for which things are explained before one is known
+
+
+def assumed(catalogue: Catalogue) -> Catalogue:
+    """The same with an upper bound for every column that has none yet."""
+    for table in catalogue.tables:
+        for column in table.columns:
+            if column.auto is not None:
+                catalogue = bounded(catalogue, table.name, column.name, column.auto + ASSUMED)
+    return catalogue
+
+
+def bounded(catalogue: Catalogue, table: str, name: str, high: Fraction) -> Catalogue:
+    """The same with this upper bound of a column."""
+
+    def known(column: Column) -> Column:
+        if column.name != name or column.auto is None:
+            return column
+        return replace(column, bounds=(column.auto, high))
+
+    tables = tuple(
+        replace(each, columns=tuple(map(known, each.columns))) if each.name == table else each
+        for each in catalogue.tables
+    )
+    return replace(catalogue, tables=tables)
+
+
+def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
+    """The columns whose upper bound a question needs."""
+    read = columns_of(draft.relation)
+    auto = {
+        each.name: each
+        for table in _tables(draft)
+        for each in table.columns
+        if each.auto is not None and (isinstance(draft.relation, str) or (table.name, each.name) in read)
+    }
+    if not auto:
+        return ()
+    if not isinstance(draft.relation, str):
+        raise NotAllowed(
+            f"the upper bound of `{min(auto)}` is found in questions of its own table only.",
+            instead=f"declare it: {min(auto)} = {{ min = 0, max = 100 }}, or leave the other tables out",
+            place=draft.view.place,
+        )
+    chosen = [(each.of, each.kind) for each in draft.measures if isinstance(each, Mode)]
+    for tree, kind in [*((key.tree, key.kind) for key in draft.keys if key.declared), *chosen]:
+        if kind not in ("text", "boolean") and fields(tree) & auto.keys():
+            name = min(fields(tree) & auto.keys())
+            raise NotAllowed(
+                f"the upper bound of `{name}` is found in the data, so the values of this are not known.",
+                instead=f"declare it: {name} = {{ min = 0, max = 100 }}",
+                place=draft.view.place,
+            )
+    used = {name for measure in draft.measures for tree in measure.clamped for name in _bounding(tree)}
+    return tuple(auto[name] for name in sorted(used & auto.keys()))
+
+
+def _bounding(tree: Tree) -> set[str]:
+    """The columns whose bounds decide those of an expression: not those that only conditions read."""
+    if not isinstance(tree, Apply):
+        return fields(tree)
+    if tree.kind == "boolean":
+        return set()
+    parts = tree.arguments
+    if tree.function == "case":
+        parts = (*parts[1::2], *parts[len(parts) - len(parts) % 2 :])
+    return {name for part in parts for name in _bounding(part)}
+
+
+def _tables(draft: Draft) -> list[Table]:
+    """The tables of the catalogue that a question reads."""
+    names = tables_of(draft.relation)
+    return [each for each in draft.catalogue.tables if each.name in names]
+
+
+def plan_of(draft: Draft, column: Column, epsilon: Fraction) -> Plan:
+    """The question for the upper bound of one column, over all rows of the table."""
+    assert column.auto is not None
+    assert column.kind is not None
+    (table,), catalogue = _tables(draft), draft.catalogue
+    first = 0 if column.kind == "integer" else -3
+    return Plan(
+        table=table.name,
+        caps=Caps(unit=table.unit, rows=table.rows_per_unit, groups=None if table.unit is None else 1),
+        where=None,
+        keys=(),
+        measures=(Ceilings(of=Field(name=column.name, kind=column.kind), least=column.auto, first=first),),
+        laws=(epsilon,),
+        naming=None,
+        neighbours=catalogue.neighbours,
+        unit=catalogue.unit,
+    )
+
+
+def choices(wanted: Sequence[Plan], earlier: Iterable[Plan]) -> list[tuple[Plan, ...]]:
+    """The bounds to use, one for each that is wanted, last; before them those that were the ones to use earlier.
+
+    Given    all plans that were paid for, in their order.
+    Promise  those are the bounds that the same question was asked with before, if it was; and they cost nothing.
+    Because  a bound that was released is a number like any other: the most exact one for the same rows is used,
+             whatever it was bought for. A wanted one is bought where all of them leave clearly more rows above them:
+             more than that part of the cost would lower the noise. It is worth it: see
+             tests/procedures/test_automatic.py. What was best after each purchase is what a question between it and the
+             next was asked with.
+    """
+    known: dict[int, Plan] = {}
+    found: list[tuple[Plan, ...]] = []
+    for each in earlier:
+        for n, bound in enumerate(wanted):
+            same = each.measures == bound.measures and replace(bound, laws=each.laws) == each
+            if same and _leaves(bound) >= (1 - PART) * _leaves(each):
+                known[n] = min(known.get(n, each), each, key=_leaves)
+                found += [tuple(known[i] for i in range(len(wanted)))] if len(known) == len(wanted) else []
+    return list(dict.fromkeys([*found, tuple(known.get(n, bound) for n, bound in enumerate(wanted))]))
+
+
+def _leaves(bound: Plan) -> float:
+    """How many rows may be just above a bound; ten times as much is three rungs further up."""
+    (m,) = bound.mechanisms
+    assert isinstance(m, Ceiling)
+    return m.error.above(3)
+
+
+def divided(draft: Draft, wanted: Want) -> tuple[Fraction, Want]:
+    """What each bound costs, and what is left of the cost for the question itself."""
+    if wanted.within is not None or wanted.epsilon is None:
+        raise NotAllowed(
+            "its upper bound is found for a part of the cost, so the cost must be known.",
+            instead='epsilon="0.5"',
+            place=draft.view.place,
+        )
+    part = wanted.epsilon * PART / len(wanted_bounds(draft))
+    return part, replace(wanted, epsilon=wanted.epsilon * (1 - PART))
+
+
+def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Any) -> None:
+    """Refuse before a bound is bought when there is no room for the question that it is for."""
+    bounds = [each.loss for each in missing]
+    if bounds and not any(sum(bounds, plan.loss) in left for plan in plans):
+        raise BudgetExceeded(
+            f"there is no room for the bounds and the question: {left} is left.",
+            instead="ask for less, or declare the bounds",
+        )
+
+
+def foretold(draft: Draft, part: Fraction) -> tuple[str, ...]:
+    """What will be done first, in words."""
+    return tuple(
+        f"The upper bound of {each.name} is found first, for ε = {show(part)} more, unless one as good was found"
+        f" before; this is for {show(each.auto + ASSUMED)}. It wants many more than"
+        f" {math.ceil(_leaves(plan_of(draft, each, part))):,} rows: about as many may be cut off."
+        for each in wanted_bounds(draft)
+        if each.auto is not None
+    )
+
+
+def lowered(
+    plan: Plan, released: Released, catalogue: Catalogue, column: Column, again: Callable[[Catalogue], Draft]
+) -> tuple[Draft, Catalogue, Fraction]:
+    """The question and the catalogue with the bound that was released, or with the highest one below it with which the
+    question can be answered, and that bound.
+
+    Because  which bound is too high depends on the question and the released one alone, so lowering it is free.
+    """
+    (measure,) = plan.measures
+    assert isinstance(measure, Ceilings)
+    rungs = measure.rungs[: int(released.sums[0][0][0]) + 1]
+    for high in reversed(rungs):
+        known = bounded(catalogue, str(plan.table), column.name, high)
+        try:
+            return again(known), known, high
+        except NotAllowed:
+            if high == rungs[0]:
+                raise
+    raise AssertionError("a ladder has rungs")
+
+
+def found_said(column: Column, high: Fraction, plan: Plan, *, before: bool) -> str:
+    """Which bound was found, in words: now, or earlier.
+
+    Because  ten times as much is three rungs further up, which would have been chosen with more rows in between.
+    """
+    assert column.auto is not None
+    when = "earlier, and costs nothing now; it was" if before else "in the data,"
+    return (
+        f"{column.name} is clamped to {show(column.auto)} to {show(high)}: the upper bound was found {when}"
+        f" for ε = {show(plan.laws[0])}. Fewer than {math.ceil(_leaves(plan)):,} rows are between it and ten times as"
+        " much, with 95 % confidence; margins do not cover what is cut off."
+    )

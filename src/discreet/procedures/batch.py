@@ -1,0 +1,361 @@
+"""Several questions at once: read, divided into those that one release answers and the rest, and priced together.
+
+Counts of one table are answered together, from one release; each other question is asked on its own. All of them share
+one cost, each release in proportion to the questions it answers. Nothing is spent unless there is room for all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import islice
+from typing import Any, Protocol
+
+from discreet.answers.explanation import listed
+from discreet.core.exact import Number
+from discreet.core.loss import Loss
+from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
+from discreet.plan.compile.alternatives import MOST_PLANNED, joined, other_readings
+from discreet.plan.counts import ALL, counted
+from discreet.plan.draft import Draft
+from discreet.plan.expressions.tree import Apply, Literal, Tree, both
+from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.sums import Sums
+from discreet.plan.output import shown
+from discreet.plan.plan import Plan
+from discreet.plan.pricing import allowed, bought, bought_rho, depends, least_cost, reachable
+from discreet.plan.reading import Reading
+from discreet.plan.regions import regions
+from discreet.plan.terms import Want, want
+from discreet.procedures.auto_bounds import wanted_bounds
+from discreet.sql.parameters import Params
+
+__all__ = [
+    "MOST_QUESTIONS",
+    "Division",
+    "Joint",
+    "Room",
+    "divided",
+    "joint",
+    "no_room",
+    "recalled",
+    "several",
+    "together",
+    "wanted_once",
+]
+
+MOST_QUESTIONS = 1000
+
+FILTERS = (
+    "These counts were asked one by one, as which rows of a unit count depends on the question; one SELECT with"
+    " COUNT(*) FILTER (WHERE …) for each of them would err less."
+)
+
+Asked = Sequence[tuple[str, Params]]
+
+
+@dataclass(frozen=True)
+class Division:
+    """Several questions, by their places: those that are answered together, and what to ask each of the others for."""
+
+    joints: tuple[tuple[tuple[int, ...], Joint], ...]
+    alone: Mapping[int, dict[str, Any]]
+    apart: frozenset[int]  # counts that one question would answer better
+
+    @property
+    def ways(self) -> tuple[tuple[int, ...], ...]:
+        """The places of each batch."""
+        return tuple(places for places, _ in self.joints)
+
+    def remarks(self, place: int) -> tuple[str, ...]:
+        """What there is to say beside an answer."""
+        if place in self.apart:
+            return (FILTERS,)
+        return tuple(
+            found.remark if not self.alone and len(self.joints) == 1 else f"Questions {listed(places)}: {found.remark}"
+            for places, found in self.joints
+            if place in places
+        )
+
+
+def several(questions: Iterable[str], params: Params) -> list[tuple[str, Params]]:
+    """A list of questions, each with its parameters, or a refusal."""
+    texts = isinstance(questions, Iterable) and not isinstance(questions, (str, bytes, Mapping))
+    found = list(islice(questions, MOST_QUESTIONS + 1)) if texts else []
+    if not found:
+        raise NotUnderstood(
+            "questions are a list of SQL texts.", instead='ask_many(["SELECT …", "SELECT …"], epsilon=1)'
+        )
+    if len(found) > MOST_QUESTIONS:
+        raise NotUnderstood("these are too many questions.", instead=f"at most {MOST_QUESTIONS:,} at once")
+    if isinstance(params, Mapping):
+        return [(each, _used(params, each, n == 0, found)) for n, each in enumerate(found)]
+    lists = isinstance(params, Sequence) and not isinstance(params, (str, bytes))
+    one = not lists or not any(isinstance(each, (Mapping, list, tuple)) for each in params or ())
+    if not one and len(params or ()) != len(found):
+        raise NotUnderstood(
+            f"these are {len(found):,} questions, and params of another number.",
+            instead="give one list or dict for each, None where there is none; or one for all",
+        )
+    if one and lists and len(params or ()) == len(found) > 1 and all(map(_asks_one, found)):
+        raise NotUnderstood(
+            f"these are {len(found):,} questions with one `?` each, and a list of params is for each of them.",
+            instead="params=[[20], [40]] has a list for each question",
+        )
+    return [(each, params if one or params is None else params[n]) for n, each in enumerate(found)]
+
+
+def _asks_one(text: object) -> bool:
+    """Whether a question has one `?` and nothing that is numbered."""
+    return str(text).count("?") == 1 and re.search(r"\$\d", str(text)) is None
+
+
+def _used(params: Mapping[str, object], text: str, first: bool, texts: Sequence[str]) -> Params:
+    """Of parameters for all questions those that this one has; what none has goes to the first, which refuses it."""
+
+    def has(name: object, said: object) -> bool:
+        written = str(said)
+        numbered = str(name).isdecimal() and "?" in written
+        return numbered or re.search(rf"[$:]{re.escape(str(name))}(?!\w)", written) is not None
+
+    nowhere = {name for name in params if not any(has(name, each) for each in texts)}
+    return {name: each for name, each in params.items() if has(name, text) or (first and name in nowhere)} or None
+
+
+def wanted_once(epsilon: Number | None, within: Number | None, confidence: Number, default: Fraction | None) -> Want:
+    """What all of them may cost together, or how exact each number must be; or a refusal."""
+    if epsilon is None and within is None and default is None:
+        raise NotUnderstood(
+            "say what all of these may cost together, or how exact they must be.", instead='epsilon="0.1", or within=25'
+        )
+    wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=None, default=default)
+    if wanted.relative:
+        raise NotAllowed(
+            "a relative margin depends on the data, and here the cost must be known before.",
+            instead="within=25 for ±25; or ask one by one",
+        )
+    return wanted
+
+
+def divided(
+    asked: Asked, drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan], left: Room | None
+) -> Division:
+    """Several questions, divided, for one cost or one margin; a refusal where not all of them fit into what is left.
+
+    Promise  all that are found here can be bought, one after another, from what is left; None: it is not asked for.
+    Because  what was paid for before is free, and the others are bought here as they will be: each by the first of its
+             plans that has room beside those before it.
+    """
+    paid, different = list(earlier), len(set(drafts))
+    joints, alone = list[tuple[tuple[int, ...], Joint]](), dict.fromkeys(range(len(drafts)))
+    for places in _together(drafts, wanted):
+        some = [drafts[n] for n in places]
+        if not some:
+            continue
+        try:
+            found = joint(some, _share(wanted, len(set(some)), different), paid, left)
+        except BudgetExceeded:
+            raise no_room(Loss(pure=wanted.epsilon), left) from None
+        if found is not None:
+            joints.append((tuple(places), found))
+            for n in places:
+                del alone[n]
+    rest = {drafts[n]: _alone(drafts[n], wanted, different) for n in alone}
+    if wanted.within is not None and wanted.epsilon is not None:
+        costs = [
+            *(least_cost(each.whole, wanted) for _, each in joints),
+            *(each.epsilon or Fraction(0) for each in rest.values()),
+        ]
+        allowed(sum(costs, start=Fraction(0)), wanted)
+    if rest or len(joints) > 1:  # one release is refused by whoever pays for it
+        _room([*(each.plans for _, each in joints), *(bought(each, own) for each, own in rest.items())], paid, left)
+    said = {
+        n: {"sql": asked[n][0], "params": asked[n][1], "confidence": wanted.confidence}
+        | ({"epsilon": rest[drafts[n]].epsilon} if wanted.within is None else {"within": wanted.within})
+        for n in alone
+    }
+    apart = [n for places in _together(drafts, wanted) for n in places if n in alone and drafts[n].caps.most_rows > 1]
+    return Division(tuple(joints), said, frozenset(apart))
+
+
+def _together(drafts: Sequence[Draft], wanted: Want) -> list[list[int]]:
+    """The places of counts that may be answered together; a margin of what is computed from them is known alone."""
+    found = together(drafts)
+    return found if wanted.within is None else [[n for n in each if shown(drafts[n]).plain] for each in found]
+
+
+def _share(wanted: Want, some: int, different: int) -> Want:
+    """What so many of all questions may cost; each margin is what it is."""
+    if wanted.within is not None or wanted.epsilon is None:
+        return wanted
+    return replace(wanted, epsilon=wanted.epsilon * some / different)
+
+
+def _alone(draft: Draft, wanted: Want, different: int) -> Want:
+    own = _share(wanted, 1, different)
+    return own if wanted.within is None else replace(wanted, epsilon=_known_cost(draft, wanted))
+
+
+def _room(parts: Sequence[tuple[Plan, ...]], earlier: Sequence[Plan], left: Room | None) -> None:
+    """Refuse what does not fit as a whole, each part by the first of its plans that fits after those before it."""
+    paid, spent = {each.key for each in earlier}, Loss.ZERO
+    for plans in parts if left is not None else ():
+        costs = (spent if each.key in paid else spent + each.loss for each in plans)
+        found = next((each for each in costs if left is not None and each in left), None)
+        if found is None:
+            raise no_room(sum((each[0].loss for each in parts if each[0].key not in paid), start=Loss.ZERO), left)
+        spent = found
+
+
+def _known_cost(draft: Draft, wanted: Want) -> Fraction:
+    """What a margin costs, where that is known without looking; or a refusal."""
+    draft = reachable(draft, wanted)
+    if depends(draft, wanted) or wanted_bounds(draft):
+        raise NotAllowed(
+            "what this margin costs depends on the data, and here the cost must be known before.",
+            instead="leave this question out and ask it on its own; or give all of them a cost: epsilon=1",
+            place=draft.view.place,
+        )
+    return least_cost(draft, wanted)
+
+
+# ── several questions ──────────────────────────────────────────────────────────────────────────────────
+
+
+class Room(Protocol):
+    """What is left of a budget."""
+
+    def __contains__(self, loss: Loss, /) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Several questions as one, and the plans that answer it, the one of least expected error first."""
+
+    drafts: tuple[Draft, ...]
+    whole: Draft
+    plans: tuple[Plan, ...]
+
+    def read(self, plan: Plan) -> list[Draft]:
+        """Each question, as what it reads of the one release."""
+        readings = self.whole.measured(plan.measures).readings
+        place = dict(zip(_different(self.drafts), readings, strict=True))
+        return [
+            replace(
+                each, measures=plan.measures, readings=tuple(place[repr(tree)] for tree in _trees(each)),
+                instead=(None, None), others=(),
+            )
+            for each in self.drafts
+        ]  # fmt: skip
+
+    @property
+    def remark(self) -> str:
+        """What there is to say beside the answers."""
+        return f"{len(self.drafts)} questions were answered together, from one release; the cost is that of all."
+
+
+def together(drafts: Sequence[Draft]) -> list[list[int]]:
+    """The places of questions that only count the rows of one table, each table's for itself."""
+    found: dict[Any, list[int]] = {}
+    for n, each in enumerate(drafts):
+        if isinstance(each.relation, str) and not each.keys and counted(each):
+            found.setdefault((each.relation, each.caps), []).append(n)
+    return [each for each in found.values() if len({drafts[n] for n in each}) > 1]
+
+
+def joint(drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan], left: Room | None) -> Joint | None:
+    """These questions as one that counts everything, with its plans; or None, where they must be asked one by one.
+
+    A batch that was paid for before, in any order, is asked again as it was: it is the same question, whatever machine
+    found the strategy. Where a unit has more than one row that counts, which of them do depends on the question, and
+    one choice for all would leave out rows that each question on its own would count: then there is none.
+    """
+    whole, paid = _merged(drafts), list(earlier)
+    found = None if whole is None else regions(list(_different(drafts).values()), MOST_PLANNED)
+    if whole is None or found is None or not found.codes:
+        return None
+    if wanted.within is None:
+        assert wanted.epsilon is not None
+        whole = replace(whole, others=other_readings(whole, found))
+        rho = bought_rho(whole.catalogue.budget, wanted.epsilon)
+        if before := _again(paid, whole, (found.code, found.codes), [Loss(pure=wanted.epsilon), Loss(rho=rho)]):
+            return Joint(tuple(drafts), whole, (before,))
+        least = min(wanted.epsilon, wanted.epsilon**2) / (16 * MOST_PLANNED)  # of any plan: before one is looked for
+        room = left is None or Loss(pure=wanted.epsilon, rho=least) in left or (rho and Loss(rho=rho) in left)
+        if not room:
+            raise no_room(Loss(pure=wanted.epsilon), left)
+    whole = joined(whole, found)
+    return Joint(tuple(drafts), whole, recalled(whole, bought(whole, wanted), paid))
+
+
+def no_room(cost: Loss, left: Room | None) -> BudgetExceeded:
+    """A refusal of several questions, that says what they cost and what is left."""
+    return BudgetExceeded(
+        f"the budget has no room for all of these: together they cost {cost}.",
+        instead=f"ask fewer, or for less: {left} is left",
+    )
+
+
+def recalled(draft: Draft, plans: tuple[Plan, ...], earlier: Iterable[Plan]) -> tuple[Plan, ...]:
+    """The plans of a question; the one alone that was paid for, where another machine found another strategy for it."""
+    batch = plans[0].measures[0] if len(plans[0].measures) == 1 else None
+    if not isinstance(batch, Batch):
+        return plans
+    before = _again(earlier, draft, (batch.of, batch.values), [each.loss for each in plans])
+    return plans if before is None else (before,)
+
+
+def _again(
+    earlier: Iterable[Plan], draft: Draft, of: tuple[Tree, tuple[str, ...]], costs: Sequence[Loss]
+) -> Plan | None:
+    """A plan that was paid for, of these regions of the same rows, at one of these costs."""
+    paid = {(each.pure, None if each.pure is not None else each.rho, each.event) for each in costs}
+    for plan in earlier:
+        batch = plan.measures[0] if len(plan.measures) == 1 else None
+        same = isinstance(batch, Batch) and (batch.of, batch.values) == of
+        rows = (plan.table, plan.caps, plan.where, plan.keys)
+        if same and rows == (draft.relation, draft.caps, draft.where, draft.keys):
+            cost = plan.loss
+            if (cost.pure, None if cost.pure is not None else cost.rho, cost.event) in paid:
+                return plan
+    return None
+
+
+def _merged(drafts: Sequence[Draft]) -> Draft | None:
+    """One question that counts what several count; None where they cannot be one."""
+    first = drafts[0]
+    alike = first.caps.most_rows == 1 and all(_alike(each, first) for each in drafts)
+    if not alike or len(set(drafts)) < 2 or not all(counted(each) for each in drafts):
+        return None
+    trees = _different(drafts).values()
+    one = Literal(value=1)
+    cases = [None if each is None else Apply(function="case", arguments=(each, one), kind="integer") for each in trees]
+    parts = ["rows" if each is None else "present" for each in cases]
+    return replace(
+        first,
+        view=replace(first.view, items=()),  # what each of them shows of its counts is its own
+        where=None,
+        measures=tuple(Sums(parts=(part,), of=each) for part, each in zip(parts, cases, strict=True)),
+        readings=tuple(Reading(function=part, measure=n) for n, part in enumerate(parts)),
+        titles=tuple(f"count {n + 1}" for n in range(len(parts))),
+        instead=(None, None),
+        others=(),
+    )
+
+
+def _alike(draft: Draft, first: Draft) -> bool:
+    same = draft.relation == first.relation and draft.caps == first.caps
+    return same and isinstance(draft.relation, str) and not draft.keys
+
+
+def _different(drafts: Sequence[Draft]) -> dict[str, Tree | None]:
+    """The different conditions in an order of their own, so that a batch in another order is the same."""
+    every = {repr(each): each for draft in drafts for each in _trees(draft)}
+    return {name: every[name] for name in sorted(every)}
+
+
+def _trees(draft: Draft) -> list[Tree | None]:
+    """Which rows of its table each number of a question counts; None: all."""
+    return [both(draft.where, None if each == ALL else each) for each in counted(draft)]

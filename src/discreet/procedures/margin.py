@@ -1,0 +1,89 @@
+"""Margins that depend on the data: asking until an answer is exact enough, and what a better one would cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from discreet.answers.answer import Answer
+from discreet.errors import BudgetExceeded
+from discreet.plan.terms import Want
+
+__all__ = ["UNKNOWN", "closer", "enough", "first_cost", "next_cost"]
+
+UNKNOWN = "The margin depends on the data: asking starts with this cost, and spends more until it is reached."
+HOPELESS = (
+    "The margin is not reached: a number is too close to zero, or has no value. Going on could take all that is left;"
+    " epsilon= says how much it may."
+)
+ROOM = Fraction(21, 20)  # a little more than it seems to take, so that once is mostly enough
+MOST, LEAST = 16, Fraction(3, 2)  # how much more the next answer costs
+
+
+def first_cost(budget: Fraction, wanted: Want) -> Fraction:
+    """The cost of a first, rough answer, where the data decide how much it takes: a hundredth of a budget's ε."""
+    return budget / 100 if wanted.epsilon is None else min(budget / 100, wanted.epsilon)
+
+
+def closer(ask: Callable[[Fraction], Answer], first: Fraction, wanted: Want) -> Answer:
+    """Ask ever more exactly until the margin is reached, each time for what the last answer says it takes.
+
+    Because  each cost is computed from released numbers, so choosing it is free; what was spent on the way counts.
+    """
+    cost, answer = first, ask(first)
+    spent, remark, lost = answer.cost, "", False
+    while not enough(answer, wanted):
+        before, lost = lost, _lost(answer, wanted)
+        if before and lost and wanted.epsilon is None:
+            remark = HOPELESS
+            break
+        cost = next_cost(answer, cost, wanted)
+        if wanted.epsilon is not None and cost > wanted.epsilon:
+            remark = "The margin is not reached: that would cost more than was allowed."
+            break
+        try:
+            answer = ask(cost)
+        except BudgetExceeded:
+            remark = "The margin is not reached: that would cost more than is left."
+            break
+        spent = spent + answer.cost
+    heard = answer.heard
+    return replace(answer, heard=replace(heard, cost=spent, remarks=(*heard.remarks, *([remark] if remark else []))))
+
+
+def _lost(answer: Answer, wanted: Want) -> bool:
+    """Whether some number has no value, or cannot be told from zero, of which no share is a margin."""
+    assert wanted.within is not None
+    worst = _worst(answer, wanted)
+    return math.isinf(worst) or (wanted.relative and worst * float(wanted.within) >= 1)
+
+
+def enough(answer: Answer, wanted: Want) -> bool:
+    """Whether every number is within the margin asked for."""
+    return _worst(answer, wanted) <= 1
+
+
+def next_cost(answer: Answer, cost: Fraction, wanted: Want) -> Fraction:
+    """What a better answer should cost: margins shrink in proportion to ε. To three digits, upwards."""
+    worst = _worst(answer, wanted)
+    factor = Fraction(MOST) if not math.isfinite(worst) else min(Fraction(MOST), max(LEAST, ROOM * Fraction(worst)))
+    cost = cost * factor
+    digits = 3 - len(str(int(cost))) if cost >= 1 else 2 - math.floor(math.log10(cost))
+    return Fraction(math.ceil(cost * Fraction(10) ** digits)) / Fraction(10) ** digits
+
+
+def _worst(answer: Answer, wanted: Want) -> float:
+    """The largest margin, in terms of the one asked for."""
+    assert wanted.within is not None
+    margins, worst = answer.margin(wanted.confidence), 0.0
+    for index, kind in enumerate(answer.kinds):
+        if kind not in ("integer", "real") or margins.data.columns[index] == answer.data.columns[index]:
+            continue
+        for value, margin in zip(answer.data.columns[index], margins.data.columns[index], strict=True):
+            if value is None or margin is None:
+                return math.inf
+            allowed = float(wanted.within) * (abs(value) if wanted.relative else 1)
+            worst = max(worst, margin / allowed if allowed else math.inf)
+    return worst

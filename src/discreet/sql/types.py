@@ -1,0 +1,42 @@
+"""Kinds of values, and their names in SQL."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = ["TYPES", "WORDS", "Kind"]
+
+TYPES: dict[str, str] = {  # what CAST may make; what cannot be read so becomes NULL
+    "BOOLEAN": "boolean",
+    "TINYINT": "integer",
+    "SMALLINT": "integer",
+    "INT": "integer",
+    "BIGINT": "integer",
+    "FLOAT": "real",
+    "DOUBLE": "real",
+    "TEXT": "text",
+    "VARCHAR": "text",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+    "TIMESTAMPNTZ": "timestamp",
+    "DATETIME": "timestamp",
+}
+
+Kind = Literal["integer", "real", "text", "boolean", "date", "timestamp", "interval"]  # the last: constants only
+
+MOST_VALUES = 100_000  # of one column
+
+MOST_DATES = 10_000  # that are listed one by one
+
+LONGEST = 200  # characters of a name or a value
+
+WORDS = {
+    "integer": "a whole number",
+    "real": "a number",
+    "text": "text",
+    "boolean": "true or false",
+    "date": "a date",
+    "timestamp": "a timestamp",
+    "interval": "an interval",
+    None: "NULL",
+}

@@ -1,0 +1,241 @@
+"""A plan: how many linear queries will be answered together, what that costs, and how wrong each answer will be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.exact import Number, probability
+from discreet.core.laws.gaussian import DiscreteGaussian
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.laws.law import Law
+from discreet.core.mechanism import Then
+from discreet.core.once import once
+from discreet.core.reach import Neighbours
+from discreet.core.text import show, table
+from discreet.errors import NotAllowed, Refusal
+from discreet.matrix.designs import Design, Estimate
+from discreet.matrix.families import MOST_LISTED, Floats
+from discreet.matrix.gaussian_optimal import Certificate
+from discreet.matrix.mechanism import Combined, bought
+from discreet.plan.estimates.discrete_tails import margins
+from discreet.plan.estimates.noise_sums import normal
+from discreet.plan.terms import search
+
+__all__ = ["Answers", "Planned", "WorkloadError", "cheapest", "noised", "planned"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """All answers, each with a margin; `cells` are the counts they were read from, where these follow, too.
+
+    They are listed when they are read: what was paid for is never lost, also where there are too many to list.
+    """
+
+    estimate: Estimate
+    error: WorkloadError
+
+    @property
+    def cells(self) -> Floats | None:
+        """The counts of all cells, where they follow."""
+        return self.estimate.cells
+
+    @once
+    def values(self) -> Floats:
+        """All answers in the order of the queries; refused where they are too many to list."""
+        return self.estimate.answers
+
+    def margin(self, confidence: Number = "0.95") -> Floats:
+        """Each answer is off by at most so much, with this confidence."""
+        return self.error.radius(confidence)
+
+    def __len__(self) -> int:
+        return self.error.design.queries.size
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.values[index]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.values, dtype=dtype)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Answers):
+            return False
+        return self is other or np.array_equal(self.values, other.values)
+
+    def __hash__(self) -> int:
+        return hash((self.cells if self.cells is not None else self.values).tobytes())
+
+    def __repr__(self) -> str:
+        some = [] if len(self) > MOST_LISTED else [f"{each:.1f}" for each in self.values[:6]]
+        shown = ", ".join([*some, *(["…"] if len(self) > 6 else [])])
+        return f"<{len(self):,} answers: {shown}; root mean squared error {math.sqrt(self.error.mean):.4g}>"
+
+
+@dataclass(frozen=True)
+class WorkloadError:
+    """How wrong the answers will be: known before anything is spent."""
+
+    design: Design
+    laws: tuple[Law, ...]
+
+    @property
+    def noise(self) -> tuple[float, ...]:
+        """The variance of the noise on each strategy."""
+        return tuple(max(each.variance, 1e-200) for each in self.laws)  # so small that it is none
+
+    @once
+    def mean(self) -> float:
+        """The mean squared error of the answers."""
+        return float(self.design.mean(self.noise))
+
+    @once
+    def variance(self) -> Floats:
+        """The squared error of each answer."""
+        return np.maximum(self.design.variances(self.noise), 0.0)
+
+    def radius(self, confidence: Number = "0.95") -> Floats:
+        """Each answer is off by at most so much, with this confidence.
+
+        Because  an answer is a weighted sum of draws from one law; see `margins`. Where the weights are too many to
+                 write out, or there are several laws: a sum of Laplace draws has a lighter tail than one draw of its
+                 variance, or a normal one where that is heavier, and one step of the lattice is added.
+        """
+        sure = probability(confidence, "confidence")
+        weights = self.design.weights if len(self.laws) == 1 else None
+        if weights is not None:
+            return np.concatenate([margins(self.laws[0], part, sure) for part in _pages(weights)])
+        missed = float(1 - sure)
+        spread = normal(missed)
+        if any(isinstance(each, DiscreteLaplace) for each in self.laws):
+            spread = max(spread, -math.log(missed) / math.sqrt(2))
+        return np.asarray(spread * np.sqrt(self.variance) + 1)
+
+    def describe(self) -> str:
+        off = show(math.sqrt(self.mean), 4)
+        return f"{self.design.queries.size:,} answers are off by {off} in the root mean square ({self.design.name})."
+
+
+def _pages(weights: Floats) -> list[Floats]:
+    return np.array_split(weights, max(1, weights.size // 1_000_000))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """From what is released to all answers."""
+
+    error: WorkloadError
+
+    def __call__(self, released: Sequence[NDArray[Any]]) -> Answers:
+        found: Estimate = self.error.design.estimate(released, self.error.noise)
+        return Answers(found, self.error)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned(Then):
+    """Many linear queries, answered together from one release of some other combinations of the counts.
+
+    `mechanism` is what a ledger charges for. `release(counts)` takes the exact counts of all cells, in any shape, and
+    returns all answers.
+    """
+
+    mechanism: Combined
+    function: Reading
+    compared: tuple[tuple[str, float], ...]  # the designs that were considered, with their expected errors
+
+    @property
+    def error(self) -> WorkloadError:
+        return self.function.error
+
+    @property
+    def expected_error(self) -> float:
+        """The mean squared error per query."""
+        return self.error.mean
+
+    @property
+    def strategy(self) -> str:
+        """The name of the design that was chosen."""
+        return self.error.design.name
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """For Gaussian noise, what proves how close to the best strategy it is."""
+        return self.error.design.certificate
+
+    @property
+    def gap(self) -> float | None:
+        """How much larger the error is than that of the best Gaussian strategy, at most; 0.001 is one in a thousand."""
+        proven = self.certificate
+        if proven is None or not isinstance(self.mechanism.laws[0], DiscreteGaussian):
+            return None
+        unit = [strategy.l2_squared / float(share) for strategy, share in
+                zip(self.mechanism.strategies, self.error.design.shares, strict=True)]  # fmt: skip
+        return self.error.design.mean(unit) * self.error.design.queries.size / proven.bound - 1
+
+    def __repr__(self) -> str:
+        rows = [(name, f"{error:.6g}", "chosen" if n == 0 else "") for n, (name, error) in enumerate(self.compared)]
+        return f"{self.describe()}\n\n{table(['strategy', 'expected squared error', ''], rows)}"
+
+
+def planned(
+    found: Sequence[Design], *, cells: int, epsilon: Fraction | None, rho: Fraction | None, rows: int,
+    neighbours: Neighbours, chosen: Design | None = None, unit: str = "person",
+) -> Planned:  # fmt: skip
+    """The chosen design as a mechanism: by default the one of least expected error at this cost."""
+    errors = [noised(each, epsilon=epsilon, rho=rho, rows=rows, neighbours=neighbours, unit=unit) for each in found]
+    errors.sort(key=lambda each: (chosen is not None and each.design is not chosen, each.mean))
+    best = errors[0]
+    mechanism = Combined(
+        cells=cells, strategies=best.design.strategies, laws=best.laws, rows=rows, neighbours=neighbours, unit=unit
+    )
+    compared = tuple((each.design.name, each.mean) for each in errors)
+    return Planned(mechanism=mechanism, function=Reading(best), compared=compared)
+
+
+def noised(
+    design: Design, *, epsilon: Fraction | None, rho: Fraction | None, rows: int, neighbours: Neighbours,
+    unit: str = "person",
+) -> WorkloadError:  # fmt: skip
+    """How wrong a design is at this cost, with the noise that this buys."""
+    said: Any = {"epsilon": epsilon, "rho": rho, "rows": rows, "neighbours": neighbours, "unit": unit}
+    return WorkloadError(design, bought(design.strategies, design.shares, **said))
+
+
+def cheapest(
+    found: Sequence[T], margin: Fraction, confidence: Fraction, noised: Callable[[T, Fraction], WorkloadError]
+) -> tuple[Fraction, T]:
+    """The least ε for which some design is within this margin in every answer, and that design; or a refusal.
+
+    `noised` says how wrong a design is for an ε.
+
+    Because  the margin of one design falls with ε, so each is searched on its own; that of whichever errs least in the
+             mean need not fall, as another one may have taken its place.
+    """
+    best: tuple[Fraction, T] | None = None
+    refused: Refusal | None = None
+    for design in found:
+
+        def enough(cost: Fraction, design: T = design) -> bool:
+            return float(noised(design, cost).radius(confidence).max()) <= margin
+
+        if best is not None and not enough(best[0]):
+            continue
+        try:
+            cost = search(enough, margin)
+        except NotAllowed as refusal:
+            refused = refusal
+            continue
+        if best is None or cost < best[0]:
+            best = cost, design
+    if best is None:
+        assert refused is not None
+        raise refused
+    return best

@@ -1,0 +1,322 @@
+"""Workloads of a table that a curator holds: one count by groups, one charge, all answers.
+
+The groups are those of an ordinary question, SELECT …, COUNT(*) … GROUP BY …, so their keys, the unit and its caps are
+the curator's, and so are the ledger and the engine. Only what is released of the counts is chosen here: the
+combinations from which all answers follow with the least expected error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+from discreet.answers.bill import Heard
+from discreet.catalogue.schema import Table
+from discreet.core import record
+from discreet.core.exact import Number, number, price, probability
+from discreet.core.loss import Loss
+from discreet.core.text import show
+from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood, Refusal
+from discreet.matrix.designs import Design
+from discreet.matrix.families import Queries
+from discreet.matrix.planner import designs, recovered
+from discreet.plan.codec import DIGITS, LARGEST
+from discreet.plan.draft import Draft
+from discreet.plan.measures.sums import Sums
+from discreet.plan.measures.workload_cells import COUNTS, Cells
+from discreet.plan.plan import Plan
+from discreet.plan.pricing import bought_rho
+from discreet.procedures.auto_bounds import wanted_bounds
+from discreet.sql.spelling import quoted
+from discreet.sql.types import MOST_VALUES
+from discreet.workload.mechanism import WorkloadError, cheapest
+from discreet.workload.results import Foreseen, Offer, Told
+
+__all__ = ["Cost", "Question"]
+
+BY = 'by=["age"], or by=["age", "WIDTH_BUCKET(cost, 0, 1000, 50)"]'
+PIECE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|.""", re.DOTALL)  # of SQL: what is quoted is one
+LITTLE = 10**9  # of an ε, or of its square: no strategy of a million cells loses less in ρ
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What all answers may cost, or how exact every one must be."""
+
+    epsilon: Fraction | None
+    rho: Fraction | None
+    within: Fraction | None
+    confidence: Fraction
+
+    @classmethod
+    def of(cls, epsilon: Number | None, rho: Number | None, within: Number | None, confidence: Number) -> Cost:
+        """What a user asked for, read and checked; with a margin, ε is the most that may be spent."""
+        if (rho is not None) + (epsilon is not None or within is not None) != 1:
+            raise NotUnderstood("say one of cost and margin.", instead='epsilon=1, rho="0.1" or within=25')
+        margin = None if within is None else number(within, "within")
+        if margin is not None and margin <= 0:
+            raise NotUnderstood("a margin is greater than zero.", instead="within=25")
+        return cls(
+            epsilon=None if epsilon is None else price(epsilon, "epsilon"),
+            rho=None if rho is None else price(rho, "rho"),
+            within=margin,
+            confidence=probability(confidence, "confidence"),
+        )
+
+
+@dataclass(frozen=True)
+class Question:
+    """A workload, asked of the groups of a table."""
+
+    queries: Queries
+    curator: Any
+    draft: Draft
+    analyst: str
+
+    @classmethod
+    def of(
+        cls, queries: Queries, curator: Any, table: str, *, by: str | Iterable[str], where: str | None, count: str,
+        params: Any, analyst: str,
+    ) -> Question:  # fmt: skip
+        """Refused where the groups are not the cells of the workload."""
+        curator.ledger.admit(analyst)  # before anything else is said
+        known = next((each for each in curator.catalogue.tables if each.name == table), None)
+        columns = _columns(by, known)
+        if not all(isinstance(each, str) for each in (table, count, "" if where is None else where)):
+            raise NotUnderstood("name a table, and what its rows are grouped by, as SQL texts.", instead=BY)
+        if len(_parts(count)) != 1 or (known is not None and known.column(count) is not None):
+            raise _not_a_count(None if known is None else known.unit)
+        draft = curator.draft(_sql(table, known, columns, where, count), params)
+        wanted_bounds(draft)
+        if len(draft.keys) != len(columns) or draft.sets:
+            raise NotUnderstood("cells are by columns or expressions, each on its own, and once.", instead=BY)
+        counted = [isinstance(each, Sums) and each.parts in COUNTS for each in draft.measures]
+        shown = [getattr(each.what, "name", None) for each in draft.view.items]
+        if counted != [True] or shown != [*(f"k{n}" for n in range(len(columns))), "a0"]:
+            raise _not_a_count(draft.caps.unit)
+        for key, name in zip(draft.keys, columns, strict=True):
+            if not key.declared:
+                raise NotAllowed(
+                    f"the values of `{name}` are not declared, so there are no cells.",
+                    instead=f'declare them: {name} = {{ values = ["a", "b"] }}, or the bounds of at most'
+                    f" {MOST_VALUES:,} whole numbers",
+                )
+        if math.prod(key.size for key in draft.keys) != queries.cells:
+            sizes = ", ".join(f"`{name}` has {key.size:,}" for key, name in zip(draft.keys, columns, strict=True))
+            raise NotUnderstood(
+                f"the workload has {queries.cells:,} cells, and these are {math.prod(k.size for k in draft.keys):,}.",
+                instead=f"a workload with a cell for every combination of values: {sizes}",
+            )
+        if (shape := queries.misfit(tuple(key.size for key in draft.keys))) is not None:
+            raise NotUnderstood(
+                f"the workload has {_product(shape)}, and these are {_product(key.size for key in draft.keys)}.",
+                instead="name the columns in the order of the workload, or give it their sizes in this one",
+            )
+        return cls(queries, curator, draft, analyst)
+
+    def explain(self, cost: Cost) -> Foreseen:
+        """What asking would cost and tell. Sees no data."""
+        offers, engine = self._offers(cost), self.curator.engine
+        engine.check(offers[0].plan)
+        left, remarks = self.curator.ledger.left_to(self.analyst), engine.remarks(offers[0].plan)
+        return Foreseen(self.draft, offers, left, engine.sql(offers[0].plan), remarks)
+
+    def ask(self, cost: Cost) -> Told:
+        """All answers; the same again is free, and so are the margins.
+
+        Given    a curator, who charges for a plan before anything is counted, and counts what its record says.
+        Promise  each unit's loss is that of the plan; see `discreet.plan.measures.workload_cells`. Reading the
+                 release is free.
+        """
+        offers = self._offers(cost, paying=True)
+        plan, receipt, released = self.curator.run(tuple(each.plan for each in offers), self.analyst)
+        error = next(each.error for each in offers if each.plan is plan)
+        (measure,) = plan.measures
+        assert isinstance(measure, Cells)
+        estimate = error.design.estimate(measure.split(released.sums[0]), error.noise)
+        heard = Heard(receipt.cost, self.curator.ledger.left_to(self.analyst), receipt, self.curator.remarks())
+        return Told(estimate, error, plan, heard, self.draft)
+
+    # ── plans ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _offers(self, cost: Cost, *, paying: bool = False) -> tuple[Offer, ...]:
+        """The plans that this cost buys, that of least expected error first; what was paid for before, as it was.
+
+        Because  a strategy is found with floats, and another machine may find one that differs in the last digit: the
+                 question is the same.
+        """
+        epsilon, chosen = cost.epsilon, None
+        if cost.within is not None:
+            epsilon, chosen = self._cheapest(cost.within, cost)
+        rho = bought_rho(self.draft.catalogue.budget, epsilon) if epsilon is not None else cost.rho
+        if (before := next(self._earlier(epsilon, rho), None)) is not None:
+            return (before,)
+        if paying:
+            self._room(epsilon, rho)
+        found = []
+        for gaussian, design in self._designs(epsilon is not None, bool(rho)):
+            if chosen is None or chosen[1] is design:
+                offer = self._offer(design, None if gaussian else epsilon, rho if gaussian else None)
+                found += [] if offer is None else [offer]
+        if not found:
+            raise NotAllowed("no strategy for these is short enough to be on record.", instead="ask in several parts")
+        return tuple(sorted(found, key=lambda each: each.error.mean))
+
+    def _room(self, epsilon: Fraction | None, rho: Fraction | None) -> None:
+        """Refuse what no plan would fit, before time is spent on finding one."""
+        left = self.curator.ledger.left_to(self.analyst)
+        pure = epsilon is not None and Loss(pure=epsilon, rho=min(epsilon, epsilon**2) / LITTLE) in left
+        if not pure and not (rho and Loss(rho=rho) in left):
+            raise BudgetExceeded("the budget has no room for these.", instead=f"ask for less: {left} is left")
+
+    def _designs(self, laplace: bool, normal: bool) -> list[tuple[bool, Design]]:
+        """All designs, for Laplace and for Gaussian noise."""
+        kinds = [kind for kind, there in ((False, laplace), (True, normal)) if there]
+        return [(kind, each) for kind in kinds for each in designs(self.queries, gaussian=kind)]
+
+    def _cheapest(self, margin: Fraction, cost: Cost) -> tuple[Fraction, tuple[bool, Design]]:
+        """The least ε for which some design is within the margin in every answer, and that design."""
+        self.queries.listed()
+        budget = self.draft.catalogue.budget
+
+        def noised(each: tuple[bool, Design], epsilon: Fraction) -> WorkloadError:
+            gaussian, design = each
+            measure = self._measure(design)
+            if gaussian:
+                return WorkloadError(design, measure.concentrated(bought_rho(budget, epsilon), self.draft.setting))
+            return WorkloadError(design, measure.pure(epsilon, self.draft.setting))
+
+        found = self._designs(True, bool(bought_rho(budget, Fraction(1))))
+        measures = [self._measure(design) for _, design in found]
+        short = [_short(each, record.MOST * 3 // 4) and _few(each) for each in measures]  # there are laws besides
+        fit = [each for each, fits in zip(found, short, strict=True) if fits]
+        least, best = cheapest(fit, margin, cost.confidence, noised)
+        if cost.epsilon is not None and least > cost.epsilon:
+            raise NotUnderstood(
+                f"that margin costs ε = {show(least)}, more than was allowed.", instead="allow more, or a wider one"
+            )
+        return least, best
+
+    def _measure(self, design: Design) -> Cells:
+        strategies, shares = tuple(design.strategies), tuple(design.shares)
+        (of,) = self.draft.measures
+        assert isinstance(of, Sums)
+        return Cells(asked=_name(self.queries), of=of, cells=self.queries.cells, strategies=strategies, shares=shares)
+
+    def _offer(self, design: Design, epsilon: Fraction | None, rho: Fraction | None) -> Offer | None:
+        """A design at this cost; none where its record would be too long, or what it releases."""
+        measure, setting = self._measure(design), self.draft.setting
+        if epsilon is not None:
+            laws = measure.pure(epsilon, setting)
+        else:
+            assert rho is not None
+            laws = measure.concentrated(rho, setting)
+        plan = _plan(self.draft, measure, laws)
+        return Offer(plan, WorkloadError(design, laws)) if _short(plan, record.MOST) and _few(measure) else None
+
+    def _earlier(self, epsilon: Fraction | None, rho: Fraction | None) -> Iterator[Offer]:
+        """What was paid for before: the same queries of the same groups, at the same cost."""
+        name = _name(self.queries)
+        for plan in self.curator.earlier(self.curator.engine.version()):
+            (measure, *rest) = plan.measures or (None,)
+            if rest or not isinstance(measure, Cells) or measure.asked != name:
+                continue
+            paid = plan.loss.pure == epsilon if plan.loss.pure is not None else plan.loss.rho == rho
+            if not paid or measure.of != self.draft.measures[0] or _plan(self.draft, measure, plan.laws[0]) != plan:
+                continue
+            design = recovered(self.queries, measure.strategies, gaussian=plan.loss.pure is None)
+            if design is not None:
+                yield Offer(plan, WorkloadError(design, plan.laws[0]))
+
+
+def _short(thing: Any, most: int) -> bool:
+    """Whether its record is not too long."""
+    try:
+        return len(record.write(thing)) <= most
+    except Refusal:
+        return False
+
+
+def _few(measure: Cells) -> bool:
+    """Whether what it releases is not too much to keep."""
+    return measure.size * DIGITS <= LARGEST
+
+
+def _plan(draft: Draft, measure: Cells, laws: tuple[Any, ...]) -> Plan:
+    said = draft.catalogue
+    return Plan(
+        table=draft.relation, caps=draft.caps, where=draft.where, keys=draft.keys, measures=(measure,), laws=(laws,),
+        naming=None, neighbours=said.neighbours, unit=said.unit,
+    )  # fmt: skip
+
+
+def _columns(by: Any, known: Table | None) -> list[str]:
+    """What rows are grouped by: columns, or expressions."""
+    if isinstance(by, (set, frozenset)):
+        raise NotUnderstood("a set has no order, and cells have one.", instead=BY)
+    columns = [by] if isinstance(by, str) else list(by) if isinstance(by, Iterable) else []
+    if not columns or not all(isinstance(each, str) and each.strip() for each in columns):
+        raise NotUnderstood("name a table, and what its rows are grouped by, as SQL texts.", instead=BY)
+    apart = [[each] if known is not None and known.column(each) is not None else _parts(each) for each in columns]
+    if any(len(each) > 1 for each in apart):
+        meant = json.dumps([part for each in apart for part in each if part], ensure_ascii=False)
+        raise NotUnderstood("what rows are grouped by is a list, a text for each.", instead=f"by={meant}")
+    return columns
+
+
+def _parts(text: str) -> list[str]:
+    """The parts of a text between its commas: those in no brackets and no quotes."""
+    found, depth = [""], 0
+    for piece in PIECE.findall(text):
+        depth += (piece in "([{") - (piece in ")]}")
+        if piece == "," and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += piece
+    return [each.strip() for each in found]
+
+
+def _not_a_count(unit: str | None) -> NotUnderstood:
+    units = "" if unit is None else f', or count="COUNT(DISTINCT {unit})", which counts units'
+    return NotUnderstood("`count` is one count, of rows or of units.", instead=f'count="COUNT(*)"{units}')
+
+
+def _sql(table: str, known: Table | None, by: Sequence[str], where: str | None, count: str) -> str:
+    """The question whose groups are the cells. Names of tables and columns are taken as such; all else is SQL."""
+    source = table if known is None else quoted(table)
+    keys = [each if known is None or known.column(each) is None else quoted(each) for each in by]
+    items = ", ".join(f"{each} AS c{n}" for n, each in enumerate(keys))
+    places = ", ".join(str(n + 1) for n in range(len(keys)))
+    only = "" if where is None else f" WHERE ({where})"
+    return f"SELECT {items}, {count} AS n FROM {source}{only} GROUP BY {places}"
+
+
+def _product(sizes: Iterable[int]) -> str:
+    return " × ".join(f"{each:,}" for each in sizes)
+
+
+def _name(queries: Queries) -> str:
+    """The same for the same queries."""
+    found = hashlib.sha256()
+    for part in _spelled(queries):
+        found.update(len(part).to_bytes(8, "little") + part)
+    return found.hexdigest()
+
+
+def _spelled(thing: Any) -> Iterator[bytes]:
+    if isinstance(thing, Queries):
+        yield type(thing).__name__.encode()
+        for each in fields(thing):  # type: ignore[arg-type]
+            yield from _spelled(getattr(thing, each.name))
+    elif isinstance(thing, tuple):
+        yield f"{len(thing)} of".encode()
+        for each in thing:
+            yield from _spelled(each)
+    else:
+        yield thing if isinstance(thing, bytes) else repr(thing).encode()
