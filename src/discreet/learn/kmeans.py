@@ -35,6 +35,7 @@ from discreet.learn.payment import Purse, paid
 from discreet.learn.procedure import find_in_table
 from discreet.learn.summary import Summary
 from discreet.mechanisms.secret import read, to_float
+from discreet.procedures.seller import Seller
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -135,7 +136,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         assert isinstance(mechanism, Composition)
         return self._keep(method.run(box, points, mechanism.parts, SYSTEM), box, mechanism.loss, method)
 
-    def fit_table(self, curator: Any, table: str, columns: Sequence[str]) -> KMeans:
+    def fit_table(self, curator: Seller, table: str, columns: Sequence[str]) -> KMeans:
         """The same for columns of a table that a curator holds, whose units, caps and bounds are respected.
 
         Every step is a question to the curator, who charges its own ledger for it, ε in all; bounds are those that the

@@ -27,6 +27,7 @@ from discreet.learn.method import Found, inside
 from discreet.learn.nearest_center import Centres, few_enough
 from discreet.learn.noisy_histogram import Outline, outline
 from discreet.learn.summary import Summary
+from discreet.procedures.seller import Seller
 
 __all__ = ["find_in_table"]
 
@@ -36,7 +37,7 @@ NARROW, WIDE = 1.0, 3.0  # root-mean-square radii along a column, between which 
 
 
 def find_in_table(
-    method: Summary, curator: Any, table: str, columns: Sequence[str], *, analyst: str
+    method: Summary, curator: Seller, table: str, columns: Sequence[str], *, analyst: str
 ) -> tuple[Found, Box, Loss]:
     """The centres of some columns of a table, for ε in all; the box they are in; and what was paid.
 
@@ -84,7 +85,7 @@ def _clip(noise: float) -> float:
 class _Asking:
     """Questions about some columns of one table."""
 
-    def __init__(self, method: Summary, curator: Any, table: str, columns: Sequence[str], analyst: str) -> None:
+    def __init__(self, method: Summary, curator: Seller, table: str, columns: Sequence[str], analyst: str) -> None:
         self.curator, self.analyst = curator, analyst
         self.coins, self.cost = SYSTEM, Loss.ZERO
         curator.ledger.admit(analyst)  # before anything else is said
@@ -147,7 +148,7 @@ class _Asking:
     def noise(self, clusters: int, epsilon: Fraction) -> float:
         """On the count of each of so many clusters: about one standard deviation."""
         asked = self.curator.explain(self._tried_sql(clusters), epsilon=epsilon, analyst=self.analyst)
-        return max(float(asked.margins()["COUNT(*)"]), 1.0) / 2
+        return max(asked.margins()["COUNT(*)"] or 0.0, 1.0) / 2
 
     def cells(self, partition: Partition, epsilon: Fraction) -> Floats:
         """Rows in each cell, with noise."""
@@ -204,7 +205,7 @@ def _packed(sides: Sequence[int]) -> list[tuple[int, int]]:
     return list(pairwise([*found, len(sides)]))
 
 
-def _table(curator: Any, name: str) -> Table:
+def _table(curator: Seller, name: str) -> Table:
     found: Table | None = next((each for each in curator.catalogue.tables if each.name == name), None)
     if found is None or found.public:
         known = ", ".join(each.name for each in curator.catalogue.tables if not each.public)

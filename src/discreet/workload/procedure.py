@@ -33,6 +33,7 @@ from discreet.plan.measures.workload_cells import COUNTS, Cells
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import bought_rho
 from discreet.procedures.auto_bounds import wanted_bounds
+from discreet.procedures.seller import Seller
 from discreet.sql.spelling import quoted
 from discreet.sql.types import MOST_VALUES
 from discreet.workload.mechanism import WorkloadError, cheapest
@@ -75,13 +76,13 @@ class Question:
     """A workload, asked of the groups of a table."""
 
     queries: Queries
-    curator: Any
+    curator: Seller
     draft: Draft
     analyst: str
 
     @classmethod
     def of(
-        cls, queries: Queries, curator: Any, table: str, *, by: str | Iterable[str], where: str | None, count: str,
+        cls, queries: Queries, curator: Seller, table: str, *, by: str | Iterable[str], where: str | None, count: str,
         params: Any, analyst: str,
     ) -> Question:  # fmt: skip
         """Refused where the groups are not the cells of the workload."""

@@ -27,6 +27,7 @@ from discreet.core.reach import Neighbours, neighbourhood
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.matrix.families import Crossed, Dense, Intervals, Kind, Marginals, Queries, Stacked
 from discreet.matrix.planner import MOST_DENSE, designs
+from discreet.procedures.seller import Seller
 from discreet.workload.mechanism import Planned, cheapest, noised, planned
 from discreet.workload.predicates import conditions
 from discreet.workload.procedure import Cost, Question
@@ -195,7 +196,7 @@ class Workload:
 
     def ask(
         self,
-        curator: Any,
+        curator: Seller,
         table: str,
         *,
         by: str | Iterable[str],
@@ -222,7 +223,7 @@ class Workload:
 
     def explain(
         self,
-        curator: Any,
+        curator: Seller,
         table: str,
         *,
         by: str | Iterable[str],
