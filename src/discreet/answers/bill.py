@@ -10,9 +10,6 @@ from discreet.core.loss import Loss
 __all__ = ["Heard"]
 
 
-# ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class Heard:
     """What came of asking: what it cost this time, what is left, the receipt of the ledger, remarks."""

@@ -1,4 +1,4 @@
-"""Tables for a terminal."""
+"""Numbers and tables as people read them."""
 
 from __future__ import annotations
 
