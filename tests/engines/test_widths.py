@@ -22,7 +22,7 @@ import discreet as dp
 from discreet.core.contribution import Caps
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.engines.duckdb import connection as source
-from discreet.engines.sql.sums import short, totals
+from discreet.engines.sql.sums import plain, repeated, short, totals
 from discreet.engines.sql.widths import CODED, LARGEST, ROWS, WORD, fitting, integer, running, widths
 from discreet.matrix.strategy import Each, Strategy
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
@@ -263,7 +263,10 @@ def test_a_unit_with_all_rows_that_there_can_be(measure: Added, cap: int) -> Non
                 given = [f"({value})::{kind} AS {name}" for (value, kind, name) in
                          zip(row.values(), kinds, names, strict=True)]  # fmt: skip
                 rows = ", ".join([*given, f"{r}::BIGINT AS r"])
-                text = f"SELECT {', '.join(short([measure], str(cap), cap))} FROM (SELECT {rows})"
+                source = f"SELECT {rows}"
+                if repeated([measure]):
+                    source = f"SELECT r, {', '.join(plain([measure], named=True))} FROM ({source})"
+                text = f"SELECT {', '.join(short([measure], str(cap), cap))} FROM ({source})"
                 found = connection.execute(text).fetchall()[0]
                 for form, value in zip(running(measure), found, strict=True):
                     total = sum(weight * (row[each] if each else r) for each, weight in form.items())

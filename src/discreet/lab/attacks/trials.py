@@ -1,8 +1,8 @@
 """Reconstruction tried on defences, functions, curators and servers, and judged against chance and against theory.
 
->>> from discreet.lab import siege
+>>> from discreet.lab.attacks import trials
 >>> from discreet.lab.attacks.defences import Rounding
->>> outcome = siege.against(Rounding(to=5), n=64, m=256, runs=2)
+>>> outcome = trials.against(Rounding(to=5), n=64, m=256, runs=2)
 >>> outcome.verdict
 'blatantly non-private'
 """

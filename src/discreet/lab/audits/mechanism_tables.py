@@ -1,9 +1,9 @@
 """Mechanisms as tables of probabilities: rows are secrets, columns are what can be released.
 
 >>> import discreet as dp
->>> from discreet.lab import channel, tables
+>>> from discreet.lab import channel, mechanism_tables
 >>> flip = dp.PermuteAndFlip(epsilon=1, sensitivity=1)
->>> found = channel.epsilon(tables.selection(flip, [0, 0], [1, -1]))
+>>> found = channel.epsilon(mechanism_tables.selection(flip, [0, 0], [1, -1]))
 >>> round(found, 6), found.within(1)
 (1.0, True)
 
