@@ -147,7 +147,7 @@ class Past:
     def near(self, draft: Draft) -> Iterator[Plan]:
         """Plans whose answers are kept and from which a question may follow, in their order."""
         if (asked := wanted(draft)) is None:
-            return iter(())
+            return self._read(sorted(seq for seq in self.shelf.paid.copy().values() if self.history.kept(seq)))
         files = [(place, leaf) for place in asked.places for leaf in (None, *asked.leaves)]
         told = [each for file in files for each in self.shelf.places.get(file, [])]
         return self._read(sorted(seq for seq, plan in told if asked.fits(plan) and self.history.kept(seq)))

@@ -13,7 +13,8 @@ Promise  equal things have equal outlines; what follows from a plan has an outli
          other way round nothing is promised: whoever looks for a plan compares the plans that are left.
 Because  a hash of a text in which such numbers are written alike is the same for equal things. An earlier answer gives
          a new one only if it has no other conditions than those asked for, or their opposites (see `reuse`), which
-         read the same columns and name the same constants; and if it has every column that is grouped by.
+         read the same columns and name the same constants; if it has every column that is grouped by; and if it
+         measured the same expressions, or counts conditions.
 Hashes are those of Python: good for one process, and never on record.
 """
 
@@ -49,6 +50,7 @@ class Outline(NamedTuple):
     place: int | None  # which rows other answers may follow from; None where none do
     leaves: frozenset[int]  # of the filter
     columns: frozenset[int]  # that rows are grouped by
+    reads: frozenset[int] | None  # columns and constants of what is measured; None: counts, or too many to be listed
     rarest: int | None  # a leaf that few others have: a constant, where there is one
 
 
@@ -58,10 +60,12 @@ class Wanted(NamedTuple):
     places: tuple[int, ...]
     leaves: frozenset[int]
     columns: frozenset[int]
+    reads: frozenset[int]  # of what is not counted
 
     def fits(self, plan: Outline) -> bool:
         """Whether the question may follow from this plan."""
-        return plan.place in self.places and plan.leaves <= self.leaves and self.columns <= plan.columns
+        rows = plan.place in self.places and plan.leaves <= self.leaves and self.columns <= plan.columns
+        return rows and (plan.reads is None or self.reads <= plan.reads)
 
 
 def outline(text: str) -> Outline | None:
@@ -80,7 +84,9 @@ def outline(text: str) -> Outline | None:
         constants, fields = sorted(set(_constants(said["where"]))), sorted(set(_columns(said["where"])))
         named = [*constants, *fields][:MOST_LEAVES]
         columns = frozenset(_columns(said["keys"]))
-        return Outline(about, place, frozenset(named), columns, named[0] if named else None)
+        reads = None if kind == "batch/1" else frozenset(_leaves(measures))
+        reads = None if reads is None or len(reads) > MOST_LEAVES else reads
+        return Outline(about, place, frozenset(named), columns, reads, named[0] if named else None)
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
 
@@ -97,20 +103,22 @@ def subject(rows: tuple[Relation, Caps, Tree | None, tuple[Key, ...]], kind: str
 
 
 def wanted(draft: Draft) -> Wanted | None:
-    """What a question wants of earlier answers; None where it is too long to have any."""
+    """What a question wants of earlier answers; None where it is too long to be outlined."""
     kinds = (False, True) if counted(draft) else (False,)  # batches tell counts, and nothing else
     places = [_place(draft.relation, draft.caps.unit, draft.caps.rows, batch) for batch in kinds]
+    values = [draft.measures[each.measure] for each in draft.readings if each.function not in ("rows", "units")]
+    trees = [tree for each in values for tree in each.trees]
     try:
-        named = leaves(record.write(draft.where))
-        return Wanted(tuple(places), named, frozenset(_columns(json.loads(record.write(draft.keys)))))
+        named, measured = leaves(record.write(draft.where)), leaves(record.write(tuple(trees)))
+        columns = frozenset(_columns(json.loads(record.write(draft.keys))))
+        return Wanted(tuple(places), named, columns, measured)
     except Refusal:
         return None
 
 
 def leaves(text: str) -> frozenset[int]:
     """The columns and constants in a condition with this record."""
-    said = json.loads(text)
-    return frozenset([*_constants(said), *_columns(said)])
+    return frozenset(_leaves(json.loads(text)))
 
 
 def _same(*texts: str) -> int:
@@ -125,6 +133,10 @@ def _alike(text: str) -> str:
 def _place(table: Any, unit: str | None, rows: int | None, batch: bool) -> int:
     """Which rows, as far as it is sure: of relations that are not tables the columns that nobody reads are left out."""
     return hash((table if isinstance(table, str) else None, unit, rows, batch))
+
+
+def _leaves(said: Any) -> list[int]:
+    return [*_constants(said), *_columns(said)]
 
 
 def _columns(said: Any) -> Iterator[int]:
