@@ -74,18 +74,19 @@ def questions(curator: dp.Curator) -> dict[str, Callable[[str], object]]:
     filters = [f"COUNT(*) FILTER (WHERE age > {n})" for n in (100, 200, 300)]
     many = [f"SELECT COUNT(*) FROM people WHERE age > {n}" for n in (100, 200, 300)]
 
-    def reuse(cost: str) -> None:
+    def reuse(what: str) -> None:
         try:
-            curator.ask(f"SELECT AVG(age) FROM people WHERE age > {next(NUMBERS)}", reuse=True)
+            curator.ask(f"SELECT {what} FROM people WHERE age > {next(NUMBERS)}", reuse=True)
         except NotAllowed:
             return
-        raise AssertionError(cost)
+        raise AssertionError("it follows")
 
     return {
         "a question with three FILTERs": lambda cost: curator.ask(
             f"SELECT {', '.join(filters)} FROM people", epsilon=cost
         ),
-        "reuse=True that finds nothing": reuse,
+        "reuse=True that finds nothing": lambda _: reuse("AVG(age)"),
+        "… of a count": lambda _: reuse("COUNT(*)"),
         "ask_many of three questions": lambda cost: curator.ask_many(many, epsilon=cost),
         'max = "auto"': lambda _: curator.ask(f"SELECT SUM(income) FROM people WHERE age > {next(NUMBERS)}", epsilon=1),
         "a COUNT (looks for nothing)": lambda cost: curator.ask("SELECT COUNT(*) FROM people", epsilon=cost),
