@@ -227,9 +227,9 @@ def test_the_index_finds_what_a_scan_of_the_ledger_finds(tmp_path: Path, seed: i
     assert min(often) > 0, found  # else it says little
 
 
-def test_what_others_paid_for_is_found(tmp_path: Path) -> None:
+def test_what_others_paid_for_is_found(tmp_path: Path, where: str) -> None:
     """Of the same data, by another process; also after this one has looked."""
-    with curator(tmp_path) as one, curator(tmp_path) as other:
+    with curator(tmp_path, ledger=where) as one, curator(tmp_path, ledger=where) as other:
         plan, later = (plan_of(one, sql) for sql in ASKED[:2])
         assert plan not in one.earlier(one.engine.version())
         for each in (plan, later):
@@ -342,8 +342,8 @@ def test_an_entry_that_was_changed_is_refused(tmp_path: Path) -> None:
             one.earlier(version)
 
 
-def test_another_copy_of_the_ledger_is_read_from_its_first_entry(tmp_path: Path) -> None:
-    with curator(tmp_path) as one:
+def test_another_copy_of_the_ledger_is_read_from_its_first_entry(tmp_path: Path, where: str) -> None:
+    with curator(tmp_path, ledger=where) as one:
         version = one.engine.version()
         for sql in ASKED[:3]:
             one.run((plan_of(one, sql),), "")
