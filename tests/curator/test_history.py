@@ -221,6 +221,8 @@ def test_the_index_finds_what_a_scan_of_the_ledger_finds(tmp_path: Path, seed: i
                 for each in everybody:
                     found += compare(each, asked[id(each)])
         with curator(tmp_path) as third:
+            for where in ("", " WHERE age = 1"):
+                third.run((plan_of(third, f"SELECT COUNT(*) FROM data{where}"),), "")
             found += compare(third, asked[id(first)])
         first.ledger.verify()
     often = [found[each] for each in ("recalled", "follows from 1", "follows from 2", "bounds", "cells")]

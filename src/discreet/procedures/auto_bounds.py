@@ -138,7 +138,7 @@ def choices(wanted: Sequence[Plan], earlier: Past) -> list[tuple[Plan, ...]]:
     """
     known: dict[int, Plan] = {}
     found: list[tuple[Plan, ...]] = []
-    for each in earlier.about(*{_subject(bound): None for bound in wanted}):
+    for each in earlier.about(*map(_subject, wanted)):
         for n, bound in enumerate(wanted):
             same = each.measures == bound.measures and replace(bound, laws=each.laws) == each
             if same and _leaves(bound) >= (1 - PART) * _leaves(each):
