@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,22 +32,37 @@ from discreet.plan.expressions.tree import Field
 from discreet.plan.measures.count_batch import Batch
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import plans_for
-from discreet.plan.reuse import best
+from discreet.plan.reuse import best, derive
 from discreet.procedures import auto_bounds
 from discreet.procedures.batch import recalled
 from discreet.workload import Workload
 from discreet.workload.procedure import Cost, Question
 
 SOAK = 20 if os.environ.get("DISCREET_SOAK") else 1
-COLUMNS = {"age": (0, 120), "sex": ["F", "M"], "ill": [False, True], "zip": str, "pay": {"min": 0, "max": "auto"}}
+COLUMNS = {
+    "age": (0, 120),
+    "weight": (-9.0, 9.0),
+    "sex": ["F", "M"],
+    "ill": [False, True],
+    "zip": str,
+    "pay": {"min": 0, "max": "auto"},
+}
 BUDGET = dp.Budget(epsilon=10**6, delta="1e-6")
 FILTERS = "SELECT COUNT(*) FILTER (WHERE age > {}), COUNT(*) FILTER (WHERE sex = 'F'), COUNT(*) FROM data{}"
 CONDITIONS = ["", " WHERE ill", " WHERE ill IS NOT TRUE", " WHERE age < 40", " WHERE age >= 40 AND age IS NOT NULL",
               " WHERE age < 40.0", " WHERE ill AND age < 40", " WHERE NOT COALESCE(ill AND age < 40, FALSE)",
               " WHERE age IN (1, 2, 3) AND sex = 'M'", " WHERE (age = 1) IS NOT TRUE", " WHERE age = 1"]  # fmt: skip
+BOUNDS = ["age > 20", "age >= 21", "age < 20.5", "age >= 20 AND age < 30", "age > 19 AND sex = 'F'", "NOT age > 20",
+          "age BETWEEN 20 AND 29", "age > -1", "age > 5 AND age < 5", "weight > 2", "weight >= 2.0", "age > 30",
+          "weight < -2.5", "-2.5 > weight", "age IN (20, 21)", "age <= 20 OR age IS NULL"]  # fmt: skip
 ASKED = [
     *(FILTERS.format(age, where) for age in (30, 31) for where in CONDITIONS[:4]),
     *(f"SELECT COUNT(*) FROM data{where}" for where in CONDITIONS),
+    *(f"SELECT COUNT(*) FROM data WHERE {each}" for each in BOUNDS),
+    *(
+        f"SELECT COUNT(*) FILTER (WHERE {a}), COUNT(*) FILTER (WHERE {b}), COUNT(*) FROM data"
+        for a, b in pairwise(BOUNDS)
+    ),
     *(f"SELECT sex, COUNT(*), SUM(age) FROM data{where} GROUP BY sex" for where in CONDITIONS),
     "SELECT sex, ill, COUNT(*) FROM data GROUP BY sex, ill",
     "SELECT age // 10, COUNT(*) FROM data GROUP BY 1",
@@ -85,7 +101,8 @@ class Scan:
 def people(shift: int = 0) -> pa.Table:
     n = range(shift, shift + 40)
     return pa.table({
-        "age": [k % 90 for k in n], "sex": ["FM"[k % 2] for k in n], "ill": [k % 3 == 0 for k in n],
+        "age": [k % 90 for k in n], "weight": [k % 9 / 2 for k in n],
+        "sex": ["FM"[k % 2] for k in n], "ill": [k % 3 == 0 for k in n],
         "zip": [str(k % 5) for k in n], "pay": [k * 7 % 100 for k in n],
     })  # fmt: skip
 
@@ -414,3 +431,25 @@ def test_a_filter_too_long_for_the_record_follows_as_well(tmp_path: Path, monkey
         way = best(draft, list(one.earlier(version).near(draft)))
         assert way is not None
         assert list(way.plans) == list(one.earlier(version))
+
+
+def test_every_batch_that_knows_a_count_is_tried(tmp_path: Path) -> None:
+    """Of many batches of bounds, and counts between bounds: all from which they follow, and few others."""
+    dice, follows, tried, among = random.Random(7), 0, 0, 0
+    with curator(tmp_path) as one:
+        for _ in range(60):
+            a, b = dice.sample([*BOUNDS, *(f"age > {n}" for n in range(40, 80))], 2)
+            sql = f"SELECT COUNT(*) FILTER (WHERE {a}), COUNT(*) FILTER (WHERE {b}), COUNT(*) FROM data"
+            one.run((plan_of(one, sql),), "")
+        version = one.engine.version()
+        every = Scan.of(one, version, answered=True).plans
+        asked = [*BOUNDS, *(" AND ".join(dice.sample(BOUNDS, 2)) for _ in range(40))]
+        asked += [f"age {sign} {n}" for n in range(18, 23) for sign in ("<", "<=", ">", ">=")]
+        for each in asked:
+            draft = one.draft(f"SELECT COUNT(*) FROM data WHERE {each}")
+            near = list(one.earlier(version).near(draft))
+            known = [plan for plan in every if derive(draft, plan) is not None]
+            assert [plan for plan in near if derive(draft, plan) is not None] == known, each
+            follows, tried, among = follows + len(known), tried + len(near), among + len(every)
+    assert follows > 100
+    assert tried < among * 2 / 3

@@ -36,7 +36,7 @@ class Shelf:
 
     paid: dict[str, int] = field(default_factory=dict)  # by key
     subjects: dict[int, list[int]] = field(default_factory=dict)
-    places: dict[tuple[int, int | None], list[Told]] = field(default_factory=dict)  # and by one leaf of the filter
+    places: dict[tuple[int, int | None], list[Told]] = field(default_factory=dict)  # and what it is looked for by
 
     def add(self, seq: int, key: str, plan: Outline) -> None:
         """File a plan."""
@@ -44,7 +44,8 @@ class Shelf:
         if plan.subject is not None:
             self.subjects.setdefault(plan.subject, []).append(seq)
         if plan.place is not None:
-            self.places.setdefault((plan.place, plan.rarest), []).append((seq, plan))
+            for each in plan.files:
+                self.places.setdefault((plan.place, each), []).append((seq, plan))
 
 
 class History:
@@ -148,9 +149,9 @@ class Past:
         """Plans whose answers are kept and from which a question may follow, in their order."""
         if (asked := wanted(draft)) is None:
             return self._read(sorted(seq for seq in self.shelf.paid.copy().values() if self.history.kept(seq)))
-        files = [(place, leaf) for place in asked.places for leaf in (None, *asked.leaves)]
+        files = [(place, each) for place in asked.places for each in dict.fromkeys(asked.files)]
         told = [each for file in files for each in self.shelf.places.get(file, [])]
-        return self._read(sorted(seq for seq, plan in told if asked.fits(plan) and self.history.kept(seq)))
+        return self._read(sorted({seq for seq, plan in told if asked.fits(plan) and self.history.kept(seq)}))
 
     def _read(self, places: list[int]) -> Iterator[Plan]:
         return self.history.plans([seq for seq in places if seq <= self.last], self.version)

@@ -20,9 +20,12 @@ Hashes are those of Python: good for one process, and never on record.
 
 from __future__ import annotations
 
+import functools
 import json
+import math
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from discreet.core import record
@@ -30,15 +33,18 @@ from discreet.core.contribution import Caps
 from discreet.errors import Refusal
 from discreet.plan.counts import counted
 from discreet.plan.draft import Draft
-from discreet.plan.expressions.tree import Tree
+from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, both, fields
 from discreet.plan.plan import Key
+from discreet.plan.regions import EXACT, regions
 from discreet.plan.relation import Relation
+from discreet.plan.reuse import conjuncts
 
 __all__ = ["Outline", "Wanted", "leaves", "outline", "subject", "wanted"]
 
 ABOUT = {"batch/1": ("of", "values"), "cells/1": ("asked", "of"), "ceilings/1": ("of", "least", "first")}
 MOST_LEAVES = 32  # of one plan that are remembered; a plan that has more is passed over less often
 WHOLE = re.compile(r'\{"q":"(-?\d+)"\}')
+BATCH = hash("batch")  # every batch of all rows
 TRUTHS = {"0", "1"}  # `p IS NOT TRUE` is the opposite of p, and names one more
 _text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
@@ -51,7 +57,7 @@ class Outline(NamedTuple):
     leaves: frozenset[int]  # of the filter
     columns: frozenset[int]  # that rows are grouped by
     reads: frozenset[int] | None  # columns and constants of what is measured; None: counts, or too many to be listed
-    rarest: int | None  # a leaf that few others have: a constant, where there is one
+    files: tuple[int | None, ...]  # what it is looked for by: a leaf that few others have; constants of a batch
 
 
 class Wanted(NamedTuple):
@@ -61,6 +67,7 @@ class Wanted(NamedTuple):
     leaves: frozenset[int]
     columns: frozenset[int]
     reads: frozenset[int]  # of what is not counted
+    files: tuple[int | None, ...]  # what plans are looked for by
 
     def fits(self, plan: Outline) -> bool:
         """Whether the question may follow from this plan."""
@@ -81,12 +88,16 @@ def outline(text: str) -> Outline | None:
         if kind in ABOUT:
             about = _same(*rows, kind, *(_text(measures[0][part]) for part in ABOUT[kind]))
         place = _place(said["table"], caps["unit"], caps["rows"], kind == "batch/1") if naming is None else None
-        constants, fields = sorted(set(_constants(said["where"]))), sorted(set(_columns(said["where"])))
-        named = [*constants, *fields][:MOST_LEAVES]
+        constants, names = sorted(set(_constants(said["where"]))), sorted(set(_columns(said["where"])))
+        named = [*constants, *names][:MOST_LEAVES]
         columns = frozenset(_columns(said["keys"]))
         reads = None if kind == "batch/1" else frozenset(_leaves(measures))
         reads = None if reads is None or len(reads) > MOST_LEAVES else reads
-        return Outline(about, place, frozenset(named), columns, reads, named[0] if named else None)
+        files: tuple[int | None, ...] = (named[0] if named else None,)
+        if kind == "batch/1" and said["where"] is None and not said["keys"]:
+            cuts = frozenset(_cuts(measures[0]["of"]))
+            files = (BATCH, *cuts) if len(cuts) <= MOST_LEAVES else files
+        return Outline(about, place, frozenset(named), columns, reads, files)
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
 
@@ -111,9 +122,52 @@ def wanted(draft: Draft) -> Wanted | None:
     try:
         named, measured = leaves(record.write(draft.where)), leaves(record.write(tuple(trees)))
         columns = frozenset(_columns(json.loads(record.write(draft.keys))))
-        return Wanted(tuple(places), named, columns, measured)
+        return Wanted(tuple(places), named, columns, measured, (None, *named, *(_needed(draft) or [BATCH])))
     except Refusal:
         return None
+
+
+def _needed(draft: Draft) -> list[int]:
+    """Constants one of which a batch of all rows has if it knows these counts; nothing where that is not known.
+
+    Because  a count of rows between two bounds of a column, whatever else is asked of other columns, changes from one
+             value of it to the next at one of these bounds. A batch tells these two values apart only if it compares
+             the same column with a constant that is one of them, or between them (see `regions`, `counts.known`).
+    """
+    rows = [each for each in conjuncts(draft.where) if fields(each)]
+    for asked in counted(draft):
+        parts = [*rows, *conjuncts(asked)]
+        found = regions([functools.reduce(both, parts, None)])
+        if found is None or not found.codes:
+            continue
+        for name in sorted(set[str]().union(*map(fields, parts))):
+            bounds = [_bound(each) for each in parts if name in fields(each)]
+            if None not in bounds:
+                near = [(math.floor(each) - 1, math.ceil(each) + 2) for each in bounds if each is not None]
+                return [hash(("cut", n)) for span in near for n in range(*span)]
+    return []
+
+
+def _bound(tree: Tree) -> Fraction | None:
+    """The number that a column is compared with by its size, without its sign; None of any other condition."""
+    if not isinstance(tree, Apply) or tree.function not in ("<", "<=", ">", ">="):
+        return None
+    column, number = sorted(tree.arguments, key=lambda each: isinstance(each, Literal))
+    if not isinstance(column, Field) or column.kind not in ("integer", "real") or not isinstance(number, Literal):
+        return None
+    value = number.value
+    plain = isinstance(value, (int, Fraction)) and not isinstance(value, bool) and abs(value) < EXACT
+    return abs(Fraction(value)) if plain else None  # type: ignore[arg-type]
+
+
+def _cuts(said: Any) -> Iterator[int]:
+    """The numbers in an expression, without their signs: the whole ones below and above."""
+    for each in _things(said):
+        value = each.get("value") if each["is"] == "value/1" else None
+        if isinstance(value, dict) and "q" in value:
+            value = Fraction(value["q"])
+        if isinstance(value, (int, Fraction)) and not isinstance(value, bool):
+            yield from (hash(("cut", n)) for n in (math.floor(abs(value)), math.ceil(abs(value))))
 
 
 def leaves(text: str) -> frozenset[int]:
