@@ -156,8 +156,10 @@ def _bound(tree: Tree) -> Fraction | None:
     if not isinstance(column, Field) or column.kind not in ("integer", "real") or not isinstance(number, Literal):
         return None
     value = number.value
-    plain = isinstance(value, (int, Fraction)) and not isinstance(value, bool) and abs(value) < EXACT
-    return abs(Fraction(value)) if plain else None  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
+        return None
+    size = abs(Fraction(value))
+    return size if size < EXACT else None
 
 
 def _cuts(said: Any) -> Iterator[int]:
