@@ -1,8 +1,8 @@
 """The history as an index: what was paid for, by the state of the data, by what it is about, by what it can tell.
 
 The ledger is the record, and this is a view of it in memory. It is folded forward from the last entry that was seen, so
-a question reads what came since, by whichever process, and nothing twice. Of each plan an outline is remembered, a few
-hundred bytes; the plan itself is read from the ledger, and checked there, when a question may be about it.
+a question reads what came since, by whichever process, and nothing twice. Of each plan an outline is remembered, about
+a kilobyte; the plan itself is read from the ledger, and checked there, when a question may be about it.
 """
 
 from __future__ import annotations

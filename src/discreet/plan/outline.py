@@ -90,8 +90,8 @@ def outline(text: str) -> Outline | None:
         place = _place(said["table"], caps["unit"], caps["rows"], kind == "batch/1") if naming is None else None
         constants, names = sorted(set(_constants(said["where"]))), sorted(set(_columns(said["where"])))
         named = [*constants, *names][:MOST_LEAVES]
-        columns = frozenset(_columns(said["keys"]))
-        reads = None if kind == "batch/1" else frozenset(_leaves(measures))
+        columns = _shared(frozenset(_columns(said["keys"])))
+        reads = None if kind == "batch/1" else _shared(frozenset(_leaves(measures)))
         reads = None if reads is None or len(reads) > MOST_LEAVES else reads
         files: tuple[int | None, ...] = (named[0] if named else None,)
         if kind == "batch/1" and said["where"] is None and not said["keys"]:
@@ -184,6 +184,12 @@ def _same(*texts: str) -> int:
 def _alike(text: str) -> str:
     """Equal for equal things: in Python true is 1, and so is a rational that is whole."""
     return WHOLE.sub(r"\1", text.replace("true", "1").replace("false", "0"))
+
+
+@functools.lru_cache(1024)
+def _shared(found: frozenset[int]) -> frozenset[int]:
+    """The same object for many plans, as most are about the same columns."""
+    return found
 
 
 def _place(table: Any, unit: str | None, rows: int | None, batch: bool) -> int:
