@@ -6,6 +6,43 @@ from mutants.mutant import Edit, Mutant
 
 MUTANTS = [
     Mutant(
+        "the index of what was paid for misses what another process bought",
+        [
+            Edit(
+                "discreet.curator.history:History.past",
+                "while entries := self._ledger.after(last := self._last):",
+                "while self._last == START and (entries := self._ledger.after(last := self._last)):",
+            )
+        ],
+        ["test_history.py::test_what_others_paid_for_is_found"],
+    ),
+    Mutant(
+        "the index of what was paid for does not tell the states of the data apart",
+        [
+            Edit(
+                "discreet.curator.history:History._take",
+                "self._shelves.setdefault(fact.version, Shelf())",
+                "self._shelves.setdefault('', Shelf())",
+            ),
+            Edit(
+                "discreet.curator.history:History.past",
+                "self._shelves.get(version, Shelf())",
+                "self._shelves.get('', Shelf())",
+            ),
+            Edit(
+                "discreet.curator.history:History._plan",
+                "(fact.dataset, fact.version) != (self._dataset, version)",
+                "fact.dataset != self._dataset",
+            ),
+        ],
+        ["test_history.py::test_what_was_paid_for_of_other_data_is_not_found"],
+    ),
+    Mutant(
+        "an answer follows from one that was never kept",
+        [Edit("discreet.curator.history:History.kept", "return charge in self._kept", "return True")],
+        ["test_history.py::test_nothing_follows_from_what_is_not_kept"],
+    ),
+    Mutant(
         "a better bound makes an old question a new one",
         [
             Edit(

@@ -10,7 +10,7 @@ plan.release(exact)                             adds noise, cannot refuse
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -23,11 +23,12 @@ from discreet.answers.bill import Heard
 from discreet.answers.explanation import Explanation, Explanations
 from discreet.catalogue import toml as catalogues
 from discreet.catalogue.schema import Catalogue
-from discreet.core import record, work
+from discreet.core import work
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
 from discreet.core.loss import Budget, Loss
 from discreet.core.reach import Neighbours
+from discreet.curator.history import History, Past
 from discreet.curator.opening import ledger_of, one_table, path_of, shelf_of
 from discreet.engines.duckdb.connection import Source
 from discreet.engines.duckdb.engine import DuckDB
@@ -36,7 +37,6 @@ from discreet.engines.duckdb.index import Shelf
 from discreet.engines.duckdb.public_tables import read_public
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.ledger.balances import Left
-from discreet.ledger.facts import Charge, Kept
 from discreet.ledger.failures import Unanswered
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
@@ -71,6 +71,7 @@ class Curator:
         self.catalogue = read_public(catalogue.stored(source.stored), source)
         self.engine = DuckDB(source, catalogue.name, self._named, shelf_of(self.ledger, self.catalogue))
         self._assumed = auto_bounds.assumed(self.catalogue)
+        self._history = History(ledger, catalogue.name)
         self._drafts: dict[Any, tuple[Draft, int]] = {}  # and how much work each was
 
     @classmethod
@@ -342,7 +343,7 @@ class Curator:
         """An answer that follows from earlier ones, the most exact of them, if there is one."""
         source = self.engine.current()
         version = self._named(source.seen)
-        if (way := best(draft, list(self.earlier(version, answered=True)))) is None:
+        if (way := best(draft, list(self.earlier(version).near(draft)))) is None:
             return None
         paid = [[(plan, plan.key)] for plan in way.plans]
         receipts = self.ledger.spend_all(paid, analyst=analyst, version=version)
@@ -353,18 +354,9 @@ class Curator:
         sure = wanted.confidence
         return Answer.of(way.draft, way.plan, way.released(kept), heard, confidence=sure, merge=way.merge)
 
-    def earlier(self, version: str, *, answered: bool = False) -> Iterator[Plan]:
-        """Plans that were paid for, of these data; or only those whose answers are kept."""
-        entries = list(self.ledger) if answered else self.ledger
-        kept = {entry.fact.of for entry in entries if isinstance(entry.fact, Kept)} if answered else set()
-        for entry in entries:
-            fact = entry.fact
-            if answered and entry.seq not in kept:
-                continue
-            if isinstance(fact, Charge) and fact.dataset == self.catalogue.name and fact.version == version:
-                plan = record.read(fact.mechanism)
-                if isinstance(plan, Plan) and fact.key == plan.key:
-                    yield plan
+    def earlier(self, version: str) -> Past:
+        """Plans that were paid for, of these data."""
+        return self._history.past(version)
 
     def _look(self, plan: Plan, receipt: Receipt, version: str, source: Source) -> Callable[[], bytes]:
         """Look at the data, once, and make what is kept of it."""
@@ -384,10 +376,10 @@ class Curator:
         What was asked before is asked with the bounds of then, so that it is the same, and free.
         """
         columns, (part, rest) = auto_bounds.wanted_bounds(draft), auto_bounds.divided(draft, wanted)
-        earlier = list(self.earlier(self.engine.version()))
-        choices = auto_bounds.choices([auto_bounds.plan_of(draft, column, part) for column in columns], earlier)
-        paid, plans = {plan.key for plan in earlier}, self._plans(draft, rest)
-        missing, left = [each for each in choices[-1] if each.key not in paid], self.ledger.left_to(analyst)
+        paid = self.earlier(self.engine.version())
+        choices = auto_bounds.choices([auto_bounds.plan_of(draft, column, part) for column in columns], paid)
+        plans = self._plans(draft, rest)
+        missing, left = [each for each in choices[-1] if each not in paid], self.ledger.left_to(analyst)
         self._runnable(plans)
         auto_bounds.affordable(missing, plans, left)
         for bounds in choices:
@@ -396,10 +388,10 @@ class Curator:
             for column, (plan, receipt, released) in zip(columns, sold, strict=True):
                 draft, catalogue, high = auto_bounds.lowered(plan, released, catalogue, column, again)
                 spent += receipt.cost
-                said.append(auto_bounds.found_said(column, high, plan, before=plan.key in paid))
+                said.append(auto_bounds.found_said(column, high, plan, before=plan in paid))
             draft = reachable(draft, rest)
             plans = self._plans(draft, rest)
-            if any(plan.key in paid for plan in plans):
+            if any(plan in paid for plan in plans):
                 break
         answer = self._answer(draft, plans, rest, analyst)
         heard = replace(answer.heard, cost=spent + answer.cost, remarks=(*said, *answer.heard.remarks))

@@ -258,6 +258,13 @@ class Journal:
             "SELECT seq, body, hash, name FROM discreet_entries WHERE seq > ? ORDER BY seq LIMIT ?", after, rows
         )
 
+    def since(self, last: Link) -> list[Row]:
+        """The next few rows after an entry that was seen, or the first ones where it is not there any more."""
+        if self.state.link == last:
+            return []
+        here = self.store.execute("SELECT hash FROM discreet_entries WHERE seq = ?", last.seq)
+        return self.page(last.seq if here == [(last.hash,)] else START.seq)
+
     def rows(self, after: int, at_a_time: int = PAGE) -> Iterator[Row]:
         """All rows after this number, as they lie."""
         while page := self.page(after, at_a_time):

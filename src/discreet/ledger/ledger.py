@@ -19,7 +19,7 @@ from discreet.core.record import write
 from discreet.errors import FAILED, Broken, Failure, Interrupted, NotAllowed, NotUnderstood, Stopped
 from discreet.ledger import transactions
 from discreet.ledger.balances import NOTHING, Left, State, title
-from discreet.ledger.entry import Entry
+from discreet.ledger.entry import START, Entry, Link, follow
 from discreet.ledger.facts import KINDS, Account, Charge, Failed, Resumed
 from discreet.ledger.failures import Notes, Unanswered
 from discreet.ledger.high_water_mark import Mark, folder
@@ -382,6 +382,23 @@ class Ledger:
         while page := self._journal.turn(lambda turn: turn.page(state.link.seq)):
             for row in page:
                 yield state.follow(row).shown
+
+    def after(self, last: Link) -> list[Entry]:
+        """The next few entries after one that was seen, none where it is the last; each as iterating shows it.
+
+        Promise  each follows the one before. Where the one that was seen is not there any more (another copy of the
+                 ledger was put in its place), they are the first ones.
+        Because  a turn takes in what others wrote before it reads, link by link, and refuses what it always refuses.
+        """
+        found = list[Entry]()
+        for row in self._journal.turn(lambda turn: turn.since(last)):
+            before = found[-1].link if found else last if row[0] > 1 else START
+            found.append(follow(before, row))
+        return [entry.shown for entry in found]
+
+    def entries(self, places: Sequence[int]) -> list[Entry]:
+        """These entries, each checked against the one before it."""
+        return self._journal.turn(lambda turn: [turn.entry(seq).shown for seq in places])
 
     def verify(self, progress: Progress | None = None) -> Verified:
         """Replay the chain, recompute every cost and balance, read every kept answer; LedgerCorrupt names the entry.

@@ -190,7 +190,13 @@ def best(draft: Draft, earlier: Sequence[Plan]) -> Way | None:
     """How a question follows from plans that were released, most exactly; None where it does not."""
     ways = [found for plan in earlier if (found := derive(draft, plan)) is not None]
     ways += [] if draft.caps.unit is not None or draft.private else _differences(draft, earlier)
-    return min(ways, key=lambda each: each.expected, default=None)
+    place = {id(plan): n for n, plan in enumerate(earlier)}
+
+    def rank(way: Way) -> tuple[float, int, list[int]]:
+        """Of two that are as exact, the one of fewer answers, and of those that were there before."""
+        return way.expected, len(way.plans), [place[id(each)] for each in way.plans]
+
+    return min(ways, key=rank, default=None)
 
 
 def _differences(draft: Draft, earlier: Sequence[Plan]) -> Iterator[Way]:

@@ -7,7 +7,7 @@ with that bound, for the rest. Later questions use it for nothing, unless their 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -21,9 +21,11 @@ from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Apply, Field, Tree, fields
 from discreet.plan.measures.mode import Mode
 from discreet.plan.measures.upper_bound import Ceilings
+from discreet.plan.outline import subject
 from discreet.plan.plan import Plan, Released
 from discreet.plan.relation import columns_of, tables_of
 from discreet.plan.terms import Want
+from discreet.procedures.seller import Past
 
 __all__ = ["PART", "affordable", "assumed", "bounded", "choices", "divided", "foretold", "found_said", "lowered",
            "plan_of", "wanted_bounds"]  # fmt: skip
@@ -123,7 +125,7 @@ def plan_of(draft: Draft, column: Column, epsilon: Fraction) -> Plan:
     )
 
 
-def choices(wanted: Sequence[Plan], earlier: Iterable[Plan]) -> list[tuple[Plan, ...]]:
+def choices(wanted: Sequence[Plan], earlier: Past) -> list[tuple[Plan, ...]]:
     """The bounds to use, one for each that is wanted, last; before them those that were the ones to use earlier.
 
     Given    all plans that were paid for, in their order.
@@ -136,13 +138,20 @@ def choices(wanted: Sequence[Plan], earlier: Iterable[Plan]) -> list[tuple[Plan,
     """
     known: dict[int, Plan] = {}
     found: list[tuple[Plan, ...]] = []
-    for each in earlier:
+    for each in earlier.about(*map(_subject, wanted)):
         for n, bound in enumerate(wanted):
             same = each.measures == bound.measures and replace(bound, laws=each.laws) == each
             if same and _leaves(bound) >= (1 - PART) * _leaves(each):
                 known[n] = min(known.get(n, each), each, key=_leaves)
                 found += [tuple(known[i] for i in range(len(wanted)))] if len(known) == len(wanted) else []
     return list(dict.fromkeys([*found, tuple(known.get(n, bound) for n, bound in enumerate(wanted))]))
+
+
+def _subject(bound: Plan) -> int | None:
+    (measure,) = bound.measures
+    assert isinstance(measure, Ceilings)
+    rows = (bound.table, bound.caps, bound.where, bound.keys)
+    return subject(rows, "ceilings/1", measure.of, measure.least, measure.first)
 
 
 def _leaves(bound: Plan) -> float:

@@ -23,6 +23,7 @@ from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Apply, Literal, Tree, both
 from discreet.plan.measures.count_batch import Batch
 from discreet.plan.measures.sums import Sums
+from discreet.plan.outline import subject
 from discreet.plan.output import shown
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import allowed, bought, bought_rho, depends, least_cost, reachable
@@ -30,6 +31,7 @@ from discreet.plan.reading import Reading
 from discreet.plan.regions import regions
 from discreet.plan.terms import Want, want
 from discreet.procedures.auto_bounds import wanted_bounds
+from discreet.procedures.seller import Past
 from discreet.sql.parameters import Params
 
 __all__ = [
@@ -139,23 +141,21 @@ def wanted_once(epsilon: Number | None, within: Number | None, confidence: Numbe
     return wanted
 
 
-def divided(
-    asked: Asked, drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan], left: Room | None
-) -> Division:
+def divided(asked: Asked, drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Room | None) -> Division:
     """Several questions, divided, for one cost or one margin; a refusal where not all of them fit into what is left.
 
     Promise  all that are found here can be bought, one after another, from what is left; None: it is not asked for.
     Because  what was paid for before is free, and the others are bought here as they will be: each by the first of its
              plans that has room beside those before it.
     """
-    paid, different = list(earlier), len(set(drafts))
+    different = len(set(drafts))
     joints, alone = list[tuple[tuple[int, ...], Joint]](), dict.fromkeys(range(len(drafts)))
     for places in _together(drafts, wanted):
         some = [drafts[n] for n in places]
         if not some:
             continue
         try:
-            found = joint(some, _share(wanted, len(set(some)), different), paid, left)
+            found = joint(some, _share(wanted, len(set(some)), different), earlier, left)
         except BudgetExceeded:
             raise no_room(Loss(pure=wanted.epsilon), left) from None
         if found is not None:
@@ -170,7 +170,7 @@ def divided(
         ]
         allowed(sum(costs, start=Fraction(0)), wanted)
     if rest or len(joints) > 1:  # one release is refused by whoever pays for it
-        _room([*(each.plans for _, each in joints), *(bought(each, own) for each, own in rest.items())], paid, left)
+        _room([*(each.plans for _, each in joints), *(bought(each, own) for each, own in rest.items())], earlier, left)
     said = {
         n: {"sql": asked[n][0], "params": asked[n][1], "confidence": wanted.confidence}
         | ({"epsilon": rest[drafts[n]].epsilon} if wanted.within is None else {"within": wanted.within})
@@ -198,14 +198,14 @@ def _alone(draft: Draft, wanted: Want, different: int) -> Want:
     return own if wanted.within is None else replace(wanted, epsilon=_known_cost(draft, wanted))
 
 
-def _room(parts: Sequence[tuple[Plan, ...]], earlier: Sequence[Plan], left: Room | None) -> None:
+def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Room | None) -> None:
     """Refuse what does not fit as a whole, each part by the first of its plans that fits after those before it."""
-    paid, spent = {each.key for each in earlier}, Loss.ZERO
+    spent = Loss.ZERO
     for plans in parts if left is not None else ():
-        costs = (spent if each.key in paid else spent + each.loss for each in plans)
+        costs = (spent if each in earlier else spent + each.loss for each in plans)
         found = next((each for each in costs if left is not None and each in left), None)
         if found is None:
-            raise no_room(sum((each[0].loss for each in parts if each[0].key not in paid), start=Loss.ZERO), left)
+            raise no_room(sum((each[0].loss for each in parts if each[0] not in earlier), start=Loss.ZERO), left)
         spent = found
 
 
@@ -265,14 +265,14 @@ def together(drafts: Sequence[Draft]) -> list[list[int]]:
     return [each for each in found.values() if len({drafts[n] for n in each}) > 1]
 
 
-def joint(drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan], left: Room | None) -> Joint | None:
+def joint(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Room | None) -> Joint | None:
     """These questions as one that counts everything, with its plans; or None, where they must be asked one by one.
 
     A batch that was paid for before, in any order, is asked again as it was: it is the same question, whatever machine
     found the strategy. Where a unit has more than one row that counts, which of them do depends on the question, and
     one choice for all would leave out rows that each question on its own would count: then there is none.
     """
-    whole, paid = _merged(drafts), list(earlier)
+    whole = _merged(drafts)
     found = None if whole is None else regions(list(_different(drafts).values()), MOST_PLANNED)
     if whole is None or found is None or not found.codes:
         return None
@@ -280,14 +280,14 @@ def joint(drafts: Sequence[Draft], wanted: Want, earlier: Iterable[Plan], left: 
         assert wanted.epsilon is not None
         whole = replace(whole, others=other_readings(whole, found))
         rho = bought_rho(whole.catalogue.budget, wanted.epsilon)
-        if before := _again(paid, whole, (found.code, found.codes), [Loss(pure=wanted.epsilon), Loss(rho=rho)]):
+        if before := _again(earlier, whole, (found.code, found.codes), [Loss(pure=wanted.epsilon), Loss(rho=rho)]):
             return Joint(tuple(drafts), whole, (before,))
         least = min(wanted.epsilon, wanted.epsilon**2) / (16 * MOST_PLANNED)  # of any plan: before one is looked for
         room = left is None or Loss(pure=wanted.epsilon, rho=least) in left or (rho and Loss(rho=rho) in left)
         if not room:
             raise no_room(Loss(pure=wanted.epsilon), left)
     whole = joined(whole, found)
-    return Joint(tuple(drafts), whole, recalled(whole, bought(whole, wanted), paid))
+    return Joint(tuple(drafts), whole, recalled(whole, bought(whole, wanted), earlier))
 
 
 def no_room(cost: Loss, left: Room | None) -> BudgetExceeded:
@@ -298,7 +298,7 @@ def no_room(cost: Loss, left: Room | None) -> BudgetExceeded:
     )
 
 
-def recalled(draft: Draft, plans: tuple[Plan, ...], earlier: Iterable[Plan]) -> tuple[Plan, ...]:
+def recalled(draft: Draft, plans: tuple[Plan, ...], earlier: Past) -> tuple[Plan, ...]:
     """The plans of a question; the one alone that was paid for, where another machine found another strategy for it."""
     batch = plans[0].measures[0] if len(plans[0].measures) == 1 else None
     if not isinstance(batch, Batch):
@@ -307,12 +307,10 @@ def recalled(draft: Draft, plans: tuple[Plan, ...], earlier: Iterable[Plan]) -> 
     return plans if before is None else (before,)
 
 
-def _again(
-    earlier: Iterable[Plan], draft: Draft, of: tuple[Tree, tuple[str, ...]], costs: Sequence[Loss]
-) -> Plan | None:
+def _again(earlier: Past, draft: Draft, of: tuple[Tree, tuple[str, ...]], costs: Sequence[Loss]) -> Plan | None:
     """A plan that was paid for, of these regions of the same rows, at one of these costs."""
     paid = {(each.pure, None if each.pure is not None else each.rho, each.event) for each in costs}
-    for plan in earlier:
+    for plan in earlier.about(subject((draft.relation, draft.caps, draft.where, draft.keys), "batch/1", *of)):
         batch = plan.measures[0] if len(plan.measures) == 1 else None
         same = isinstance(batch, Batch) and (batch.of, batch.values) == of
         rows = (plan.table, plan.caps, plan.where, plan.keys)

@@ -12,7 +12,17 @@ from discreet.core.exact import Number
 from discreet.plan.draft import Draft
 from discreet.plan.plan import Plan
 
-__all__ = ["Account", "Looks", "Seller"]
+__all__ = ["Account", "Looks", "Past", "Seller"]
+
+
+class Past(Protocol):
+    """Plans that were paid for, in their order."""
+
+    def about(self, *subjects: int | None) -> Iterator[Plan]:
+        """All that are about one of these, and perhaps others; see `discreet.plan.outline.subject`."""
+
+    def __contains__(self, plan: Plan, /) -> bool:
+        """Whether this very one was paid for."""
 
 
 class Account(Protocol):
@@ -68,7 +78,7 @@ class Seller(Protocol):
     def run(self, plans: tuple[Plan, ...], analyst: str) -> tuple[Plan, Any, Any]:
         """Spend, then look: the plan that was run, its receipt, and what was released."""
 
-    def earlier(self, version: str) -> Iterator[Plan]:
+    def earlier(self, version: str) -> Past:
         """Plans that were paid for, of these data."""
 
     def remarks(self) -> tuple[str, ...]:

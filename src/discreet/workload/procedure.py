@@ -30,6 +30,7 @@ from discreet.plan.codec import DIGITS, LARGEST
 from discreet.plan.draft import Draft
 from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.workload_cells import COUNTS, Cells
+from discreet.plan.outline import subject
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import bought_rho
 from discreet.procedures.auto_bounds import wanted_bounds
@@ -223,8 +224,9 @@ class Question:
 
     def _earlier(self, epsilon: Fraction | None, rho: Fraction | None) -> Iterator[Offer]:
         """What was paid for before: the same queries of the same groups, at the same cost."""
-        name = _name(self.queries)
-        for plan in self.curator.earlier(self.curator.engine.version()):
+        name, draft, past = _name(self.queries), self.draft, self.curator.earlier(self.curator.engine.version())
+        rows = (draft.relation, draft.caps, draft.where, draft.keys)
+        for plan in past.about(subject(rows, "cells/1", name, draft.measures[0])):
             (measure, *rest) = plan.measures or (None,)
             if rest or not isinstance(measure, Cells) or measure.asked != name:
                 continue

@@ -1,0 +1,162 @@
+"""The history as an index: what was paid for, by the state of the data, by what it is about, by what it can tell.
+
+The ledger is the record, and this is a view of it in memory. It is folded forward from the last entry that was seen, so
+a question reads what came since, by whichever process, and nothing twice. Of each plan an outline is remembered, about
+a kilobyte; the plan itself is read from the ledger, and checked there, when a question may be about it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import merge
+
+from discreet.core import record
+from discreet.ledger.entry import START, Entry, Link
+from discreet.ledger.facts import Charge, Kept
+from discreet.ledger.ledger import Ledger
+from discreet.plan.draft import Draft
+from discreet.plan.outline import Outline, outline, wanted
+from discreet.plan.plan import Plan
+
+__all__ = ["History", "Past"]
+
+AT_ONCE = 64  # plans that are read in one turn of the ledger
+REMEMBERED = 1 << 22  # characters of the records of plans that are remembered
+Told = tuple[int, Outline]  # the entry of a charge, and the outline of its plan
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The plans that were paid for of one state of the data, by their entries. It only grows."""
+
+    paid: dict[str, int] = field(default_factory=dict)  # by key
+    subjects: dict[int, list[int]] = field(default_factory=dict)
+    places: dict[tuple[int, int | None], list[Told]] = field(default_factory=dict)  # and what it is looked for by
+
+    def add(self, seq: int, key: str, plan: Outline) -> None:
+        """File a plan."""
+        self.paid.setdefault(key, seq)
+        if plan.subject is not None:
+            self.subjects.setdefault(plan.subject, []).append(seq)
+        if plan.place is not None:
+            for each in plan.files:
+                self.places.setdefault((plan.place, each), []).append((seq, plan))
+
+
+class History:
+    """What was paid for on a data set, by whoever writes its ledger. Threads may share it."""
+
+    def __init__(self, ledger: Ledger, dataset: str) -> None:
+        self._ledger, self._dataset = ledger, dataset
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know nothing, as at first."""
+        self._process, self._lock, self._last = os.getpid(), threading.Lock(), START
+        self._shelves: dict[str, Shelf] = {}
+        self._kept: set[int] = set()
+        self._plans: OrderedDict[int, tuple[Plan, int]] = OrderedDict()  # and how long their records are
+        self._size = 0
+
+    def past(self, version: str) -> Past:
+        """What was paid for by now, on the data in the state with this name."""
+        if self._process != os.getpid():  # a lock that another thread held is held for ever in a child
+            self._begin()
+        while entries := self._ledger.after(last := self._last):
+            with self._lock:
+                if self._last == last:  # nobody else was faster
+                    self._take(last, entries)
+        with self._lock:
+            return Past(self, version, self._shelves.get(version, Shelf()), self._last.seq)
+
+    def _take(self, last: Link, entries: list[Entry]) -> None:
+        if entries[0].seq != last.seq + 1:  # another copy of the ledger
+            self._shelves, self._kept, self._size = {}, set(), 0
+            self._plans.clear()
+        for entry in entries:
+            fact = entry.fact
+            if isinstance(fact, Kept):
+                self._kept.add(fact.of)
+            elif isinstance(fact, Charge) and fact.dataset == self._dataset and fact.key == _key(fact.mechanism):
+                plan = outline(fact.mechanism)
+                if plan is not None:
+                    self._shelves.setdefault(fact.version, Shelf()).add(entry.seq, fact.key, plan)
+        self._last = entries[-1].link
+
+    def kept(self, charge: int) -> bool:
+        """Whether the answer to a charge is kept."""
+        return charge in self._kept
+
+    def plans(self, places: Iterable[int], version: str) -> Iterator[Plan]:
+        """The plans of these charges, in their order; read from the ledger where they are not remembered."""
+        waiting = list(places)
+        for start in range(0, len(waiting), AT_ONCE):
+            part = waiting[start : start + AT_ONCE]
+            with self._lock:
+                found = {seq: self._plans[seq][0] for seq in part if seq in self._plans}
+                for seq in found:
+                    self._plans.move_to_end(seq)
+            missing = [seq for seq in part if seq not in found]
+            for entry in self._ledger.entries(missing) if missing else ():
+                if (plan := self._plan(entry, version)) is not None:
+                    found[entry.seq] = plan
+            yield from (found[seq] for seq in part if seq in found)
+
+    def _plan(self, entry: Entry, version: str) -> Plan | None:
+        fact = entry.fact
+        if not isinstance(fact, Charge) or (fact.dataset, fact.version) != (self._dataset, version):
+            return None
+        plan = record.read(fact.mechanism)
+        if not isinstance(plan, Plan) or fact.key != plan.key:
+            return None
+        with self._lock:
+            if entry.seq not in self._plans:
+                self._plans[entry.seq] = plan, len(fact.mechanism)
+                self._size += len(fact.mechanism)
+            while self._size > REMEMBERED:
+                self._size -= self._plans.popitem(last=False)[1][1]
+        return plan
+
+
+@dataclass(frozen=True)
+class Past:
+    """What was paid for of one state of the data, up to an entry."""
+
+    history: History
+    version: str
+    shelf: Shelf
+    last: int
+
+    def __contains__(self, plan: Plan) -> bool:
+        """Whether this very plan was paid for."""
+        return self.shelf.paid.get(plan.key, self.last + 1) <= self.last
+
+    def __iter__(self) -> Iterator[Plan]:
+        """All plans that were paid for, in their order."""
+        return self._read(sorted(self.shelf.paid.copy().values()))
+
+    def about(self, *subjects: int | None) -> Iterator[Plan]:
+        """Plans that are about one of these, in their order; see `discreet.plan.outline.subject`."""
+        found = [self.shelf.subjects.get(each, []) for each in set(subjects) if each is not None]
+        return self._read(list(merge(*found)))
+
+    def near(self, draft: Draft) -> Iterator[Plan]:
+        """Plans whose answers are kept and from which a question may follow, in their order."""
+        if (asked := wanted(draft)) is None:
+            return self._read(sorted(seq for seq in self.shelf.paid.copy().values() if self.history.kept(seq)))
+        files = [(place, each) for place in asked.places for each in dict.fromkeys(asked.files)]
+        told = [each for file in files for each in self.shelf.places.get(file, [])]
+        return self._read(sorted({seq for seq, plan in told if asked.fits(plan) and self.history.kept(seq)}))
+
+    def _read(self, places: list[int]) -> Iterator[Plan]:
+        return self.history.plans([seq for seq in places if seq <= self.last], self.version)
+
+
+def _key(mechanism: str) -> str:
+    """The key of the plan with this record, were it one; see `Plan.key`."""
+    return "plan " + hashlib.sha256(mechanism.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,223 @@
+"""The outline of a plan, read from its record without building it: enough to pass over what a question cannot use.
+
+    >>> from discreet.core.record import write
+    >>> from discreet.plan.outline import leaves
+    >>> from discreet.plan.expressions.tree import Apply, Field, Literal
+    >>> age = Field(name="age", kind="integer")
+    >>> old, young = (Apply(function=f, arguments=(age, Literal(value=40)), kind="boolean") for f in (">", "<="))
+    >>> leaves(write(old)) == leaves(write(young))
+    True
+
+Given    two things that are equal have records that differ at most in how a number is written: true or 1, 1.0 or 1.
+Promise  equal things have equal outlines; what follows from a plan has an outline that fits it (`Outline.fits`). The
+         other way round nothing is promised: whoever looks for a plan compares the plans that are left.
+Because  a hash of a text in which such numbers are written alike is the same for equal things. An earlier answer gives
+         a new one only if it has no other conditions than those asked for, or their opposites (see `reuse`), which
+         read the same columns and name the same constants; if it has every column that is grouped by; and if it
+         measured the same expressions, or counts conditions.
+Hashes are those of Python: good for one process, and never on record.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from discreet.core import record
+from discreet.core.contribution import Caps
+from discreet.errors import Refusal
+from discreet.plan.counts import counted
+from discreet.plan.draft import Draft
+from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, both, fields
+from discreet.plan.plan import Key
+from discreet.plan.regions import EXACT, regions
+from discreet.plan.relation import Relation
+from discreet.plan.reuse import conjuncts
+
+__all__ = ["Outline", "Wanted", "leaves", "outline", "subject", "wanted"]
+
+ABOUT = {"batch/1": ("of", "values"), "cells/1": ("asked", "of"), "ceilings/1": ("of", "least", "first")}
+MOST_LEAVES = 32  # of one plan that are remembered; a plan that has more is passed over less often
+WHOLE = re.compile(r'\{"q":"(-?\d+)"\}')
+BATCH = hash("batch")  # every batch of all rows
+TRUTHS = {"0", "1"}  # `p IS NOT TRUE` is the opposite of p, and names one more
+_text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+class Outline(NamedTuple):
+    """What is remembered of a plan."""
+
+    subject: int | None  # of a batch, a workload or an upper bound: what of which rows, whatever the noise
+    place: int | None  # which rows other answers may follow from; None where none do
+    leaves: frozenset[int]  # of the filter
+    columns: frozenset[int]  # that rows are grouped by
+    reads: frozenset[int] | None  # columns and constants of what is measured; None: counts, or too many to be listed
+    files: tuple[int | None, ...]  # what it is looked for by: a leaf that few others have; constants of a batch
+
+
+class Wanted(NamedTuple):
+    """What a question wants of earlier answers."""
+
+    places: tuple[int, ...]
+    leaves: frozenset[int]
+    columns: frozenset[int]
+    reads: frozenset[int]  # of what is not counted
+    files: tuple[int | None, ...]  # what plans are looked for by
+
+    def fits(self, plan: Outline) -> bool:
+        """Whether the question may follow from this plan."""
+        rows = plan.place in self.places and plan.leaves <= self.leaves and self.columns <= plan.columns
+        return rows and (plan.reads is None or self.reads <= plan.reads)
+
+
+def outline(text: str) -> Outline | None:
+    """The outline of the plan with this record; None where it is the record of something else."""
+    try:
+        said = json.loads(text)
+        if said["is"] != "plan/1":
+            return None
+        rows = [_text(said[part]) for part in ("table", "caps", "where", "keys")]
+        caps, naming, measures = said["caps"], said["naming"], said["measures"]
+        kind = measures[0]["is"] if len(measures) == 1 else ""
+        about = None
+        if kind in ABOUT:
+            about = _same(*rows, kind, *(_text(measures[0][part]) for part in ABOUT[kind]))
+        place = _place(said["table"], caps["unit"], caps["rows"], kind == "batch/1") if naming is None else None
+        constants, names = sorted(set(_constants(said["where"]))), sorted(set(_columns(said["where"])))
+        named = [*constants, *names][:MOST_LEAVES]
+        columns = _shared(frozenset(_columns(said["keys"])))
+        reads = None if kind == "batch/1" else _shared(frozenset(_leaves(measures)))
+        reads = None if reads is None or len(reads) > MOST_LEAVES else reads
+        files: tuple[int | None, ...] = (named[0] if named else None,)
+        if kind == "batch/1" and said["where"] is None and not said["keys"]:
+            cuts = frozenset(_cuts(measures[0]["of"]))
+            files = (BATCH, *cuts) if len(cuts) <= MOST_LEAVES else files
+        return Outline(about, place, frozenset(named), columns, reads, files)
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+
+
+def subject(rows: tuple[Relation, Caps, Tree | None, tuple[Key, ...]], kind: str, *what: Any) -> int | None:
+    """What plans of these rows are about that measure this, by the name of the measure in records; see `ABOUT`.
+
+    None where it is too long to be on record: then no plan is.
+    """
+    try:
+        return _same(*map(record.write, rows), kind, *map(record.write, what))
+    except Refusal:
+        return None
+
+
+def wanted(draft: Draft) -> Wanted | None:
+    """What a question wants of earlier answers; None where it is too long to be outlined."""
+    kinds = (False, True) if counted(draft) else (False,)  # batches tell counts, and nothing else
+    places = [_place(draft.relation, draft.caps.unit, draft.caps.rows, batch) for batch in kinds]
+    values = [draft.measures[each.measure] for each in draft.readings if each.function not in ("rows", "units")]
+    trees = [tree for each in values for tree in each.trees]
+    try:
+        named, measured = leaves(record.write(draft.where)), leaves(record.write(tuple(trees)))
+        columns = frozenset(_columns(json.loads(record.write(draft.keys))))
+        return Wanted(tuple(places), named, columns, measured, (None, *named, *(_needed(draft) or [BATCH])))
+    except Refusal:
+        return None
+
+
+def _needed(draft: Draft) -> list[int]:
+    """Constants one of which a batch of all rows has if it knows these counts; nothing where that is not known.
+
+    Because  a count of rows between two bounds of a column, whatever else is asked of other columns, changes from one
+             value of it to the next at one of these bounds. A batch tells these two values apart only if it compares
+             the same column with a constant that is one of them, or between them (see `regions`, `counts.known`).
+    """
+    rows = [each for each in conjuncts(draft.where) if fields(each)]
+    for asked in counted(draft):
+        parts = [*rows, *conjuncts(asked)]
+        found = regions([functools.reduce(both, parts, None)])
+        if found is None or not found.codes:
+            continue
+        for name in sorted(set[str]().union(*map(fields, parts))):
+            bounds = [_bound(each) for each in parts if name in fields(each)]
+            if None not in bounds:
+                near = [(math.floor(each) - 1, math.ceil(each) + 2) for each in bounds if each is not None]
+                return [hash(("cut", n)) for span in near for n in range(*span)]
+    return []
+
+
+def _bound(tree: Tree) -> Fraction | None:
+    """The number that a column is compared with by its size, without its sign; None of any other condition."""
+    if not isinstance(tree, Apply) or tree.function not in ("<", "<=", ">", ">="):
+        return None
+    column, number = sorted(tree.arguments, key=lambda each: isinstance(each, Literal))
+    if not isinstance(column, Field) or column.kind not in ("integer", "real") or not isinstance(number, Literal):
+        return None
+    value = number.value
+    if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
+        return None
+    size = abs(Fraction(value))
+    return size if size < EXACT else None
+
+
+def _cuts(said: Any) -> Iterator[int]:
+    """The numbers in an expression, without their signs: the whole ones below and above."""
+    for each in _things(said):
+        value = each.get("value") if each["is"] == "value/1" else None
+        if isinstance(value, dict) and "q" in value:
+            value = Fraction(value["q"])
+        if isinstance(value, (int, Fraction)) and not isinstance(value, bool):
+            yield from (hash(("cut", n)) for n in (math.floor(abs(value)), math.ceil(abs(value))))
+
+
+def leaves(text: str) -> frozenset[int]:
+    """The columns and constants in a condition with this record."""
+    return frozenset(_leaves(json.loads(text)))
+
+
+def _same(*texts: str) -> int:
+    return hash(tuple(map(_alike, texts)))
+
+
+def _alike(text: str) -> str:
+    """Equal for equal things: in Python true is 1, and so is a rational that is whole."""
+    return WHOLE.sub(r"\1", text.replace("true", "1").replace("false", "0"))
+
+
+@functools.lru_cache(1024)
+def _shared(found: frozenset[int]) -> frozenset[int]:
+    """The same object for many plans, as most are about the same columns."""
+    return found
+
+
+def _place(table: Any, unit: str | None, rows: int | None, batch: bool) -> int:
+    """Which rows, as far as it is sure: of relations that are not tables the columns that nobody reads are left out."""
+    return hash((table if isinstance(table, str) else None, unit, rows, batch))
+
+
+def _leaves(said: Any) -> list[int]:
+    return [*_constants(said), *_columns(said)]
+
+
+def _columns(said: Any) -> Iterator[int]:
+    return (hash(("column", each["name"])) for each in _things(said) if each["is"] == "field/1")
+
+
+def _constants(said: Any) -> Iterator[int]:
+    values = (_alike(_text(each["value"])) for each in _things(said) if each["is"] == "value/1")
+    return (hash(("constant", each)) for each in values if each not in TRUTHS)
+
+
+def _things(said: Any) -> Iterator[dict[str, Any]]:
+    """All things in a record, at any depth."""
+    waiting = [said]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            if "is" in one:
+                yield one
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
