@@ -7,7 +7,9 @@ import importlib
 import pkgutil
 import re
 import sys
+from contextlib import suppress
 from datetime import date, datetime
+from functools import reduce
 from pathlib import Path
 
 import pyarrow as pa
@@ -271,3 +273,31 @@ def test_nothing_speaks_of_machines() -> None:
         text = (ROOT / path).read_bytes().decode(errors="replace")
         for wrong in ("/wo" + "rk/", "/ro" + "ot/", "/ho" + "me/", "pypi" + ".org", "files.python" + "hosted"):
             assert wrong not in text, f"{path} names {wrong}"
+
+
+DOTTED = re.compile(r"(?<![\w/.@-])discreet((?:\.[A-Za-z_]\w*)+)(?:[ ]+import[ ]+([\w, ]+))?")
+
+
+def exists(name: str) -> bool:
+    """Whether a whole name is a module, or something in one."""
+    parts, found = name.split("."), None
+    for end in range(len(parts), 0, -1):
+        with suppress(ImportError):
+            found = importlib.import_module(".".join(parts[:end]))
+            return reduce(lambda inner, part: getattr(inner, part, None), parts[end:], found) is not None
+    return False
+
+
+def test_whatever_is_named_exists() -> None:
+    """Modules that texts, docstrings and programs in strings name, wherever they have moved."""
+    wrong = []
+    for path in said_by("git", "ls-files", "*.py", "*.md", "scripts", folder=ROOT).split():
+        if path in ("CHANGELOG.md", "tests/threats/test_mutants.py"):  # what was, and what must not be
+            continue
+        for inside, imported in DOTTED.findall((ROOT / path).read_text()):
+            names = [each.strip().split(" as ")[0] for each in imported.split(",") if each.strip()]
+            whole = [f"discreet{inside}.{each}" for each in names] or [f"discreet{inside}"]
+            wrong += [f"{path}: {each}" for each in whole if not exists(each)]
+    assert wrong == []
+    assert exists("discreet.core.loss.Loss")
+    assert not exists("discreet." + "nothing")

@@ -313,13 +313,13 @@ def test_a_history_that_went_on_is_found(tmp_path: Path, monkeypatch: pytest.Mon
 CANCELLED = """
 import sys, threading, os, signal, time
 import discreet as dp
-from discreet.engines import duck
+from discreet.engines.duckdb import engine
 slow = "SELECT count(*) FROM range(100000000000) AS a WHERE hash(a.range) = 0"
 arrow = "SELECT [1] AS x, [count(*)] AS c FROM range(100000000000) AS a WHERE hash(a.range) = 0"
 with dp.Curator.load(sys.argv[1]) as curator:
     curator.engine.check = lambda plan: None
-    plain, run = duck.DuckDB._run, []
-    duck.DuckDB._run = lambda self, text, look, **said: plain(self, arrow if said.get("arrow") else slow, look, **said)
+    plain, run = engine.DuckDB._run, []
+    engine.DuckDB._run = lambda self, text, look, **kw: plain(self, arrow if kw.get("arrow") else slow, look, **kw)
     threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     try:
         curator.ask(sys.argv[2], epsilon=1)
