@@ -969,3 +969,24 @@ def test_data_that_cannot_be_read_again_are_refused_in_one_sentence(
         curator.ask("SELECT COUNT(*) FROM data", epsilon=1)
     assert len(said) == 1
     assert "data.csv" not in said.pop()
+
+
+@pytest.mark.parametrize("stored", ["TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"])
+def test_a_moment_beyond_the_calendar_breaks_nothing(stored: str, tmp_path: Path) -> None:
+    """A column of a database can hold moments before the first that DuckDB can show."""
+    micros = -(2**63) + 2
+    extreme = {"TIMESTAMP_S": micros // 10**6, "TIMESTAMP_MS": micros // 1000}.get(stored, micros)
+    unit = {"TIMESTAMP_S": "s", "TIMESTAMP_MS": "ms", "TIMESTAMP_NS": "ns"}.get(stored, "us")
+    zone = "UTC" if stored == "TIMESTAMPTZ" else None
+    moments = pa.table({"id": [1, 2], "x": pa.array([0, extreme], pa.timestamp(unit, zone))})
+    with duckdb.connect(str(tmp_path / "data.duckdb")) as made:
+        made.register("moments", moments)
+        made.execute("CREATE TABLE data AS SELECT * FROM moments")
+    said: Any = {"name": "data", "unit": "id", "rows_per_unit": 1, "budget": dp.Budget(epsilon=10**6, delta="0.1")}
+    for declared in (str, {}, {"min": "2020-01-01", "max": "2021-01-01"}):
+        ledger = tmp_path / f"{len(str(declared))}.ledger"
+        with dp.open(tmp_path / "data.duckdb", columns={"x": declared}, ledger=ledger, **said) as held:
+            for sql in ("SELECT COUNT(x), COUNT(*) FROM data", "SELECT x, COUNT(*) FROM data GROUP BY x"):
+                with suppress(dp.NotAllowed):
+                    held.ask(sql, epsilon=10**5)
+            assert held.failures == []

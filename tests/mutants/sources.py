@@ -154,4 +154,9 @@ MUTANTS = [
         ],
         ["test_campaign_sources.py::test_a_physical_type[time64 us]"],
     ),
+    Mutant(
+        "moments of a database as they are stored",
+        [Edit("discreet.engines.duckdb.files:_table", "        if stored in MOMENTS:\n", "        if False:\n")],
+        ["test_sources.py::test_a_moment_beyond_the_calendar_breaks_nothing"],
+    ),
 ]

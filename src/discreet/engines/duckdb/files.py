@@ -14,6 +14,7 @@ from discreet.catalogue.schema import Csv
 from discreet.engines.duckdb import parquet
 from discreet.engines.duckdb.connection import KINDS, UNREADABLE, Progress, Source
 from discreet.engines.duckdb.csv import read_csv
+from discreet.engines.duckdb.frames import FIRST
 from discreet.errors import NotUnderstood
 from discreet.sql.spelling import quoted
 
@@ -27,6 +28,13 @@ FILES = (".parquet", ".csv")
 OPENINGS = 3  # how often data are opened that change meanwhile
 
 DATABASES = (".duckdb", ".db", ".ddb")
+
+MOMENTS = {  # microseconds of the last moment that a type of a database can show; its column can hold others
+    "TIMESTAMP": 9223372036854775806,
+    "TIMESTAMP WITH TIME ZONE": 9223372036854775806,
+    "TIMESTAMP_S": 9223372036854000000,
+    "TIMESTAMP_MS": 9223372036854000000,
+}
 
 
 # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -188,7 +196,7 @@ def _database(path: Path, names: list[str] | None) -> Source:
 
 def _table(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     """A table of a database, without collations: texts are equal when their letters are; and without times
-    beyond a day, which no cast can take.
+    beyond a day and moments beyond the calendar, which no cast can take.
     """
     place = f"data.main.{quoted(name)}"
     own = "database_name = 'data' AND schema_name = 'main' AND table_name = ?"  # other schemas may have that name, too
@@ -202,5 +210,10 @@ def _table(connection: duckdb.DuckDBPyConnection, name: str) -> str:
         if stored in ("TIME", "TIME_NS"):
             day = f"'00:00:00'::{stored} AND '24:00:00'::{stored}"
             forms[column] = f"CASE WHEN {own_name} BETWEEN {day} THEN {own_name} END AS {own_name}"
+        if stored in MOMENTS:
+            ends = " AND ".join(f"make_timestamp({end})::{stored}" for end in (FIRST, MOMENTS[stored]))
+            endless = f"'infinity'::{stored}, '-infinity'::{stored}"
+            there = f"{own_name} BETWEEN {ends} OR {own_name} IN ({endless})"
+            forms[column] = f"CASE WHEN {there} THEN {own_name} END AS {own_name}"
     shown = ", ".join(forms.get(column, quoted(column)) for column, *_ in columns)
     return f"(SELECT {shown} FROM {place})" if forms else place
