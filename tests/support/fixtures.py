@@ -37,6 +37,7 @@ from discreet.core.mechanism import Then
 from discreet.core.reach import Reach
 from discreet.core.text import show
 from discreet.curator.curator import Curator
+from discreet.curator.history import History
 from discreet.engines.duckdb.files import open_path
 from discreet.ledger.ledger import Ledger
 from discreet.mechanisms.quantiles.extreme import Extreme
@@ -204,6 +205,7 @@ def clinic(data: Path, neighbours: str = "add-remove", budget: str = "both") -> 
 def unasked(curator: Curator) -> Curator:
     """The curator with a ledger as new, so that no question leaves less room for another."""
     curator.ledger = _ledger(curator.catalogue)
+    curator._history = History(curator.ledger, curator.catalogue.name)
     return curator
 
 
