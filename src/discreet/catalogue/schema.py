@@ -56,7 +56,7 @@ class Column:
     """One column, as declared; its kind is known once the data source has said how it stores it."""
 
     name: str
-    bounds: tuple[Fraction, Fraction] | None = None  # of dates, in days: see `days`
+    bounds: tuple[Fraction, Fraction] | None = None  # of dates, in days: see `sql/calendar`
     step: Fraction | None = None
     values: tuple[str | int | bool | date, ...] | None = None
     kind: Kind | None = None

@@ -1,8 +1,8 @@
 """Which tables to measure, for sums by several sets of attributes, in small whole weights.
 
-The same problem as `lattice.best_tables`, with an answer that is the same on every machine: a question is known by its
-plan, and must be the same question when it is asked again elsewhere. So the weights are small whole numbers, and they
-are found by steps that compare sums of quotients of whole numbers, added up in a fixed order.
+The same problem as `hierarchical.best_tables`, with an answer that is the same on every machine: a question is known by
+its plan, and must be the same question when it is asked again elsewhere. So the weights are small whole numbers, and
+they are found by steps that compare sums of quotients of whole numbers, added up in a fixed order.
 
 >>> from discreet.matrix.grouping_sets import best_totals
 >>> best = best_totals((50, 12), ((0,), (1,)), gaussian=False)
@@ -40,7 +40,7 @@ def best_totals(sizes: tuple[int, ...], asked: tuple[Set, ...], *, gaussian: boo
 
     Because  for shares s of the cost the error is Σ_T e_T/x_T, where e_T is the trace of WᵀW on P_T, and x_T the sum of
              the precisions of the tables that tell of T, each times the number of cells that its numbers add up: s²
-             for Laplace noise, s for Gaussian (see `lattice`). Scaling all s by c divides it by c² or c.
+             for Laplace noise, s for Gaussian (see `hierarchical`). Scaling all s by c divides it by c² or c.
     """
     queries, full = Marginals(sizes, asked), tuple(range(len(sizes)))
     if len(queries.below) > MOST_SETS:

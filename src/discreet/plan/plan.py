@@ -66,7 +66,7 @@ class Released(NamedTuple):
 class Key:
     """What rows are grouped by. Its values are declared (listed, or whole numbers of a span), or private.
 
-    Dates of a span are grouped by the number of their day; see `days`.
+    Dates of a span are grouped by the number of their day; see `sql/calendar`.
     """
 
     tree: Tree

@@ -1,9 +1,10 @@
 """Which questions an index can answer: those of which it leaves out nothing but what the caps leave out.
 
-An index knows of each unit, once and for all, which rows count (see `engines/build.py`): in questions without groups,
-and in questions by a column whose values are declared. Quantiles are of rows that have a value, so they are read from
-it where the catalogue says that every row has one (`required`), and batches of counts where one of them is of all rows.
-Nothing here sees data: whether an index is read depends on the catalogue and the question, and on whether there is one.
+An index knows of each unit, once and for all, which rows count (see `engines/duckdb/index_build.py`): in questions
+without groups, and in questions by a column whose values are declared. Quantiles are of rows that have a value, so they
+are read from it where the catalogue says that every row has one (`required`), and batches of counts where one of them
+is of all rows. Nothing here sees data: whether an index is read depends on the catalogue and the question, and on
+whether there is one.
 """
 
 from __future__ import annotations

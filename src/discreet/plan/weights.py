@@ -4,8 +4,9 @@ Rows of one unit that meet each other are many more than it has, so what is carr
 person can take. A row that weighs w takes the room of w rows, so fewer of them may meet.
 
 Given    of each table at most as many rows of a unit meet others as a `Few` says, with at most HELD bytes of text for
-         each of them, and names of units of at most NAMED bytes (`engines/relations`); a text that is computed, and may
-         be longer than what it is computed of, has at most LONGEST letters where it is carried (`engines/render.held`).
+         each of them, and names of units of at most NAMED bytes (`engines/sql/relations`); a text that is computed, and
+         may be longer than what it is computed of, has at most LONGEST letters where it is carried
+         (`engines/sql/expressions.held`).
 Promise  at most about ROOM · 256 bytes of one unit are carried at a time by each statement of a plan, and twice that by
          all joins inside of joins; or ten times that, where so many rows are declared.
 Because  joined rows are carried by windows and by groupings of the plan itself, of SELECTs that group by the unit, and
@@ -14,7 +15,7 @@ Because  joined rows are carried by windows and by groupings of the plan itself,
          at most HELD = 4 · LONGEST bytes a text, which are 16 times 256. A sum over joined rows of the bytes of one
          side is the sum over its own rows, times the rows that each of them meets. So for the bound HELD · most of the
          bytes of a side, it is at most HELD · the product of all bounds: HELD for each joined row, whatever the lengths
-         of single texts. With the weight as its share, that product is at most ROOM / weight (`joining.meeting`).
+         of single texts. With the weight as its share, that product is at most ROOM / weight (`join.meeting`).
 """
 
 from __future__ import annotations

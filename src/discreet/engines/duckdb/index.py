@@ -1,10 +1,10 @@
 """The unit index: where it is kept, whether it is fresh, and how a question reads it.
 
 An index is a DuckDB file beside the ledger, in a folder that only its owner can open, for it holds data: the declared
-columns of the rows that count (see `build`). Its name is made of all that it depends on: the data's version (the random
-name that the ledger gave it, so the name of a file says nothing about rows), the data set, the unit, the caps, the
-columns and the keys. So one that was built from other data or for another catalogue
-has another name, and is never read. An index that cannot be read is as good as none: the data themselves are read.
+columns of the rows that count (see `index_build`). Its name is made of all that it depends on: the data's version (the
+random name that the ledger gave it, so the name of a file says nothing about rows), the data set, the unit, the caps,
+the columns and the keys. So one that was built from other data or for another catalogue has another name, and is never
+read. An index that cannot be read is as good as none: the data themselves are read.
 """
 
 from __future__ import annotations

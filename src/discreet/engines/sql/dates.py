@@ -1,8 +1,8 @@
 """Dates and timestamps in DuckDB's SQL, in forms that fail on no row.
 
-Whatever is stored is read as a date of the calendar (see `plan/days`): before its first day as that day, after its last
-one as that; so years beyond Python's, and infinities, keep their order and do no harm. A text that is no such date is
-NULL. From there on nothing leads out of the years that DuckDB knows, so nothing overflows.
+Whatever is stored is read as a date of the calendar (see `sql/calendar`): before its first day as that day, after its
+last one as that; so years beyond Python's, and infinities, keep their order and do no harm. A text that is no such date
+is NULL. From there on nothing leads out of the years that DuckDB knows, so nothing overflows.
 """
 
 from __future__ import annotations

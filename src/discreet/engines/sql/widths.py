@@ -7,11 +7,11 @@ Because  `widths` lists them, each with its largest value, which follows from th
          their steps before they are multiplied, products of powers of a row are at most what `Moments` allows, and sums
          are of at most ROWS of these. Where a product with a cap does not fit 64 bits it is computed in 128, and where
          it does not fit these, the plan is refused before it is paid (`fitting`). The numbers of regions of a batch are
-         of as many bits as there are conditions: beyond the bits of a number they are texts of several (`own._coded`).
+         of as many bits as there are conditions; beyond a number they are texts of several (`histograms._coded`).
 
 What has no place in the list is bounded by its type: counts and ranks of rows are below ROWS and so BIGINT; days from
-one date of the calendar to another, drifted as far as `plan/times` allows, are below 2^31, and microseconds below 2^63;
-hashes are UBIGINT, and only masked; a number of digits or letters is a constant of the question below 2^31.
+one date of the calendar to another, drifted as far as `plan/expressions/dates` allows, are below 2^31, and microseconds
+below 2^63; hashes are UBIGINT, and only masked; a number of digits or letters is a constant of the question below 2^31.
 """
 
 from __future__ import annotations

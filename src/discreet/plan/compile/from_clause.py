@@ -9,7 +9,7 @@ table can be asked of it. A SELECT inside another is
 
 Given    every row of every table belongs to one unit.
 Promise  every row of the relation belongs to one unit, and depends on that unit's rows, and public tables, alone.
-Because  each step computes a row from rows of one unit (joins: see `joining`). So capping the relation's rows per unit
+Because  each step computes a row from rows of one unit (joins: see `join`). So capping the relation's rows per unit
          bounds what one unit can change, however many rows it has in the tables.
 """
 

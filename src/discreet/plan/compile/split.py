@@ -1,8 +1,8 @@
 """A question splits at its aggregation: what is paid for below, and what is free above.
 
-Below it are relations (see `below`). The filter, the keys and the arguments of the aggregates are computed from people;
-everything else in the question reads released numbers only. So each key becomes the name k0, k1, … and each aggregate
-a0, a1, …, and what remains is a question over the released table alone: the `view`.
+Below it are relations (see `from_clause`). The filter, the keys and the arguments of the aggregates are computed from
+people; everything else in the question reads released numbers only. So each key becomes the name k0, k1, … and each
+aggregate a0, a1, …, and what remains is a question over the released table alone: the `view`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def split(select: q.Select, catalogue: Catalogue, share: int = 1) -> Question:
     """Find the aggregation, and cut there. Of the rows of one unit that may meet, one in `share` does (see `weights`).
 
     Promise  however many joins there are in a question, rows of one unit meet in all of them together at most twice as
-             often as they may in one (`joining.ROOM`); or as often as is declared.
+             often as they may in one (`join.ROOM`); or as often as is declared.
     Because  the SELECTs of a UNION ALL share what one may have, and those that are joined with others share half of it;
              so what is inside of a join is at most half of it, and what is inside of that a quarter.
     """

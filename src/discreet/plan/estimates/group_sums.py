@@ -1,8 +1,8 @@
 """Groups that are added up: the rows of an answer, each the sum of some released groups.
 
 ROLLUP, CUBE and GROUPING SETS are answered from the finest groups alone, so every total is the sum of its parts: to the
-last digit where these are released as whole numbers, and before rounding where they follow from tables (`totals`). And
-a question that is coarser than one that was answered needs no new look at anybody.
+last digit where these are released as whole numbers, and before rounding where they follow from tables
+(`grouping_sets`). And a question that is coarser than one that was answered needs no new look at anybody.
 """
 
 from __future__ import annotations

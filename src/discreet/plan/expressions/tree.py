@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 Value = bool | int | Fraction | str | date | None  # a timestamp is a date, too
-Bounds = tuple[Fraction, Fraction]  # of dates and timestamps, in days: see `days`
+Bounds = tuple[Fraction, Fraction]  # of dates and timestamps, in days: see `sql/calendar`
 Domain = tuple[bool | int | str | date, ...]
 
 

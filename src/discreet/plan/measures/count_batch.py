@@ -44,7 +44,7 @@ ROUNDS = 500  # steps towards possible counts
 @recorded("batch/1")
 @dataclass(frozen=True, kw_only=True)
 class Batch(Measure):
-    """Noisy combinations of how many rows are in each region; `values` are the codes of the regions (see `atoms`)."""
+    """Noisy combinations of how many rows are in each region; `values` are the codes of the regions (`regions`)."""
 
     of: Tree
     values: tuple[str, ...]
