@@ -131,7 +131,7 @@ def test_eight_threads_on_one_curator(tmp_path: Path) -> None:
 
 
 def test_data_that_are_replaced_while_eight_threads_ask(tmp_path: Path) -> None:
-    """Every answer belongs to one version, the one on its receipt; or the data changed under it, and nothing is told."""
+    """Every answer belongs to one version, the one on its receipt; or the data changed, and nothing is told."""
     sizes, asked = [1000, 2000, 3000, 4000], count()
     with opened(tmp_path, sizes[0]) as curator, ThreadPoolExecutor(THREADS) as pool:
 
