@@ -19,14 +19,14 @@ from types import TracebackType
 from typing import Any
 
 from discreet.answers.answer import Answer
-from discreet.answers.bill import Heard
-from discreet.answers.explanation import Explanation, Explanations
+from discreet.answers.bill import Heard, Stub
+from discreet.answers.explanation import Explanation, Explanations, Planned
 from discreet.catalogue import toml as catalogues
 from discreet.catalogue.schema import Catalogue
 from discreet.core import work
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
-from discreet.core.loss import Budget, Loss
+from discreet.core.loss import Budget, Left, Loss
 from discreet.core.reach import Neighbours
 from discreet.curator.history import History, Past
 from discreet.curator.opening import ledger_of, one_table, path_of, shelf_of
@@ -36,7 +36,6 @@ from discreet.engines.duckdb.files import open_path
 from discreet.engines.duckdb.index import Shelf
 from discreet.engines.duckdb.public_tables import read_public
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.ledger.balances import Left
 from discreet.ledger.failures import Unanswered
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
@@ -170,7 +169,7 @@ class Curator:
         bought_alone = [self._plans(drafts[n], alone[n]) for n in known]
         bought_all = self.run_all([*(each.plans for _, each in found.joints), *bought_alone], analyst)
         for (places, together), (plan, receipt, released) in zip(found.joints, bought_all, strict=False):
-            heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, self.remarks())
+            heard = Heard(receipt.cost, self.ledger.left_to(analyst), Stub.of(receipt), self.remarks())
             for n, draft in zip(places, together.read(plan), strict=True):
                 answers[n] = Answer.of(draft, plan, released, heard, confidence=wanted.confidence)
         for n, sold in zip(known, bought_all[len(found.joints) :], strict=True):
@@ -189,7 +188,7 @@ class Curator:
             plan = self._fitting(together.plans, analyst)
             one = self._explained(together.whole, plan, wanted, analyst)
             for n, draft in zip(places, together.read(plan), strict=True):
-                each[n] = replace(one, draft=draft.measured(plan.measures))
+                each[n] = replace(one, origin=Planned(draft.measured(plan.measures), plan))
         each |= {n: self._foretold(drafts[n], want(**_costs(one)), analyst) for n, one in found.alone.items()}
         left, told = self.ledger.left_to(analyst), tuple(each[n] for n in range(len(each)))
         beside = tuple(dict.fromkeys(remark for n in sorted(found.apart) for remark in found.remarks(n)))
@@ -257,8 +256,8 @@ class Curator:
         remarks += self.engine.remarks(plan)
         if plan.loss.pure is None:
             remarks += ("It buys Gaussian noise: from then on ρ counts, and what is left of ε does not.",)
-        said = draft.measured(plan.measures), plan, wanted.confidence, str(left)
-        return Explanation(*said, self.engine.sql(plan), plan.loss in left, remarks)
+        planned, sql = Planned(draft.measured(plan.measures), plan), self.engine.sql(plan)
+        return Explanation(planned, wanted.confidence, str(left), sql, plan.loss in left, remarks)
 
     def draft(self, sql: str, params: Params = None) -> Draft:
         """What a text asks, with these parameters; the last few are remembered."""
@@ -295,7 +294,7 @@ class Curator:
 
     def _told(self, draft: Draft, sold: Sold, wanted: Want, analyst: str) -> Answer:
         plan, receipt, released = sold
-        heard = Heard(receipt.cost, self.ledger.left_to(analyst), receipt, self.remarks())
+        heard = Heard(receipt.cost, self.ledger.left_to(analyst), Stub.of(receipt), self.remarks())
         return Answer.of(draft, plan, released, heard, confidence=wanted.confidence)
 
     def run(self, plans: tuple[Plan, ...], analyst: str) -> Sold:
@@ -350,7 +349,7 @@ class Curator:
         pairs = zip(way.plans, receipts, strict=True)
         kept = [read(self.ledger.answer(one, self._look(plan, one, version, source))) for plan, one in pairs]
         cost = sum((each.cost for each in receipts), Loss.ZERO)
-        heard = Heard(cost, self.ledger.left_to(analyst), receipts[0], (*self.remarks(), *way.said))
+        heard = Heard(cost, self.ledger.left_to(analyst), Stub.of(receipts[0]), (*self.remarks(), *way.said))
         sure = wanted.confidence
         return Answer.of(way.draft, way.plan, way.released(kept), heard, confidence=sure, merge=way.merge)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
-from discreet.answers.bill import Heard
+from discreet.answers.bill import Heard, Stub
 from discreet.catalogue.schema import Table
 from discreet.core import record
 from discreet.core.exact import Number, number, price, probability
@@ -142,7 +142,7 @@ class Question:
         (measure,) = plan.measures
         assert isinstance(measure, Cells)
         estimate = error.design.estimate(measure.split(released.sums[0]), error.noise)
-        heard = Heard(receipt.cost, self.curator.ledger.left_to(self.analyst), receipt, self.curator.remarks())
+        heard = Heard(receipt.cost, self.curator.ledger.left_to(self.analyst), Stub.of(receipt), self.curator.remarks())
         return Told(estimate, error, plan, heard, self.draft)
 
     # ── plans ────────────────────────────────────────────────────────────────────────────────────────────────
