@@ -2,8 +2,9 @@
 
 What is written of a value follows from its type alone: a dataclass is its fields, a tuple or an array a list, a
 rational its text ("1/10"), a whole number beyond 2^53 its digits as text, a float that is no number "nan", "inf" or
-"-inf", a date or a timestamp its ISO text. Where a field may hold one of several classes, `is` says which by a name of
-NAMES; no other class can be named, and none is found by its place in the source.
+"-inf", a date or a timestamp its ISO text; where a text could stand in their place, they are {"q": …}, {"n": …},
+{"d": …} and {"t": …}. Where a field may hold one of several classes, `is` says which by a name of NAMES; no other class
+can be named, and none is found by its place in the source.
 
 Reading follows the same types, and trusts nothing: whatever is not as they say is refused, and a document of more
 values than MOST is not read to its end. The constructors of the classes check what types cannot say.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import math
 import types
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import date, datetime
@@ -37,7 +39,7 @@ from discreet.postprocess.table import Rows
 from discreet.sql import query as q
 from discreet.sql.types import Kind
 
-__all__ = ["MOST", "NAMES", "pack", "unpack"]
+__all__ = ["MOST", "NAMES", "named", "pack", "unpack"]
 
 T = TypeVar("T")
 
@@ -68,6 +70,12 @@ NOWHERE = Place("", 0, 0)
 KINDS = get_args(Kind)
 
 
+def named(kind: type, name: str) -> None:
+    """Let documents name one more class, which a field of theirs may hold among others."""
+    NAMES[name] = kind
+    _named.cache_clear()
+
+
 def pack(form: str, value: Any) -> dict[str, Any]:
     """A value as a document of this form, such as "answer/1"."""
     return {"is": form, **_down(type(value), value)}
@@ -86,7 +94,7 @@ def unpack(form: str, kind: type[T], document: object, check: Callable[[T], None
         return found
     except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError, Refusal) as problem:
         raise NotUnderstood(
-            f"this document is not an {form.partition('/')[0]} that this version of discreet can read.",
+            f"this is no document of the form {form}, or not all of it.",
             instead="hand over the whole of what to_dict() gave, unchanged; a newer form needs a newer discreet",
         ) from problem
 
@@ -138,12 +146,10 @@ def _down(hint: Any, value: Any) -> Any:
     options = _options(hint)
     if _is_expression(options):
         return _postfix(value)
-    if isinstance(value, Fraction):
-        return text_of(value)
-    if isinstance(value, int):
-        return _whole(value)
-    if isinstance(value, float):
-        return _float(value)
+    for kind, tag, write in SCALARS:
+        if isinstance(value, kind):
+            written = write(value)
+            return {tag: written} if str in options and isinstance(written, str) else written
     if isinstance(value, np.ndarray):
         return _down(list, value.tolist())
     if isinstance(value, Rows):
@@ -154,6 +160,11 @@ def _down(hint: Any, value: Any) -> Any:
         return {name: _down(get_args(options[0])[1], part) for name, part in value.items()}
     if not is_dataclass(value):
         raise NotAllowed("this answer cannot be sent.", instead="send answer.to_arrow(), or ask again where it goes")
+    return _record(options, value)
+
+
+def _record(options: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    """The fields of a dataclass, and its name where it could be another one."""
     kind: Any = type(value)
     written = {
         name: _down(each, getattr(value, name))
@@ -183,6 +194,18 @@ def _moment(value: date) -> str:
     return value.isoformat()
 
 
+def _text64(value: bytes) -> str:
+    return b64encode(value).decode()
+
+
+SCALARS: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (  # and what they are called among texts
+    (Fraction, "q", text_of),
+    (int, "n", _whole),
+    (float, "f", _float),
+    (bytes, "b", _text64),
+    (datetime, "t", _moment),
+    (date, "d", _moment),
+)
 WRITE: dict[str, Callable[[Any], Any]] = {"integer": _whole, "real": _float, "date": _moment, "timestamp": _moment}
 
 
@@ -230,6 +253,8 @@ class _Reader:
             return None if types.NoneType in options else _refuse("nothing there")
         if _is_expression(options):
             return self.expression(said)
+        if isinstance(said, str) and str in options:
+            return _text(said)
         if isinstance(said, dict):
             return self.thing(options, said)
         if isinstance(said, list) and Rows in options:
@@ -255,6 +280,8 @@ class _Reader:
             return whole(said)
         if hint is float and (kind in (int, float) or (kind is str and said in FLOATS)):
             return real(said)
+        if hint is bytes and kind is str:
+            return b64decode(said, validate=True)
         return rational(said) if hint is Fraction and kind is str else None
 
     def several(self, hint: Any, origin: Any, said: list[Any]) -> Any:
@@ -290,6 +317,9 @@ class _Reader:
         for option in options:
             if get_origin(option) is not None and issubclass(get_origin(option), Mapping):
                 return {self.value(str, name): self.value(get_args(option)[1], each) for name, each in said.items()}
+        if str in options and said.keys() <= TAGS.keys() and len(said) == 1:
+            ((tag, each),) = said.items()
+            return TAGS[tag](each)
         known = _named(options)
         if known:
             return self.record(known[said["is"]], {name: each for name, each in said.items() if name != "is"})
@@ -409,3 +439,4 @@ READ: dict[str, Callable[[Any], Any]] = {
     "date": _date,
     "timestamp": _timestamp,
 }
+TAGS: dict[str, Callable[[Any], Any]] = {"q": rational, "n": whole, "d": _date, "t": _timestamp}  # among texts

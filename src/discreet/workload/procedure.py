@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.answers.bill import Heard, Stub
+from discreet.answers.display import caps_said
 from discreet.catalogue.schema import Table
 from discreet.core import record
 from discreet.core.exact import Number, number, price, probability
@@ -38,7 +39,7 @@ from discreet.procedures.seller import Seller
 from discreet.sql.spelling import quoted
 from discreet.sql.types import MOST_VALUES
 from discreet.workload.mechanism import WorkloadError, cheapest
-from discreet.workload.results import Foreseen, Offer, Told
+from discreet.workload.results import Foreseen, Offer, Told, axes_of
 
 __all__ = ["Cost", "Question"]
 
@@ -127,7 +128,7 @@ class Question:
         offers, engine = self._offers(cost), self.curator.engine
         engine.check(offers[0].plan)
         left, remarks = self.curator.ledger.left_to(self.analyst), engine.remarks(offers[0].plan)
-        return Foreseen(self.draft, offers, left, engine.sql(offers[0].plan), remarks)
+        return Foreseen.of(self.draft, offers, left, engine.sql(offers[0].plan), remarks)
 
     def ask(self, cost: Cost) -> Told:
         """All answers; the same again is free, and so are the margins.
@@ -143,7 +144,8 @@ class Question:
         assert isinstance(measure, Cells)
         estimate = error.design.estimate(measure.split(released.sums[0]), error.noise)
         heard = Heard(receipt.cost, self.curator.ledger.left_to(self.analyst), Stub.of(receipt), self.curator.remarks())
-        return Told(estimate, error, plan, heard, self.draft)
+        caps = tuple(caps_said(self.draft, self.draft.keys))
+        return Told(estimate, error, heard, axes_of(self.draft), caps, plan)
 
     # ── plans ────────────────────────────────────────────────────────────────────────────────────────────────
 
