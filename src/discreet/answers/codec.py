@@ -317,14 +317,14 @@ class _Reader:
         for option in options:
             if get_origin(option) is not None and issubclass(get_origin(option), Mapping):
                 return {self.value(str, name): self.value(get_args(option)[1], each) for name, each in said.items()}
-        if str in options and said.keys() <= TAGS.keys() and len(said) == 1:
-            ((tag, each),) = said.items()
-            return TAGS[tag](each)
+        for tag, (kind, read) in TAGS.items():
+            if str in options and kind in options and said.keys() == {tag}:
+                return read(said[tag])
         known = _named(options)
         if known:
             return self.record(known[said["is"]], {name: each for name, each in said.items() if name != "is"})
-        (kind,) = (each for each in options if is_dataclass(each))
-        return self.record(kind, said)
+        (only,) = (each for each in options if is_dataclass(each))
+        return self.record(only, said)
 
     def record(self, kind: Any, said: Mapping[str, Any]) -> Any:
         """A dataclass from its fields: all that must be there, and no others."""
@@ -439,4 +439,9 @@ READ: dict[str, Callable[[Any], Any]] = {
     "date": _date,
     "timestamp": _timestamp,
 }
-TAGS: dict[str, Callable[[Any], Any]] = {"q": rational, "n": whole, "d": _date, "t": _timestamp}  # among texts
+TAGS: dict[str, tuple[type, Callable[[Any], Any]]] = {  # what stands among texts
+    "q": (Fraction, rational),
+    "n": (int, whole),
+    "d": (date, _date),
+    "t": (date, _timestamp),
+}

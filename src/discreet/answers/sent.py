@@ -32,6 +32,7 @@ __all__ = ["answer_read", "answer_sent"]
 
 FORM = "answer/1"
 NAME = re.compile("[ak][0-9]{1,4}")
+NUMBERS = ("integer", "real")
 MOST_STEPS = 2_000_000_000  # of all intervals of an answer: rows times what is computed of each
 
 
@@ -204,9 +205,10 @@ def _checked(sent: _Sent) -> None:
     size, names = len(sent.formulas), set[str]()
     _true(size == len(sent.columns.names) and 0 <= sent.groups < 1 << 53 and 0 <= sent.numbers < 1 << 53)
     steps = 0
-    for each in sent.formulas:
+    for each, kind in zip(sent.formulas, sent.columns.kinds, strict=True):
         if each.what is not None:
             read = names_of(each.what)
+            _true(kind in NUMBERS)
             names |= read
             _true(not each.exact and bool(released_names(each.what)) and all(map(NAME.fullmatch, read)))
             _true(enclose(each.what, dict.fromkeys(read, SAMPLE)) is not None)
@@ -219,6 +221,8 @@ def _checked(sent: _Sent) -> None:
     _true(all(each == moved for each in there) and len(there) == len(other.places) == len(set(other.places)))
     _true(all(0 <= n < size for n in other.places) and (other.estimates is None or len(there) == size))
     _true(other.columns is None or other.columns.names == tuple(sent.columns.names[n] for n in other.places))
+    kinds = () if other.columns is None else zip(other.places, other.columns.kinds, strict=True)
+    _true(all(kind in NUMBERS or sent.formulas[n].what is None for n, kind in kinds))
     if other.estimates is not None:
         _estimates(other.estimates, names, moved)
     _true(set(other.limits) <= names and all(low <= high for low, high in other.limits.values()))
@@ -231,17 +235,21 @@ def _estimates(found: Mapping[str, Estimate], names: set[str], rows: int) -> Non
     _true(set(found) == names)
     for each in found.values():
         _true(len(each) == rows and each.limits is None)
+        if isinstance(each, (Steady, Quotient)):
+            _true(each.noises.rows is None or len(each.noises.rows) == rows)
         if isinstance(each, Steady):
             _true(all(type(value) in (int, float) for value in each.values))
         if isinstance(each, Quotient):
             _true(all(many == len(each.parts) for many in _weights(each.view)))
+            noises = replace(each.noises, laws=each.noises.laws[:1], rows=None)
+            _true(replace(each, parts=each.parts[:, :1], noises=noises).interval(Fraction(1, 2)) is not None)
 
 
 def _weights(what: Any) -> list[int]:
     """How many parts each of the weights of a view is for."""
     if is_dataclass(what):
         return [many for field in fields(what) for many in _weights(getattr(what, field.name))]
-    if isinstance(what, tuple) and what and all(isinstance(each, Fraction) for each in what):
+    if isinstance(what, tuple) and all(isinstance(each, Fraction) for each in what):
         return [len(what)]
     return [many for each in what for many in _weights(each)] if isinstance(what, tuple) else []
 
