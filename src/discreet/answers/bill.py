@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from discreet.core.loss import Left, Loss
@@ -52,6 +52,14 @@ class Heard:
     left: Left
     receipt: Stub
     remarks: tuple[str, ...] = ()
+
+    def __add__(self, other: Heard) -> Heard:
+        """What several purchases cost together: the receipt of the first, the balance after the last."""
+        return Heard(self.cost + other.cost, other.left, self.receipt, self.remarks)
+
+    def remarked(self, *remarks: str) -> Heard:
+        """The same with more to say beside it."""
+        return replace(self, remarks=(*self.remarks, *remarks))
 
     @property
     def entry(self) -> int:

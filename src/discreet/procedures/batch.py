@@ -11,19 +11,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
-from discreet.answers.explanation import listed
+from discreet.answers.answer import Answer
+from discreet.answers.explanation import Explanation, Explanations, Planned, listed
+from discreet.core import work
 from discreet.core.exact import Number
-from discreet.core.loss import Loss
+from discreet.core.loss import Left, Loss
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 from discreet.plan.compile.alternatives import MOST_PLANNED, joined, other_readings
 from discreet.plan.counts import ALL, counted
 from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Apply, Literal, Tree, both
-from discreet.plan.measures.count_batch import Batch
 from discreet.plan.measures.sums import Sums
-from discreet.plan.outline import subject
 from discreet.plan.output import shown
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import allowed, bought, bought_rho, depends, least_cost, reachable
@@ -31,18 +31,20 @@ from discreet.plan.reading import Reading
 from discreet.plan.regions import regions
 from discreet.plan.terms import Want, want
 from discreet.procedures.auto_bounds import wanted_bounds
-from discreet.procedures.seller import Past
-from discreet.sql.parameters import Params
+from discreet.procedures.procedure import Context, Past, Procedure, Purchase
+from discreet.procedures.recall import again, plans_of, recalled
+from discreet.procedures.single import ask, explain, explained
+from discreet.sql.parameters import Parameters, Params
 
 __all__ = [
     "MOST_QUESTIONS",
     "Division",
     "Joint",
-    "Room",
+    "ask_many",
     "divided",
+    "explain_many",
     "joint",
     "no_room",
-    "recalled",
     "several",
     "together",
     "wanted_once",
@@ -63,7 +65,7 @@ class Division:
     """Several questions, by their places: those that are answered together, and what to ask each of the others for."""
 
     joints: tuple[tuple[tuple[int, ...], Joint], ...]
-    alone: Mapping[int, dict[str, Any]]
+    alone: Mapping[int, Want]
     apart: frozenset[int]  # counts that one question would answer better
 
     @property
@@ -80,6 +82,54 @@ class Division:
             for places, found in self.joints
             if place in places
         )
+
+
+def ask_many(asked: Asked, wanted: Want, context: Context) -> Procedure[list[Answer]]:
+    """Answer several questions, for one cost or with every number within a margin; the same again is free.
+
+    All that needs nothing found first is bought together, whole or not at all.
+    """
+    (found, every), answers = _divided(asked, wanted, context, context.left()), dict[int, Answer]()
+    drafts = {n: reachable(every[n], own) for n, own in found.alone.items()}
+    known = [n for n in drafts if not wanted_bounds(drafts[n])]  # bounds that are sought are bought first
+    wants = [plans_of(drafts[n], found.alone[n], context) for n in known]
+    sold = yield [Purchase(plans) for plans in (*(each.plans for _, each in found.joints), *wants)]
+    for (places, together), one in zip(found.joints, sold, strict=False):
+        for n, draft in zip(places, together.read(one.plan), strict=True):
+            answers[n] = Answer.of(draft, one.plan, one.released, one.bill, confidence=wanted.confidence)
+    for n, one in zip(known, sold[len(found.joints) :], strict=True):
+        answers[n] = Answer.of(drafts[n], one.plan, one.released, one.bill, confidence=wanted.confidence)
+    for n, own in found.alone.items():
+        if n not in known:
+            answers[n] = yield from ask(*asked[n], own, context)
+    return [answers[n].remarked(*found.remarks(n)) for n in range(len(answers))]
+
+
+def explain_many(asked: Asked, wanted: Want, context: Context) -> Explanations:
+    """What `ask_many` would cost, and how exact every number would be."""
+    (found, drafts), each = _divided(asked, wanted, context, None), dict[int, Explanation]()
+    for places, together in found.joints:
+        one = explained(together.whole, together.plans, wanted, context)
+        for n, draft in zip(places, together.read(one.plan), strict=True):
+            each[n] = replace(one, origin=Planned(draft.measured(one.plan.measures), one.plan))
+    each |= {n: explain(drafts[n], own, context) for n, own in found.alone.items()}
+    left, told = context.left(), tuple(each[n] for n in range(len(each)))
+    beside = tuple(dict.fromkeys(remark for n in sorted(found.apart) for remark in found.remarks(n)))
+    return Explanations(told, found.ways, str(left), Explanations.total(told) in left, beside)
+
+
+def _divided(asked: Asked, wanted: Want, context: Context, left: Left | None) -> tuple[Division, Sequence[Draft]]:
+    """Several questions as they are divided, and what each asks; a refusal where all are too much work together."""
+    drafts = dict[Any, Draft]()
+    with work.counted(work.MOST_WORK_TOGETHER, together=True):
+        keys = [(each if isinstance(each, str) else None, Parameters.of(given).key) for each, given in asked]
+        for key, each in zip(keys, asked, strict=True):
+            work.spend(work.QUESTION)
+            if key not in drafts:
+                drafts[key], steps = context.worked(*each)
+                work.spend(steps)
+        found = [drafts[key] for key in keys]
+        return divided(found, wanted, context.paid(), left), found
 
 
 def several(questions: Iterable[str], params: Params) -> list[tuple[str, Params]]:
@@ -141,7 +191,7 @@ def wanted_once(epsilon: Number | None, within: Number | None, confidence: Numbe
     return wanted
 
 
-def divided(asked: Asked, drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Room | None) -> Division:
+def divided(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Left | None) -> Division:
     """Several questions, divided, for one cost or one margin; a refusal where not all of them fit into what is left.
 
     Promise  all that are found here can be bought, one after another, from what is left; None: it is not asked for.
@@ -171,13 +221,10 @@ def divided(asked: Asked, drafts: Sequence[Draft], wanted: Want, earlier: Past, 
         allowed(sum(costs, start=Fraction(0)), wanted)
     if rest or len(joints) > 1:  # one release is refused by whoever pays for it
         _room([*(each.plans for _, each in joints), *(bought(each, own) for each, own in rest.items())], earlier, left)
-    said = {
-        n: {"sql": asked[n][0], "params": asked[n][1], "confidence": wanted.confidence}
-        | ({"epsilon": rest[drafts[n]].epsilon} if wanted.within is None else {"within": wanted.within})
-        for n in alone
-    }
+    one = _share(wanted, 1, different) if wanted.within is None else replace(wanted, epsilon=None)
+    own = dict.fromkeys(alone, one)
     apart = [n for places in _together(drafts, wanted) for n in places if n in alone and drafts[n].caps.most_rows > 1]
-    return Division(tuple(joints), said, frozenset(apart))
+    return Division(tuple(joints), own, frozenset(apart))
 
 
 def _together(drafts: Sequence[Draft], wanted: Want) -> list[list[int]]:
@@ -198,7 +245,7 @@ def _alone(draft: Draft, wanted: Want, different: int) -> Want:
     return own if wanted.within is None else replace(wanted, epsilon=_known_cost(draft, wanted))
 
 
-def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Room | None) -> None:
+def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Left | None) -> None:
     """Refuse what does not fit as a whole, each part by the first of its plans that fits after those before it."""
     spent = Loss.ZERO
     for plans in parts if left is not None else ():
@@ -222,12 +269,6 @@ def _known_cost(draft: Draft, wanted: Want) -> Fraction:
 
 
 # ── several questions ──────────────────────────────────────────────────────────────────────────────────
-
-
-class Room(Protocol):
-    """What is left of a budget."""
-
-    def __contains__(self, loss: Loss, /) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -265,7 +306,7 @@ def together(drafts: Sequence[Draft]) -> list[list[int]]:
     return [each for each in found.values() if len({drafts[n] for n in each}) > 1]
 
 
-def joint(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Room | None) -> Joint | None:
+def joint(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Left | None) -> Joint | None:
     """These questions as one that counts everything, with its plans; or None, where they must be asked one by one.
 
     A batch that was paid for before, in any order, is asked again as it was: it is the same question, whatever machine
@@ -280,7 +321,7 @@ def joint(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Room | Non
         assert wanted.epsilon is not None
         whole = replace(whole, others=other_readings(whole, found))
         rho = bought_rho(whole.catalogue.budget, wanted.epsilon)
-        if before := _again(earlier, whole, (found.code, found.codes), [Loss(pure=wanted.epsilon), Loss(rho=rho)]):
+        if before := again(earlier, whole, (found.code, found.codes), [Loss(pure=wanted.epsilon), Loss(rho=rho)]):
             return Joint(tuple(drafts), whole, (before,))
         least = min(wanted.epsilon, wanted.epsilon**2) / (16 * MOST_PLANNED)  # of any plan: before one is looked for
         room = left is None or Loss(pure=wanted.epsilon, rho=least) in left or (rho and Loss(rho=rho) in left)
@@ -290,35 +331,12 @@ def joint(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Room | Non
     return Joint(tuple(drafts), whole, recalled(whole, bought(whole, wanted), earlier))
 
 
-def no_room(cost: Loss, left: Room | None) -> BudgetExceeded:
+def no_room(cost: Loss, left: Left | None) -> BudgetExceeded:
     """A refusal of several questions, that says what they cost and what is left."""
     return BudgetExceeded(
         f"the budget has no room for all of these: together they cost {cost}.",
         instead=f"ask fewer, or for less: {left} is left",
     )
-
-
-def recalled(draft: Draft, plans: tuple[Plan, ...], earlier: Past) -> tuple[Plan, ...]:
-    """The plans of a question; the one alone that was paid for, where another machine found another strategy for it."""
-    batch = plans[0].measures[0] if len(plans[0].measures) == 1 else None
-    if not isinstance(batch, Batch):
-        return plans
-    before = _again(earlier, draft, (batch.of, batch.values), [each.loss for each in plans])
-    return plans if before is None else (before,)
-
-
-def _again(earlier: Past, draft: Draft, of: tuple[Tree, tuple[str, ...]], costs: Sequence[Loss]) -> Plan | None:
-    """A plan that was paid for, of these regions of the same rows, at one of these costs."""
-    paid = {(each.pure, None if each.pure is not None else each.rho, each.event) for each in costs}
-    for plan in earlier.about(subject((draft.relation, draft.caps, draft.where, draft.keys), "batch/1", *of)):
-        batch = plan.measures[0] if len(plan.measures) == 1 else None
-        same = isinstance(batch, Batch) and (batch.of, batch.values) == of
-        rows = (plan.table, plan.caps, plan.where, plan.keys)
-        if same and rows == (draft.relation, draft.caps, draft.where, draft.keys):
-            cost = plan.loss
-            if (cost.pure, None if cost.pure is not None else cost.rho, cost.event) in paid:
-                return plan
-    return None
 
 
 def _merged(drafts: Sequence[Draft]) -> Draft | None:
