@@ -23,16 +23,20 @@ from discreet.mechanisms.selection.selection import Exponential, NoisyMax, Permu
 from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 
 if TYPE_CHECKING:
+    from discreet.answers.answer import Answer
+    from discreet.answers.explanation import Explanation
     from discreet.curator.curator import Curator, open
 
 _record.later("discreet.plan.plan")  # whoever reads a ledger must know what questions are recorded as
 _record.later("discreet.local")
 
 __all__ = [
+    "Answer",
     "Broken",
     "Budget",
     "BudgetExceeded",
     "Curator",
+    "Explanation",
     "Exponential",
     "Gaussian",
     "GaussianThreshold",
@@ -62,9 +66,17 @@ __version__ = "0.2.0.dev0"
 
 
 def __getattr__(name: str) -> Any:
-    """The curator comes with a database and a parser, which are loaded when they are first needed."""
+    """The curator comes with a database and a parser, which are loaded when they are first needed; answers do not."""
     if name in ("Curator", "open"):
         from discreet.curator import curator  # noqa: PLC0415
 
         return getattr(curator, name)
+    if name == "Answer":
+        from discreet.answers.answer import Answer  # noqa: PLC0415
+
+        return Answer
+    if name == "Explanation":
+        from discreet.answers.explanation import Explanation  # noqa: PLC0415
+
+        return Explanation
     raise AttributeError(f"module 'discreet' has no attribute {name!r}")

@@ -2,43 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from discreet.answers.bill import Heard
-from discreet.answers.display import page, text
+from discreet.answers.bill import Heard, Stub
+from discreet.answers.display import caps_said, page, remarks_said, text
+from discreet.answers.estimates import Bought, Estimate, Exact, Noises, Quotient, Steady
 from discreet.answers.frame import Frame
 from discreet.core.exact import Number, probability
-from discreet.core.loss import Loss
+from discreet.core.loss import Left, Loss
+from discreet.core.once import once
 from discreet.plan.draft import Draft
 from discreet.plan.estimates.estimator import share_of
 from discreet.plan.estimates.group_sums import Merge
+from discreet.plan.estimates.linear import Linear
 from discreet.plan.output import given_by
 from discreet.plan.plan import Plan, Released, grouped
-from discreet.postprocess.intervals import Box, enclose, flatten, released_names
+from discreet.postprocess.intervals import Box, enclose, flatten, names_of, released_names
 from discreet.postprocess.query import carry, keeps_rows
 from discreet.postprocess.table import ROW, Given, Rows
+from discreet.sql import query as q
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Answer"]
+__all__ = ["Answer", "Formula", "Origin", "Purchase", "Sheet"]
+
+SAMPLE: Box = (np.array(1.0), np.array(2.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Formula:
+    """How a column follows from the estimates: by an expression, or not at all, or it is exact and says nothing."""
+
+    exact: bool = False
+    what: q.Expression | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """The rows of an answer, and the estimates of its rows by their names: a0, a1, … for aggregates, k0, … for keys."""
+
+    data: Rows
+    estimates: Mapping[str, Estimate]
+
+
+class Origin(Protocol):
+    """What an answer was made of: a purchase, or a document that was sent."""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that was run; refused where it is not known."""
+
+    @property
+    def released(self) -> Released:
+        """All that was released by it; refused where it is not known."""
+
+    def beside(self, confidence: Fraction) -> tuple[str, ...]:
+        """What is said beside numbers that have no margin."""
+
+    def caps(self) -> tuple[str, ...]:
+        """What is counted of each unit, where that is not everything."""
+
+    def consistent(self) -> Sheet:
+        """The same rows without what cannot be."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Answer(Frame):
-    """The numbers, each with a margin. `print(answer)` shows both; `answer["n"]` is a column; iterating gives rows."""
+    """The numbers, each with a margin. `print(answer)` shows both; `answer["n"]` is a column; iterating gives rows.
 
-    draft: Draft
-    plan: Plan
-    released: Released
-    shown: Released  # the same, or made consistent
+    It is a value: it can be pickled, written as JSON (`to_dict`) and read elsewhere (`from_dict`), by whoever has
+    neither the data nor the ledger, with margins at any confidence.
+    """
+
+    formulas: tuple[Formula, ...]
+    estimates: Mapping[str, Estimate]
+    groups: int  # rows that were released, also those that are not shown
+    numbers: int  # aggregates that its columns read
     confidence: Fraction
     heard: Heard
-    merge: Merge | None = None  # which released groups each row adds up; None: each its own
+    origin: Origin
 
     @classmethod
     def of(cls, draft: Draft, plan: Plan, released: Released, heard: Heard, *, confidence: Fraction,
@@ -46,8 +94,11 @@ class Answer(Frame):
         """The answer to a question from what was released for it, or for another one whose groups it adds up."""
         if merge is None and draft.sets:
             merge = grouped(draft.keys, draft.sets)
-        draft = draft.measured(plan.measures)
-        return cls(_values(draft, plan, released, merge), draft, plan, released, released, confidence, heard, merge)
+        bought = Purchase(draft.measured(plan.measures), plan, released, merge)
+        formulas, numbers = bought.formulas()
+        sheet = bought.sheet(formulas, released)
+        groups = len(released.keys if merge is None else merge.keys)
+        return cls(sheet.data, formulas, sheet.estimates, groups, numbers, confidence, heard, bought)
 
     @property
     def cost(self) -> Loss:
@@ -55,18 +106,44 @@ class Answer(Frame):
         return self.heard.cost
 
     @property
-    def receipt(self) -> Any:
-        """The receipt of the ledger: `entry` is where it was charged, or asked again."""
+    def receipt(self) -> Stub:
+        """The facts of the ledger's receipt: `entry` is where it was charged, or asked again."""
         return self.heard.receipt
 
     @property
-    def left(self) -> Any:
+    def left(self) -> Left:
         """What was left of the budget afterwards, to whoever asked."""
         return self.heard.left
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that was run; it stays with the curator."""
+        return self.origin.plan
+
+    @property
+    def released(self) -> Released:
+        """All that the plan released; it stays with the curator."""
+        return self.origin.released
 
     def remarked(self, *remarks: str) -> Answer:
         """The same with more to say beside it."""
         return replace(self, heard=replace(self.heard, remarks=(*self.heard.remarks, *remarks)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain values that JSON has; `from_dict` makes the same answer of them, wherever."""
+        from discreet.answers.sent import answer_sent  # noqa: PLC0415
+
+        return answer_sent(self)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Answer:
+        """The answer that `to_dict` wrote; a refusal where it is anything else. Nothing in it is executed."""
+        from discreet.answers.sent import answer_read  # noqa: PLC0415
+
+        return answer_read(document)
+
+    def __reduce__(self) -> tuple[Any, tuple[dict[str, Any]]]:
+        return Answer.from_dict, (self.to_dict(),)
 
     def margin(self, confidence: Number | None = None, *, simultaneous: bool = False) -> Frame:
         """The same table with margins in place of numbers: each number is off by at most so much, with this confidence.
@@ -88,9 +165,8 @@ class Answer(Frame):
         Counts stay what they are, or become zero; the parts of a measure are the nearest ones that add up to its count.
         Margins reach from there to the ends of what is possible.
         """
-        pairs = zip(self.plan.measures, self.released.sums, strict=True)
-        shown = Released(keys=self.released.keys, sums=tuple(measure.possible(sums) for measure, sums in pairs))
-        return replace(self, data=_values(self.draft, self.plan, shown, self.merge), shown=shown)
+        sheet = self.origin.consistent()
+        return replace(self, data=sheet.data, estimates=sheet.estimates)
 
     def _beside(self, found: list[Any]) -> Frame:
         """A table of the same shape: keys as they are, and something else for each number, or None where unknown."""
@@ -103,70 +179,25 @@ class Answer(Frame):
 
     def exact(self, index: int) -> bool:
         """Whether a column says nothing about people: keys and constants."""
-        flat = flatten(self.draft.view, self.draft.view.items[index].what)
-        return flat is not None and not released_names(flat)
+        return self.formulas[index].exact
 
     def _ends(self, confidence: Number | None, *, simultaneous: bool) -> tuple[list[Any], list[Any]]:
         """Lower and upper ends for each column, or None where they are not known."""
         sure = self.confidence if confidence is None else probability(confidence, "confidence")
-        view, nothing = self.draft.view, [None] * len(self.columns)
-        flat = [flatten(view, item.what) for item in view.items]
-        used = [set() if each is None else released_names(each) for each in flat]
-        if not keeps_rows(view) or not any(used):
-            return list(nothing), list(nothing)
-        boxes: dict[int, Box] = {}
-        for index, (what, names) in enumerate(zip(flat, used, strict=True)):
-            if what is None or not names:
-                continue
-            several = len(set().union(*used)) if simultaneous else len(names)
-            share = 1 - (1 - sure) / several
-            cells = len(self._rows.keys) if simultaneous else 1
-            each = share_of(share, cells)
-            known = {name: self._box(int(name[1:]), each) for name in names}
-            if None in known.values():
-                continue
-            box = enclose(what, self._keys() | {name: found for name, found in known.items() if found is not None})
-            if box is not None:
-                boxes[index] = box
-        return self._carried(boxes)
-
-    def _box(self, number: int, confidence: Fraction) -> Box | None:
-        """An interval around each value of a released number; of a quantile the ends that were bought, if they were."""
-        reading = self.draft.readings[number]
-        if not reading.view(self.plan.measures).ranged:
-            return reading.bought(self.plan, self._rows, confidence)
-        low, high = reading.ends(self.plan, self._rows, confidence, self.merge)
-        if self.shown is self.released:
-            return low, high
-        least, most = reading.view(self.plan.measures).possible
-        return np.clip(low, least, most), np.clip(high, least, most)
-
-    @property
-    def _rows(self) -> Released:
-        """What was released, by the rows of the answer."""
-        return self.released if self.merge is None else self.released.merged(self.merge)
-
-    def _keys(self) -> dict[str, Box]:
-        found, keys = {}, self._rows.keys
-        for n, key in enumerate(self.draft.keys):
-            if key.kind == "integer" and all(part[n] is not None for part in keys):
-                exact = np.array([float(part[n]) for part in keys])  # type: ignore[arg-type]
-                found[f"k{n}"] = (exact, exact)
-        return found
-
-    def _carried(self, boxes: dict[int, Box]) -> tuple[list[Any], list[Any]]:
-        """The ends, filtered and ordered like the rows they belong to."""
-        size, hidden = len(self._rows.keys), []
-        for index, box in boxes.items():
-            for side, name in zip(box, (f"\x01low{index}", f"\x01high{index}"), strict=True):
-                hidden.append(Given(name, "real", np.broadcast_to(side, size).astype(float).tolist()))
-        given = _columns(self.draft, self.plan, self.shown, self.merge)
-        rows = carry(self.draft.view, given + hidden, [ROW, *(each.name for each in hidden)])
         found: tuple[list[Any], list[Any]] = ([None] * len(self.columns), [None] * len(self.columns))
-        start = len(self.columns) + 1
-        for n, index in enumerate(boxes):
-            for end in (0, 1):
-                found[end][index] = rows.columns[start + 2 * n + end]
+        for index, formula in enumerate(self.formulas):
+            if formula.what is None:
+                continue
+            names = released_names(formula.what)
+            share = 1 - (1 - sure) / (self.numbers if simultaneous else len(names))
+            each = share_of(share, self.groups if simultaneous else 1)
+            known = {
+                name: one.interval(each) for name, one in self.estimates.items() if name in names or name[0] == "k"
+            }
+            box = enclose(formula.what, {name: one for name, one in known.items() if one is not None})
+            if box is not None:
+                for end, side in zip(found, box, strict=True):
+                    end[index] = np.broadcast_to(side, len(self)).astype(float).tolist()
         return found
 
     def __repr__(self) -> str:
@@ -182,20 +213,103 @@ class Answer(Frame):
         return draw(self)
 
 
+@dataclass(frozen=True, eq=False)
+class Purchase:
+    """What was released for a question, in the process of the curator: it does not travel."""
+
+    draft: Draft
+    plan: Plan
+    released: Released
+    merge: Merge | None  # which released groups each row adds up; None: each its own
+
+    def formulas(self) -> tuple[tuple[Formula, ...], int]:
+        """How each column follows from what was released, and how many aggregates the columns read."""
+        view, used, found = self.draft.view, set[str](), list[Formula]()
+        flat = [flatten(view, item.what) for item in view.items]
+        samples = dict.fromkeys(self._known(), SAMPLE) if keeps_rows(view) else {}
+        for what in flat:
+            names = set() if what is None else released_names(what)
+            used |= names
+            exact = what is not None and not names
+            enclosed = what is not None and bool(names) and enclose(what, samples) is not None
+            found.append(Formula(exact=exact, what=what if enclosed else None))
+        return tuple(found), len(used)
+
+    def _known(self) -> set[str]:
+        """The aggregates and keys that have intervals."""
+        plan, readings = self.plan, self.draft.readings
+        keys = {n: key for n, key in enumerate(self.draft.keys) if key.kind == "integer"}
+        whole = {f"k{n}" for n in keys if all(each[n] is not None for each in self._rows.keys)}
+        return whole | {
+            f"a{n}"
+            for n, reading in enumerate(readings)
+            if reading.view(plan.measures).ranged or reading.bought(plan, self._rows) is not None
+        }
+
+    @once
+    def _rows(self) -> Released:
+        """What was released, by the rows of the answer."""
+        return self._merged(self.released)
+
+    def _merged(self, released: Released) -> Released:
+        return released if self.merge is None else released.merged(self.merge)
+
+    def sheet(self, formulas: tuple[Formula, ...], shown: Released) -> Sheet:
+        """The rows of an answer, of numbers as they are shown; estimates are of those that were released."""
+        given = self._rows if shown is self.released else self._merged(shown)
+        columns = _columns(self.draft, self.plan, given, self.merge)
+        rows, size = carry(self.draft.view, columns, [ROW]), len(self.draft.view.items)
+        data = Rows(rows.names[:size], rows.kinds[:size], rows.columns[:size])
+        read = {name for each in formulas if each.what is not None for name in names_of(each.what)}
+        if not read:
+            return Sheet(data, {})
+        if shown is not self.released:
+            columns = _columns(self.draft, self.plan, self._rows, self.merge)
+        there, places = {each.name: each.values for each in columns}, np.array(rows.columns[size], np.int64)
+        return Sheet(data, {name: self._estimate(name, there[name], places) for name in sorted(read)})
+
+    def _estimate(self, name: str, values: list[Any], places: Any) -> Estimate:
+        """The estimate of an aggregate or a key that has intervals, in the rows at these places."""
+        shown = tuple([values[place] for place in places.tolist()])
+        if name[0] == "k":
+            return Exact(values=shown)
+        reading, plan = self.draft.readings[int(name[1:])], self.plan
+        view, parts = reading.view(plan.measures), self._rows.sums[reading.measure]
+        if not view.ranged:
+            bought = reading.bought(plan, self._rows)
+            assert bought is not None
+            return Bought(low=bought.low[places], high=bought.high[places], level=bought.level)
+        noises = Noises.of(reading.alike(plan, parts, self.merge), parts.shape[1], places)
+        if isinstance(view, Linear):
+            return Steady(values=shown, view=view, noises=noises)
+        return Quotient(view=view, parts=parts[:, places], noises=noises)
+
+    def beside(self, confidence: Fraction) -> tuple[str, ...]:
+        return tuple(remarks_said(self.draft, self.plan, confidence))
+
+    def caps(self) -> tuple[str, ...]:
+        return tuple(caps_said(self.draft, self.plan.keys))
+
+    def consistent(self) -> Sheet:
+        pairs = zip(self.plan.measures, self.released.sums, strict=True)
+        shown = Released(keys=self.released.keys, sums=tuple(measure.possible(sums) for measure, sums in pairs))
+        sheet = self.sheet(self.formulas()[0], shown)
+        limits = {n: reading.view(self.plan.measures) for n, reading in enumerate(self.draft.readings)}
+        cut = {
+            name: replace(each, limits=limits[int(name[1:])].possible) if each.noisy else each
+            for name, each in sheet.estimates.items()
+        }
+        return Sheet(sheet.data, cut)
+
+
 def _widths(values: list[Any], low: list[Any], high: list[Any]) -> list[float | None]:
     """How far each interval reaches from its value, to twelve digits."""
     ends = zip(values, low, high, strict=True)
     return [None if v is None else float(f"{max(last - v, v - first):.12g}") for v, first, last in ends]
 
 
-def _columns(draft: Draft, plan: Plan, released: Released, merge: Merge | None) -> list[Given]:
-    released = released if merge is None else released.merged(merge)
-    keys = [[key[n] for key in released.keys] for n in range(len(draft.keys))]
-    numbers = {f"a{n}": reading.values(plan, released, merge) for n, reading in enumerate(draft.readings)}
+def _columns(draft: Draft, plan: Plan, rows: Released, merge: Merge | None = None) -> list[Given]:
+    """The released table: the keys of its rows, and each number that is read from what was released for them."""
+    keys = [[key[n] for key in rows.keys] for n in range(len(draft.keys))]
+    numbers = {f"a{n}": reading.values(plan, rows, merge) for n, reading in enumerate(draft.readings)}
     return given_by(draft, keys, numbers)
-
-
-def _values(draft: Draft, plan: Plan, released: Released, merge: Merge | None) -> Rows:
-    rows = carry(draft.view, _columns(draft, plan, released, merge), [ROW])
-    size = len(draft.view.items)
-    return Rows(rows.names[:size], rows.kinds[:size], rows.columns[:size])

@@ -70,9 +70,9 @@ def _remarks(answer: Answer, margins: Frame) -> list[str]:
     lines = [f"± holds for each number with {sure}."] if known else []
     if len(answer) and len(known) < len(noisy):
         lines.append(f"No margin is known for: {', '.join(answer.columns[i] for i in noisy if i not in known)}.")
-    lines += remarks_said(answer.draft, answer.plan, answer.confidence)
+    lines += answer.origin.beside(answer.confidence)
     lines.append(f"Cost: {cost}. Left: {answer.left}.")
-    return [*lines, *caps_said(answer.draft, answer.plan.keys), *answer.heard.remarks]
+    return [*lines, *answer.origin.caps(), *answer.heard.remarks]
 
 
 def remarks_said(draft: Draft, plan: Plan, confidence: Fraction) -> list[str]:

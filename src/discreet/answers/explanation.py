@@ -2,98 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
-from typing import overload
+from typing import Any, overload
 
+from discreet.answers.codec import pack, unpack
 from discreet.answers.display import caps_said, remarks_said
 from discreet.answers.frame import number_text
+from discreet.core.exact import probability
 from discreet.core.loss import Loss
+from discreet.core.once import once
 from discreet.core.text import show, table
+from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.draft import Draft
 from discreet.plan.estimates.estimator import share_of
 from discreet.plan.plan import Plan
 
-__all__ = ["Explanation", "Explanations", "listed"]
+__all__ = ["Explanation", "Explanations", "Facts", "Planned", "listed"]
 
 SIZES = (100, 1_000, 10_000, 100_000)  # rows in a group, where the margin depends on them
 
 
-@dataclass(frozen=True, repr=False)
-class Explanation:
-    """Who is protected and how, what it costs, how wrong it can be, and what the engine would run."""
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """All that an explanation says beside the budget and the SQL. It travels, and is what is known where it arrives."""
+
+    cost: Loss
+    key: str  # of the plan: those that are answered together have the same
+    unit: str
+    neighbours: str
+    protects: str
+    groups: tuple[str, ...]
+    caps: tuple[str, ...]
+    rows: tuple[tuple[str, str, str, str, str], ...]
+    margins: tuple[tuple[str, float | None, float | None], ...]  # of each aggregate alone, and of all together
+    beside: tuple[str, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """Not known."""
+        raise NotAllowed("the plan stays with the curator.", instead="read the cost and the margins")
+
+    @property
+    def draft(self) -> Draft:
+        """Not known."""
+        raise NotAllowed("the question stays with the curator.", instead="read the cost and the margins")
+
+    def facts(self, confidence: Fraction) -> Facts:
+        """Themselves."""
+        return self
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A question and the plan that would be run, in the process of the curator."""
 
     draft: Draft
     plan: Plan
-    confidence: Fraction
-    left: str
-    sql: str
-    fits: bool
-    remarks: tuple[str, ...] = ()
 
     @property
     def cost(self) -> Loss:
-        """What asking would cost."""
+        """What the plan costs."""
         return self.plan.loss
 
     @property
-    def unit(self) -> str:
-        """Who is protected."""
-        return self.plan.unit
+    def key(self) -> str:
+        """The key of the plan."""
+        return self.plan.key
 
-    @property
-    def neighbours(self) -> str:
-        """Which data sets the promise compares."""
-        return self.plan.neighbours
+    def facts(self, confidence: Fraction) -> Facts:
+        """All that is to be said of it."""
+        alone, together = self._margins(confidence), self._margins(self._shared(confidence))
+        margins = zip(self.draft.titles, alone, together, strict=True)
+        plan = self.plan
+        return Facts(
+            cost=plan.loss, key=plan.key, unit=plan.unit, neighbours=plan.neighbours, protects=self._protects(),
+            groups=tuple(self._groups()), caps=tuple(caps_said(self.draft, self.draft.keys)),
+            rows=tuple(self._rows(alone, together)), margins=tuple(margins),
+            beside=(*self._foretold(confidence), *remarks_said(self.draft, plan, confidence)),
+        )  # fmt: skip
 
-    def margins(self, *, simultaneous: bool = False) -> dict[str, float | None]:
-        """Of each aggregate the margin of one number, or of all together; None where it depends on the data."""
-        readings = self.draft.readings
-        share = self.confidence
-        if simultaneous:
-            share = share_of(1 - (1 - share) / max(len(readings), 1), self.plan.cells)
-        found = [reading.margin(self.plan, share, self.draft.added) for reading in readings]
-        return {
-            title: None if each is None else float(each) for title, each in zip(self.draft.titles, found, strict=True)
-        }
+    def _shared(self, confidence: Fraction) -> Fraction:
+        """The confidence of each number, so that all of them together have this one."""
+        return share_of(1 - (1 - confidence) / max(len(self.draft.readings), 1), self.plan.cells)
 
-    def __repr__(self) -> str:
-        return str(self)
+    def _margins(self, confidence: Fraction) -> list[float | None]:
+        readings, added = self.draft.readings, self.draft.added
+        found = [reading.margin(self.plan, confidence, added) for reading in readings]
+        return [None if each is None else float(each) for each in found]
 
-    @property
-    def protects(self) -> str:
-        """Who is protected, in a sentence."""
+    def _protects(self) -> str:
         plan = self.plan
         column = f" ({plan.caps.unit})" if plan.caps.unit else " (one row each)"
         change = {"add-remove": "is added or removed", "replace": "is replaced"}[plan.neighbours]
         return f"Protects each {plan.unit}{column}: compares data in which one {change}."
-
-    @property
-    def sure(self) -> str:
-        """What its margins are called."""
-        return f"{show(100 * self.confidence)} % margin"
-
-    def __str__(self) -> str:
-        lines = [
-            self.protects,
-            _cost_said(self.cost, self.left, self.fits, "this question does"),
-            *self._groups(),
-            *caps_said(self.draft, self.draft.keys),
-            *self.remarks,
-            "",
-            self._numbers(),
-            *self.beside(),
-            "",
-            "The engine would run:",
-            *("  " + line for line in self.sql.split("\n")),
-        ]
-        return "\n".join(lines)
-
-    def beside(self) -> list[str]:
-        """What is said beside numbers whose margins depend on the data, or that have none."""
-        return [*self._foretold(), *remarks_said(self.draft, self.plan, self.confidence)]
 
     def _groups(self) -> list[str]:
         plan = self.plan
@@ -104,26 +108,119 @@ class Explanation:
         names = ", ".join(name for key, name in zip(plan.keys, self.draft.names, strict=True) if not key.declared)
         return [f"Groups: the values of {names} are private. {plan.naming.error.describe()}"]
 
+    def _rows(self, each: list[float | None], together: list[float | None]) -> Iterator[tuple[str, str, str, str, str]]:
+        """Of each number what it is clamped to, its noise, its margin, and that of all together."""
+        rows = zip(self.draft.titles, self.draft.readings, each, together, strict=True)
+        for title, reading, alone, all_ in rows:
+            view = reading.view(self.plan.measures)
+            unknown = "depends on the data" if view.ranged else "none: see below"
+            yield (
+                title,
+                view.clamped,
+                view.noise(self.plan.laws[reading.measure]),
+                unknown if alone is None else f"±{_up(alone)}",
+                "" if all_ is None or self.plan.naming is not None else f"±{_up(all_)}",
+            )
+
+    def _foretold(self, confidence: Fraction) -> list[str]:
+        lines = []
+        for title, reading in zip(self.draft.titles, self.draft.readings, strict=True):
+            view, law = reading.view(self.plan.measures), self.plan.laws[reading.measure]
+            said = [(view.foretold(law, n, confidence), n) for n in SIZES]
+            known = [f"±{_up(each)} of {n:,}" for each, n in said if each is not None]
+            lines += [f"{title} would be within {', '.join(known)} rows."] if known else []
+        return lines
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Who is protected and how, what it costs, how wrong it can be, and what the engine would run. It travels."""
+
+    origin: Planned | Facts
+    confidence: Fraction
+    left: str
+    sql: str
+    fits: bool
+    remarks: tuple[str, ...] = ()
+
+    @once
+    def facts(self) -> Facts:
+        """All that it says."""
+        return self.origin.facts(self.confidence)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that would be run; it stays with the curator."""
+        return self.origin.plan
+
+    @property
+    def draft(self) -> Draft:
+        """What was asked; it stays with the curator."""
+        return self.origin.draft
+
+    @property
+    def cost(self) -> Loss:
+        """What asking would cost."""
+        return self.origin.cost
+
+    @property
+    def unit(self) -> str:
+        """Who is protected."""
+        return self.facts.unit
+
+    @property
+    def neighbours(self) -> str:
+        """Which data sets the promise compares."""
+        return self.facts.neighbours
+
+    @property
+    def protects(self) -> str:
+        """Who is protected, in a sentence."""
+        return self.facts.protects
+
+    def margins(self, *, simultaneous: bool = False) -> dict[str, float | None]:
+        """Of each aggregate the margin of one number, or of all together; None where it depends on the data."""
+        return {title: together if simultaneous else alone for title, alone, together in self.facts.margins}
+
     def rows(self) -> list[tuple[str, ...]]:
         """Of each number what it is clamped to, its noise, its margin, and that of all together."""
-        each, together = self.margins(), self.margins(simultaneous=True)
-        rows: list[tuple[str, ...]] = []
-        for title, reading in zip(self.draft.titles, self.draft.readings, strict=True):
-            view, alone, all_ = reading.view(self.plan.measures), each[title], together[title]
-            rows.append(
-                (
-                    title,
-                    view.clamped,
-                    view.noise(self.plan.laws[reading.measure]),
-                    f"±{_up(alone)}"
-                    if alone is not None
-                    else "depends on the data"
-                    if view.ranged
-                    else "none: see below",
-                    "" if all_ is None or self.plan.naming is not None else f"±{_up(all_)}",
-                )
-            )
-        return rows
+        return list(self.facts.rows)
+
+    @property
+    def sure(self) -> str:
+        """What its margins are called."""
+        return f"{show(100 * self.confidence)} % margin"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as plain values that JSON has."""
+        return pack("explanation/1", _Sent.of(self))
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Explanation:
+        """The explanation that `to_dict` wrote; a refusal where it is anything else."""
+        return unpack("explanation/1", _Sent, document, _Sent.check).explanation
+
+    def __reduce__(self) -> tuple[Any, tuple[dict[str, Any]]]:
+        return Explanation.from_dict, (self.to_dict(),)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        lines = [
+            self.protects,
+            _cost_said(self.cost, self.left, self.fits, "this question does"),
+            *self.facts.groups,
+            *self.facts.caps,
+            *self.remarks,
+            "",
+            self._numbers(),
+            *self.facts.beside,
+            "",
+            "The engine would run:",
+            *("  " + line for line in self.sql.split("\n")),
+        ]
+        return "\n".join(lines)
 
     def _numbers(self) -> str:
         rows = self.rows()
@@ -131,14 +228,29 @@ class Explanation:
             return "It asks for keys only."
         return table(["number", "clamped to", "noise", self.sure, "all together"], rows)
 
-    def _foretold(self) -> list[str]:
-        lines = []
-        for title, reading in zip(self.draft.titles, self.draft.readings, strict=True):
-            view, law = reading.view(self.plan.measures), self.plan.laws[reading.measure]
-            said = [(view.foretold(law, n, self.confidence), n) for n in SIZES]
-            known = [f"±{_up(each)} of {n:,}" for each, n in said if each is not None]
-            lines += [f"{title} would be within {', '.join(known)} rows."] if known else []
-        return lines
+
+@dataclass(frozen=True)
+class _Sent:
+    """An explanation, as it is written."""
+
+    facts: Facts
+    confidence: Fraction
+    left: str
+    sql: str
+    fits: bool
+    remarks: tuple[str, ...]
+
+    @classmethod
+    def of(cls, said: Explanation) -> _Sent:
+        return cls(said.facts, said.confidence, said.left, said.sql, said.fits, said.remarks)
+
+    @property
+    def explanation(self) -> Explanation:
+        return Explanation(self.facts, self.confidence, self.left, self.sql, self.fits, self.remarks)
+
+    def check(self) -> None:
+        """Refuse what its types do not."""
+        probability(self.confidence, "confidence")
 
 
 @dataclass(frozen=True, repr=False)
@@ -159,13 +271,27 @@ class Explanations(Sequence[Explanation]):
     @staticmethod
     def total(each: Iterable[Explanation]) -> Loss:
         """What asking all of them would cost."""
-        plans = {one.plan.key: one.cost for one in each}
+        plans = {one.origin.key: one.cost for one in each}
         return sum(plans.values(), start=Loss.ZERO)
 
     @property
     def cost(self) -> Loss:
         """What asking all of them would cost."""
         return self.total(self.each)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All explanations as plain values that JSON has."""
+        each = tuple(map(_Sent.of, self.each))
+        return pack("explanations/1", _AllSent(each, self.ways, self.left, self.fits, self.remarks))
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Explanations:
+        """The explanations that `to_dict` wrote; a refusal where it is anything else."""
+        found = unpack("explanations/1", _AllSent, document, _AllSent.check)
+        return cls(tuple(one.explanation for one in found.each), found.ways, found.left, found.fits, found.remarks)
+
+    def __reduce__(self) -> tuple[Any, tuple[dict[str, Any]]]:
+        return Explanations.from_dict, (self.to_dict(),)
 
     @overload
     def __getitem__(self, index: int) -> Explanation: ...
@@ -188,9 +314,9 @@ class Explanations(Sequence[Explanation]):
             others = ", the others asked one by one" if sum(map(len, self.ways)) < len(self) else ""
             way = "; ".join(f"{listed(each)} answered together, from one release" for each in self.ways) + others
         rows = [(str(n), *row[:4]) for n, one in enumerate(self.each, start=1) for row in one.rows()]
-        remarks = [remark for one in self.each for remark in (*caps_said(one.draft, one.draft.keys), *one.remarks)]
+        remarks = [remark for one in self.each for remark in (*one.facts.caps, *one.remarks)]
         said = dict.fromkeys(remarks)
-        beside = dict.fromkeys(line for one in self.each for line in one.beside())
+        beside = dict.fromkeys(line for one in self.each for line in one.facts.beside)
         statements = dict.fromkeys(one.sql for one in self.each)
         lines = [
             first.protects,
@@ -206,6 +332,24 @@ class Explanations(Sequence[Explanation]):
             *("  " + line for line in ";\n".join(statements).split("\n")),
         ]
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class _AllSent:
+    """Several explanations, as they are written."""
+
+    each: tuple[_Sent, ...]
+    ways: tuple[tuple[int, ...], ...]
+    left: str
+    fits: bool
+    remarks: tuple[str, ...]
+
+    def check(self) -> None:
+        """Refuse what its types do not."""
+        for one in self.each:
+            one.check()
+        if not self.each or not all(0 <= n < len(self.each) for way in self.ways for n in way):
+            raise NotUnderstood("these are no explanations.", instead="hand over what to_dict() gave")
 
 
 def listed(places: Iterable[int]) -> str:

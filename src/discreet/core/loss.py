@@ -24,7 +24,7 @@ from discreet.core.once import once
 from discreet.core.text import show
 from discreet.errors import NotAllowed, NotUnderstood
 
-__all__ = ["Budget", "Loss"]
+__all__ = ["Budget", "Left", "Loss"]
 
 ONE = Fraction(1)
 
@@ -268,3 +268,36 @@ class Budget:
 
     def __str__(self) -> str:
         return f"ε = {show(self.epsilon)}" + (f", δ = {show(self.delta)}" if self.delta is not None else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """What remains of a budget. `pure` by adding up ε (None when something was bought that has no ε), `rho` by adding
+    up ρ: a question fits when either has room. `events` is what remains for private keys.
+    """
+
+    pure: Fraction | None
+    rho: Fraction
+    events: Fraction
+
+    @classmethod
+    def of(cls, budget: Budget, spent: Loss) -> Left:
+        """What this spending leaves of this budget."""
+        pure = None if spent.pure is None else max(Fraction(0), budget.epsilon - spent.pure)
+        rho, events = max(Fraction(0), budget.rho - spent.rho), max(Fraction(0), (budget.events or 0) - spent.event)
+        return cls(pure=pure, rho=rho, events=events)
+
+    def __contains__(self, loss: Loss) -> bool:
+        """Whether there is room for it."""
+        pure = loss.pure is not None and self.pure is not None and loss.pure <= self.pure
+        return Budget.admits(pure=pure, rho=loss.rho <= self.rho, events=loss.event <= self.events)
+
+    def __and__(self, other: Left) -> Left:
+        """What remains where both must hold."""
+        pure = None if self.pure is None or other.pure is None else min(self.pure, other.pure)
+        return Left(pure=pure, rho=min(self.rho, other.rho), events=min(self.events, other.events))
+
+    def __str__(self) -> str:
+        ways = [] if self.pure is None else [f"ε = {show(self.pure)}"]
+        ways += [f"ρ = {show(self.rho)}"] if self.rho or not ways else []
+        return " or ".join(ways) + (f", and {show(self.events)} for private keys" if self.events else "")

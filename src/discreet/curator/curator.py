@@ -23,7 +23,7 @@ from discreet.catalogue.schema import Catalogue
 from discreet.core import work
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
-from discreet.core.loss import Budget
+from discreet.core.loss import Budget, Left
 from discreet.core.once import Recent
 from discreet.core.reach import Neighbours
 from discreet.curator.history import History, Past
@@ -31,7 +31,6 @@ from discreet.curator.opening import engine_of, ledger_of, one_table, source_of
 from discreet.curator.session import Session
 from discreet.engines.engine import Cancel, Engine
 from discreet.errors import NotUnderstood
-from discreet.ledger.balances import Left
 from discreet.ledger.failures import Unanswered
 from discreet.ledger.ledger import Ledger
 from discreet.plan.compile.alternatives import alternatives

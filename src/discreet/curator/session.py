@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 from discreet.answers.answer import Answer
-from discreet.answers.bill import Heard
+from discreet.answers.bill import Heard, Stub
 from discreet.answers.explanation import Explanation, Explanations
 from discreet.core.exact import Number
+from discreet.core.loss import Left
 from discreet.engines.engine import Cancel, Snapshot
 from discreet.errors import NotAllowed, Refusal
-from discreet.ledger.balances import Left
 from discreet.ledger.receipt import Receipt
 from discreet.plan.codec import kept, read
 from discreet.plan.compile import ownership
@@ -157,7 +157,8 @@ class Session:
             found.append((plan, receipt))
         left, remarks = ledger.left_to(self.analyst), self._curator.remarks()
         return [
-            Sold(plan, known[receipt.charge], Heard(receipt.cost, left, receipt, remarks)) for plan, receipt in found
+            Sold(plan, known[receipt.charge], Heard(receipt.cost, left, Stub.of(receipt), remarks))
+            for plan, receipt in found
         ]
 
     def _runnable(self, plans: tuple[Plan, ...], snapshot: Snapshot) -> tuple[Plan, ...]:

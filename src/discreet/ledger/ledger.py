@@ -12,13 +12,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
 from discreet.core.exact import Number, whole
-from discreet.core.loss import Budget, Loss
+from discreet.core.loss import Budget, Left, Loss
 from discreet.core.mechanism import ROWS, Mechanism
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.core.record import write
 from discreet.errors import FAILED, Broken, Failure, Interrupted, NotAllowed, NotUnderstood, Stopped
 from discreet.ledger import transactions
-from discreet.ledger.balances import NOTHING, Left, State, title
+from discreet.ledger.balances import NOTHING, State, title
 from discreet.ledger.entry import START, Entry, Link, follow
 from discreet.ledger.facts import KINDS, Account, Charge, Failed, Resumed
 from discreet.ledger.failures import Notes, Unanswered

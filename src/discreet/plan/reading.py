@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.laws.law import Integers
-from discreet.plan.estimates.estimator import Floats, View
+from discreet.plan.estimates.estimator import Bought, View
 from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Plan, Released
@@ -39,33 +39,23 @@ class Reading:
         """The numbers, group by group, or row by row of sums of groups."""
         view, parts = self.view(plan.measures), released.sums[self.measure]
         found: list[Any] = [None] * parts.shape[1]
-        for law, here in self._alike(plan, parts, merge):
+        for law, here in self.alike(plan, parts, merge):
             for place, value in zip(here, view.values(law, parts[:, here]), strict=True):
                 found[place] = value
         return found
 
-    def ends(
-        self, plan: Plan, released: Released, confidence: Fraction, merge: Merge | None = None
-    ) -> tuple[Floats, Floats]:
-        """The ends of an interval around each number that holds it with this confidence."""
-        view, parts = self.view(plan.measures), released.sums[self.measure]
-        low, high = np.zeros(parts.shape[1]), np.zeros(parts.shape[1])
-        for law, here in self._alike(plan, parts, merge):
-            low[here], high[here] = view.ends(law, parts[:, here], confidence)
-        return low, high
-
-    def bought(self, plan: Plan, released: Released, confidence: Fraction) -> tuple[Floats, Floats] | None:
-        """The ends of an interval around a quantile, where they were released beside it and hold with this confidence.
+    def bought(self, plan: Plan, released: Released) -> Bought | None:
+        """The interval around a quantile, where its ends were released beside it.
 
         Because  they are chosen apart from it, for the quantile itself; what was released for it is none the better.
         """
         mine = plan.measures[self.measure]
         for n, each in enumerate(plan.measures):
             if f"low {self.function}" in each.parts and each.trees == mine.trees:
-                return each.view(f"low {self.function}").interval(plan.laws[n], released.sums[n], confidence)
+                return each.view(f"low {self.function}").interval(plan.laws[n], released.sums[n])
         return None
 
-    def _alike(self, plan: Plan, parts: Integers, merge: Merge | None) -> Iterator[tuple[Any, Any]]:
+    def alike(self, plan: Plan, parts: Integers, merge: Merge | None) -> Iterator[tuple[Any, Any]]:
         """The rows whose noise has the same law, and that law."""
         law = plan.laws[self.measure]
         if merge is None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.sql import query as q
 
-__all__ = ["Box", "enclose", "flatten", "released_names"]
+__all__ = ["Box", "enclose", "flatten", "names_of", "released_names"]
 
 MOST_PARTS = 2_000  # of an expression whose interval is computed
 Box = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -40,11 +40,16 @@ def flatten(view: q.Select, what: q.Expression) -> q.Expression | None:
     return flat(view, what)
 
 
+def names_of(what: q.Expression) -> set[str]:
+    """The released numbers and keys that an expression reads."""
+    if isinstance(what, q.Call):
+        return {name for each in what.arguments for name in names_of(each)}
+    return {what.name} if isinstance(what, q.Name) else set()
+
+
 def released_names(what: q.Expression) -> set[str]:
     """The released numbers, a0, a1, …, that an expression reads."""
-    if isinstance(what, q.Name):
-        return {what.name} if what.name.startswith("a") else set()
-    return {name for each in what.arguments for name in released_names(each)} if isinstance(what, q.Call) else set()
+    return {name for name in names_of(what) if name.startswith("a")}
 
 
 def enclose(what: q.Expression, known: Mapping[str, Box]) -> Box | None:

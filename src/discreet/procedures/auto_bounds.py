@@ -14,7 +14,7 @@ from fractions import Fraction
 from discreet.answers.answer import Answer
 from discreet.catalogue.schema import Catalogue, Column, Table
 from discreet.core.contribution import Caps
-from discreet.core.loss import Loss
+from discreet.core.loss import Left, Loss
 from discreet.core.text import show
 from discreet.errors import BudgetExceeded, NotAllowed
 from discreet.mechanisms.quantiles.upper_bound import Ceiling
@@ -27,7 +27,7 @@ from discreet.plan.plan import Plan, Released
 from discreet.plan.pricing import reachable
 from discreet.plan.relation import columns_of, tables_of
 from discreet.plan.terms import Want
-from discreet.procedures.procedure import Context, Past, Procedure, Purchase, Room, buy
+from discreet.procedures.procedure import Context, Past, Procedure, Purchase, buy
 from discreet.procedures.recall import plans_of
 
 __all__ = ["PART", "ask_bounded", "assumed", "bounded", "choices", "divided", "foretold", "plan_of", "wanted_bounds"]
@@ -175,7 +175,7 @@ def divided(draft: Draft, wanted: Want) -> tuple[Fraction, Want]:
     return part, replace(wanted, epsilon=wanted.epsilon * (1 - PART))
 
 
-def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Room) -> None:
+def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Left) -> None:
     """Refuse before a bound is bought when there is no room for the question that it is for."""
     bounds = [each.loss for each in missing]
     if bounds and not any(sum(bounds, plan.loss) in left for plan in plans):

@@ -14,10 +14,10 @@ from itertools import islice
 from typing import Any
 
 from discreet.answers.answer import Answer
-from discreet.answers.explanation import Explanation, Explanations, listed
+from discreet.answers.explanation import Explanation, Explanations, Planned, listed
 from discreet.core import work
 from discreet.core.exact import Number
-from discreet.core.loss import Loss
+from discreet.core.loss import Left, Loss
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 from discreet.plan.compile.alternatives import MOST_PLANNED, joined, other_readings
 from discreet.plan.counts import ALL, counted
@@ -31,7 +31,7 @@ from discreet.plan.reading import Reading
 from discreet.plan.regions import regions
 from discreet.plan.terms import Want, want
 from discreet.procedures.auto_bounds import wanted_bounds
-from discreet.procedures.procedure import Context, Past, Procedure, Purchase, Room
+from discreet.procedures.procedure import Context, Past, Procedure, Purchase
 from discreet.procedures.recall import again, plans_of, recalled
 from discreet.procedures.single import ask, explain, explained
 from discreet.sql.parameters import Parameters, Params
@@ -111,14 +111,14 @@ def explain_many(asked: Asked, wanted: Want, context: Context) -> Explanations:
     for places, together in found.joints:
         one = explained(together.whole, together.plans, wanted, context)
         for n, draft in zip(places, together.read(one.plan), strict=True):
-            each[n] = replace(one, draft=draft.measured(one.plan.measures))
+            each[n] = replace(one, origin=Planned(draft.measured(one.plan.measures), one.plan))
     each |= {n: explain(drafts[n], own, context) for n, own in found.alone.items()}
     left, told = context.left(), tuple(each[n] for n in range(len(each)))
     beside = tuple(dict.fromkeys(remark for n in sorted(found.apart) for remark in found.remarks(n)))
     return Explanations(told, found.ways, str(left), Explanations.total(told) in left, beside)
 
 
-def _divided(asked: Asked, wanted: Want, context: Context, left: Room | None) -> tuple[Division, Sequence[Draft]]:
+def _divided(asked: Asked, wanted: Want, context: Context, left: Left | None) -> tuple[Division, Sequence[Draft]]:
     """Several questions as they are divided, and what each asks; a refusal where all are too much work together."""
     drafts = dict[Any, Draft]()
     with work.counted(work.MOST_WORK_TOGETHER, together=True):
@@ -191,7 +191,7 @@ def wanted_once(epsilon: Number | None, within: Number | None, confidence: Numbe
     return wanted
 
 
-def divided(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Room | None) -> Division:
+def divided(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Left | None) -> Division:
     """Several questions, divided, for one cost or one margin; a refusal where not all of them fit into what is left.
 
     Promise  all that are found here can be bought, one after another, from what is left; None: it is not asked for.
@@ -245,7 +245,7 @@ def _alone(draft: Draft, wanted: Want, different: int) -> Want:
     return own if wanted.within is None else replace(wanted, epsilon=_known_cost(draft, wanted))
 
 
-def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Room | None) -> None:
+def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Left | None) -> None:
     """Refuse what does not fit as a whole, each part by the first of its plans that fits after those before it."""
     spent = Loss.ZERO
     for plans in parts if left is not None else ():
@@ -306,7 +306,7 @@ def together(drafts: Sequence[Draft]) -> list[list[int]]:
     return [each for each in found.values() if len({drafts[n] for n in each}) > 1]
 
 
-def joint(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Room | None) -> Joint | None:
+def joint(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Left | None) -> Joint | None:
     """These questions as one that counts everything, with its plans; or None, where they must be asked one by one.
 
     A batch that was paid for before, in any order, is asked again as it was: it is the same question, whatever machine
@@ -331,7 +331,7 @@ def joint(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Room | Non
     return Joint(tuple(drafts), whole, recalled(whole, bought(whole, wanted), earlier))
 
 
-def no_room(cost: Loss, left: Room | None) -> BudgetExceeded:
+def no_room(cost: Loss, left: Left | None) -> BudgetExceeded:
     """A refusal of several questions, that says what they cost and what is left."""
     return BudgetExceeded(
         f"the budget has no room for all of these: together they cost {cost}.",

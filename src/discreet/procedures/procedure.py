@@ -15,14 +15,14 @@ from typing import Protocol, TypeVar
 from discreet.answers.answer import Answer
 from discreet.answers.bill import Heard
 from discreet.catalogue.schema import Catalogue
-from discreet.core.loss import Budget, Loss
+from discreet.core.loss import Budget, Left
 from discreet.engines.engine import Snapshot
 from discreet.plan.draft import Draft
 from discreet.plan.plan import Plan, Released
 from discreet.sql.parameters import Params
 from discreet.sql.query import Select
 
-__all__ = ["Buyer", "Context", "Past", "Procedure", "Purchase", "Room", "Seller", "Sold", "buy"]
+__all__ = ["Buyer", "Context", "Past", "Procedure", "Purchase", "Seller", "Sold", "buy"]
 
 T = TypeVar("T")
 
@@ -61,12 +61,6 @@ class Past(Protocol):
         """Whether this very one was paid for."""
 
 
-class Room(Protocol):
-    """What is left of a budget."""
-
-    def __contains__(self, loss: Loss, /) -> bool: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Context:
     """All that a procedure may know without buying anything."""
@@ -74,7 +68,7 @@ class Context:
     snapshot: Snapshot
     catalogue: Catalogue  # of the snapshot, with bounds assumed where they are to be found
     paid: Callable[[], Past]  # of the snapshot's version
-    left: Callable[[], Room]  # to whoever asks
+    left: Callable[[], Left]  # to whoever asks
     remarks: tuple[str, ...]  # beside every answer
     worked: Callable[[str, Params], tuple[Draft, int]]  # what a text asks, and how much work it is to find out
     compiled: Callable[[str | Select, Params, Catalogue], Draft]

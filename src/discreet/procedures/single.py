@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from discreet.answers.answer import Answer
-from discreet.answers.explanation import Explanation
+from discreet.answers.explanation import Explanation, Planned
 from discreet.errors import NotAllowed
 from discreet.plan.draft import Draft
 from discreet.plan.plan import Plan
@@ -73,5 +73,5 @@ def explained(
     remarks += context.snapshot.remarks(plan)
     if plan.loss.pure is None:
         remarks += (GAUSSIAN,)
-    said = draft.measured(plan.measures), plan, wanted.confidence, str(left)
-    return Explanation(*said, context.snapshot.sql(plan), plan.loss in left, remarks)
+    planned, sql = Planned(draft.measured(plan.measures), plan), context.snapshot.sql(plan)
+    return Explanation(planned, wanted.confidence, str(left), sql, plan.loss in left, remarks)

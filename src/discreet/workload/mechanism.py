@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,15 @@ from discreet.core.reach import Neighbours
 from discreet.core.text import show, table
 from discreet.errors import NotAllowed, Refusal
 from discreet.matrix.designs import Design, Estimate
-from discreet.matrix.families import MOST_LISTED, Floats
+from discreet.matrix.families import MOST_LISTED, Floats, Queries
 from discreet.matrix.gaussian_optimal import Certificate
 from discreet.matrix.mechanism import Combined, bought
 from discreet.plan.estimates.discrete_tails import margins
 from discreet.plan.estimates.noise_sums import normal
 from discreet.plan.terms import search
 
-__all__ = ["Answers", "Planned", "WorkloadError", "cheapest", "noised", "planned"]
+__all__ = ["Answers", "KnownError", "Planned", "WorkloadError", "cheapest", "described", "noised", "planned", "spread",
+           "weighted"]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -41,7 +42,7 @@ class Answers:
     """
 
     estimate: Estimate
-    error: WorkloadError
+    error: KnownError
 
     @property
     def cells(self) -> Floats | None:
@@ -58,7 +59,7 @@ class Answers:
         return self.error.radius(confidence)
 
     def __len__(self) -> int:
-        return self.error.design.queries.size
+        return self.error.queries.size
 
     def __getitem__(self, index: Any) -> Any:
         return self.values[index]
@@ -80,12 +81,44 @@ class Answers:
         return f"<{len(self):,} answers: {shown}; root mean squared error {math.sqrt(self.error.mean):.4g}>"
 
 
+class KnownError(Protocol):
+    """How wrong the answers to some queries are."""
+
+    @property
+    def queries(self) -> Queries:
+        """The queries."""
+
+    @property
+    def name(self) -> str:
+        """The name of the design that was measured."""
+
+    @property
+    def mean(self) -> float:
+        """The mean squared error of the answers."""
+
+    def radius(self, confidence: Number = "0.95") -> Floats:
+        """Each answer is off by at most so much, with this confidence."""
+
+    def describe(self) -> str:
+        """The error in words."""
+
+
 @dataclass(frozen=True)
 class WorkloadError:
     """How wrong the answers will be: known before anything is spent."""
 
     design: Design
     laws: tuple[Law, ...]
+
+    @property
+    def queries(self) -> Queries:
+        """The queries that the design answers."""
+        return self.design.queries
+
+    @property
+    def name(self) -> str:
+        """The name of the design."""
+        return self.design.name
 
     @property
     def noise(self) -> tuple[float, ...]:
@@ -111,17 +144,35 @@ class WorkloadError:
         """
         sure = probability(confidence, "confidence")
         weights = self.design.weights if len(self.laws) == 1 else None
-        if weights is not None:
-            return np.concatenate([margins(self.laws[0], part, sure) for part in _pages(weights)])
-        missed = float(1 - sure)
-        spread = normal(missed)
-        if any(isinstance(each, DiscreteLaplace) for each in self.laws):
-            spread = max(spread, -math.log(missed) / math.sqrt(2))
-        return np.asarray(spread * np.sqrt(self.variance) + 1)
+        return weighted(self.laws[0], weights, sure) if weights is not None else spread(self.variance, self.heavy, sure)
+
+    @property
+    def heavy(self) -> bool:
+        """Whether some of its noise has the tails of Laplace laws."""
+        return any(isinstance(each, DiscreteLaplace) for each in self.laws)
 
     def describe(self) -> str:
-        off = show(math.sqrt(self.mean), 4)
-        return f"{self.design.queries.size:,} answers are off by {off} in the root mean square ({self.design.name})."
+        return described(self)
+
+
+def described(error: KnownError) -> str:
+    """How wrong answers are, in words."""
+    off = show(math.sqrt(error.mean), 4)
+    return f"{error.queries.size:,} answers are off by {off} in the root mean square ({error.name})."
+
+
+def weighted(law: Law, weights: Floats, confidence: Fraction) -> Floats:
+    """The margins of answers that are weighted sums of draws from one law; see `margins`."""
+    return np.concatenate([margins(law, part, confidence) for part in _pages(weights)])
+
+
+def spread(variance: Floats, heavy: bool, confidence: Fraction) -> Floats:
+    """The margins of answers with these variances; see `WorkloadError.radius`."""
+    missed = float(1 - confidence)
+    found = normal(missed)
+    if heavy:
+        found = max(found, -math.log(missed) / math.sqrt(2))
+    return np.asarray(found * np.sqrt(variance) + 1)
 
 
 def _pages(weights: Floats) -> list[Floats]:

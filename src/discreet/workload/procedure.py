@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
+from discreet.answers.display import caps_said
 from discreet.catalogue.schema import Table
 from discreet.core import record
 from discreet.core.exact import Number, number, price, probability
@@ -37,7 +38,7 @@ from discreet.procedures.procedure import Context, Procedure, Purchase
 from discreet.sql.spelling import quoted
 from discreet.sql.types import MOST_VALUES
 from discreet.workload.mechanism import WorkloadError, cheapest
-from discreet.workload.results import Foreseen, Offer, Told
+from discreet.workload.results import Foreseen, Offer, Told, axes_of
 
 __all__ = ["Cost", "Question"]
 
@@ -124,7 +125,7 @@ class Question:
         offers, snapshot = self._offers(cost), self.context.snapshot
         plan = offers[0].plan
         snapshot.check(plan)
-        return Foreseen(self.draft, offers, self.context.left(), snapshot.sql(plan), snapshot.remarks(plan))
+        return Foreseen.of(self.draft, offers, self.context.left(), snapshot.sql(plan), snapshot.remarks(plan))
 
     def ask(self, cost: Cost) -> Procedure[Told]:
         """All answers; the same again is free, and so are the margins.
@@ -139,7 +140,8 @@ class Question:
         (measure,) = sold.plan.measures
         assert isinstance(measure, Cells)
         estimate = error.design.estimate(measure.split(sold.released.sums[0]), error.noise)
-        return Told(estimate, error, sold.plan, sold.bill, self.draft)
+        caps = tuple(caps_said(self.draft, self.draft.keys))
+        return Told(estimate, error, sold.bill, axes_of(self.draft), caps, sold.plan)
 
     # ── plans ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -79,7 +79,7 @@ def test_asking_answers_what_has_a_plan_and_charges_nothing_for_the_rest(
         assert curator.left == before
     else:
         answer = curator.ask(block.sql, **block.wanted)
-        assert len(answer.columns) == len(answer.draft.view.items)
+        assert len(answer.columns) == len(answer.formulas)
         assert repr(answer)
 
 

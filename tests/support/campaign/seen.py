@@ -89,9 +89,8 @@ def everything(curator: dp.Curator, texts: list[str], folder: Path, *, index: bo
                 continue
             yield from (str(found), repr(found), repr(found.plan))
             if act == curator.ask:
-                yield from (found._repr_html_(), repr(found.heard.left), repr(found.released), repr(found.draft))
-                receipt = {name: value for name, value in vars(found.receipt).items() if "lock" not in repr(value)}
-                yield f"{found.receipt!r} {receipt} {found.heard.remarks}"
+                yield from (found._repr_html_(), repr(found.heard.left), repr(found.released), repr(found.to_dict()))
+                yield f"{found.receipt!r} {vars(found.receipt)} {found.heard.remarks}"
         yield f"{curator.left} {curator!r}"
     if index:  # which rows it holds is chosen by all that they hold: its answers may differ, and nothing else
         curator.index()

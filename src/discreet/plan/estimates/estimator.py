@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,17 @@ from discreet.core.contribution import Setting
 from discreet.core.laws.law import Integers
 from discreet.sql.types import Kind
 
-__all__ = ["Floats", "View", "share_of"]
+__all__ = ["Bought", "Floats", "View", "share_of"]
 
 Floats = NDArray[np.float64]
+
+
+class Bought(NamedTuple):
+    """An interval around each number whose ends were released; it holds them up to a confidence, the `level`."""
+
+    low: Floats
+    high: Floats
+    level: Fraction
 
 
 class View(ABC):
@@ -48,8 +56,8 @@ class View(ABC):
         """What must be said beside the number, where a margin does not say it."""
         return None
 
-    def interval(self, law: Any, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats] | None:
-        """The interval of which it is one end, where that holds with this confidence; None where it is no end."""
+    def interval(self, law: Any, parts: Integers) -> Bought | None:
+        """The interval of which it is one end; None where it is no end."""
         return None
 
     def foretold(self, law: Any, rows: int, confidence: Fraction) -> float | None:

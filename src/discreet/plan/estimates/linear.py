@@ -47,7 +47,7 @@ class Linear(View):
                 total += float(w) * part.astype(np.float64)
             return list(np.floor(total + 0.5).astype(np.int64).tolist())
         whole = math.lcm(*(w.denominator for w, _ in used))
-        total = sum((int(w * whole) * part.astype(object) for w, part in used), start=total.astype(object) * 0)
+        total = sum((int(w * whole) * part.astype(object) for w, part in used), start=np.zeros(parts.shape[1], object))
         if not self.whole:
             return _floats(total, whole)
         return [max(-LARGEST, min(LARGEST, (2 * each + whole) // (2 * whole))) for each in total]

@@ -19,7 +19,7 @@ from discreet.core.laws.law import Integers
 from discreet.core.record import recorded
 from discreet.mechanisms.quantiles.interval import Edges, shift_for
 from discreet.mechanisms.quantiles.many import Quantiles
-from discreet.plan.estimates.estimator import Floats
+from discreet.plan.estimates.estimator import Bought
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.quantiles import Histogrammed, Placed
 
@@ -105,12 +105,10 @@ class EndsAt(Ends):
 class End(Placed):
     """One end of an interval."""
 
-    def interval(
-        self, law: tuple[Fraction, int], parts: Integers, confidence: Fraction
-    ) -> tuple[Floats, Floats] | None:
-        """The interval that both ends are, where they hold with this confidence; else, and of dates, None."""
+    def interval(self, law: tuple[Fraction, int], parts: Integers) -> Bought | None:
+        """The interval that both ends are; of dates None."""
         assert isinstance(self.of, Ends)
-        if confidence > self.of.level or self.kind == "date":
+        if self.kind == "date":
             return None
         low, high = (np.array(self.of.view(each).values(law, parts), np.float64) for each in self.of.parts)
-        return np.minimum(low, high), np.maximum(low, high)
+        return Bought(np.minimum(low, high), np.maximum(low, high), self.of.level)

@@ -1,0 +1,170 @@
+"""The numbers of an answer, row by row, with what their intervals follow from.
+
+An answer keeps of a release what its own rows need and nothing else: of a count or a sum its value and the laws of its
+noise, of an average or a spread the sums that it is a quotient of, of a quantile the ends that were bought with it. No
+condition, no column and no other group can be read from them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.laws.law import Integers, Law
+from discreet.errors import NotUnderstood
+from discreet.plan.estimates.estimator import Floats, View
+from discreet.plan.estimates.linear import Linear
+from discreet.plan.estimates.noise_sums import Several, Weighed
+from discreet.postprocess.intervals import Box
+
+__all__ = ["Bought", "Estimate", "Exact", "Noises", "Quotient", "Steady"]
+
+MOST_LAWS = 4096  # different laws in one column
+MOST_DRAWS = 1_000_000  # noises that are added up
+MOST_WEIGHTS = 100_000  # parts of one number
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Noises:
+    """The law of the noise of each row."""
+
+    laws: tuple[Law | Several | Weighed, ...]
+    rows: NDArray[np.int64] | None = None  # the place of each row's law; None: all have the only one
+
+    def __post_init__(self) -> None:
+        places = [0] if self.rows is None else self.rows
+        draws = [each.times for each in self.laws if isinstance(each, Several)]
+        parts = [part for each in self.laws if isinstance(each, Weighed) for part in (*each.parts, each.step)]
+        if (
+            not 0 < len(self.laws) <= MOST_LAWS
+            or (len(places) and not 0 <= min(places) <= max(places) < len(self.laws))
+            or not all(0 < each <= MOST_DRAWS for each in draws)
+            or not all(0 <= each < np.inf for each in parts)
+        ):
+            raise NotUnderstood("these are no laws of noise.", instead="ask for the answer again")
+
+    @classmethod
+    def of(cls, alike: Iterable[tuple[Any, Any]], size: int, places: NDArray[np.int64]) -> Noises:
+        """The laws of the rows at these places, when of so many rows all that have the same law are told together."""
+        laws, rows = [], np.zeros(size, np.int64)
+        for n, (law, here) in enumerate(alike):
+            laws.append(law)
+            rows[here] = n
+        used, again = np.unique(rows[places], return_inverse=True)
+        if len(laws) == 1 or not len(used):
+            return cls(laws=(laws[0],))
+        return cls(laws=tuple(laws[n] for n in used), rows=again.ravel())
+
+    def alike(self) -> list[tuple[Law | Several | Weighed, Any]]:
+        """Each law with the rows that have it."""
+        if self.rows is None:
+            return [(self.laws[0], slice(None))]
+        return [(law, np.flatnonzero(self.rows == n)) for n, law in enumerate(self.laws)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Estimate(ABC):
+    """One number of each row. `limits` are the least and the most it can be, where an answer is made consistent."""
+
+    limits: tuple[float, float] | None = None
+    noisy: ClassVar[bool] = True  # whether it has noise, which a consistent answer cuts
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many rows it has."""
+
+    @abstractmethod
+    def around(self, confidence: Fraction) -> Box | None:
+        """The ends of an interval around each number that holds it with this confidence; None where none is known."""
+
+    def interval(self, confidence: Fraction) -> Box | None:
+        """The same, cut to what is possible where the answer is."""
+        found = self.around(confidence)
+        if found is None or self.limits is None:
+            return found
+        return np.clip(found[0], *self.limits), np.clip(found[1], *self.limits)
+
+    def plain(self) -> Self:
+        """The same intervals from no more than they follow from: this is what is sent."""
+        return self
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Exact(Estimate):
+    """A whole number that is known: a key."""
+
+    values: tuple[int, ...]
+    noisy: ClassVar[bool] = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def around(self, confidence: Fraction) -> Box:
+        found = np.array([float(each) for each in self.values])
+        return found, found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Steady(Estimate):
+    """A count or a sum: its margin depends on the laws of its noise alone."""
+
+    values: tuple[int | float, ...]
+    view: Linear
+    noises: Noises
+
+    def __post_init__(self) -> None:
+        if len(self.view.weights) > MOST_WEIGHTS:
+            raise NotUnderstood("this is no sum of noises.", instead="ask for the answer again")
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def around(self, confidence: Fraction) -> Box:
+        middle, margin = np.array(self.values, np.float64), np.zeros(len(self.values))
+        for law, here in self.noises.alike():
+            margin[here] = float(self.view.margin(law, confidence))  # type: ignore[arg-type]
+        return middle - margin, middle + margin
+
+    def plain(self) -> Steady:
+        weights = tuple(sorted(abs(each) for each in self.view.weights if each))
+        return replace(self, view=Linear(weights=weights, unit=Fraction(1), whole=self.view.whole))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Quotient(Estimate):
+    """An average or a spread: its interval follows from the noisy sums themselves."""
+
+    view: View
+    parts: Integers
+    noises: Noises
+
+    def __len__(self) -> int:
+        return int(self.parts.shape[1])
+
+    def around(self, confidence: Fraction) -> Box:
+        low, high = np.zeros(len(self)), np.zeros(len(self))
+        for law, here in self.noises.alike():
+            low[here], high[here] = self.view.ends(law, self.parts[:, here], confidence)
+        return low, high
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Bought(Estimate):
+    """A quantile whose interval was released with it, and holds up to a confidence."""
+
+    low: Floats
+    high: Floats
+    level: Fraction
+    noisy: ClassVar[bool] = False
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def around(self, confidence: Fraction) -> Box | None:
+        return (self.low, self.high) if confidence <= self.level else None

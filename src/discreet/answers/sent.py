@@ -1,0 +1,263 @@
+"""Answers on their way: what is written of an answer, and the answer that is made of it where it arrives.
+
+What is sent is what can be read from the answer where it was asked: its rows, what their intervals follow from, the
+same rows made consistent, the cost, what is left, the facts of the receipt, and the remarks beside it. The question,
+the plan, the catalogue, the groups that are not shown and the releases that were added up stay behind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from discreet.answers.answer import SAMPLE, Answer, Formula, Sheet
+from discreet.answers.bill import Heard
+from discreet.answers.codec import pack, unpack
+from discreet.answers.estimates import Estimate, Quotient, Steady
+from discreet.core.exact import probability
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.postprocess.intervals import enclose, names_of, released_names
+from discreet.postprocess.table import Rows
+from discreet.sql import query as q
+
+if TYPE_CHECKING:
+    from discreet.plan.plan import Plan, Released
+
+__all__ = ["answer_read", "answer_sent"]
+
+FORM = "answer/1"
+NAME = re.compile("[ak][0-9]{1,4}")
+NUMBERS = ("integer", "real")
+MOST_STEPS = 2_000_000_000  # of all intervals of an answer: rows times what is computed of each
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Consistent:
+    """How the consistent answer differs: in some columns, or in its rows, too; and what its numbers can be."""
+
+    columns: Rows | None
+    places: tuple[int, ...]
+    limits: Mapping[str, tuple[float, float]]
+    estimates: Mapping[str, Estimate] | None = None  # None: of the same rows
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Sent:
+    """An answer, as it is written."""
+
+    columns: Rows
+    formulas: tuple[Formula, ...]
+    estimates: Mapping[str, Estimate]
+    groups: int
+    numbers: int
+    confidence: Fraction
+    heard: Heard
+    beside: tuple[str, ...]
+    caps: tuple[str, ...]
+    consistent: _Consistent
+
+
+@dataclass(frozen=True, eq=False)
+class Arrived:
+    """What is known of an answer where it arrived."""
+
+    said: tuple[str, ...]
+    counted: tuple[str, ...]
+    sheet: Sheet
+
+    @property
+    def plan(self) -> Plan:
+        _behind("plan")
+
+    @property
+    def released(self) -> Released:
+        _behind("release")
+
+    def beside(self, confidence: Fraction) -> tuple[str, ...]:
+        return self.said
+
+    def caps(self) -> tuple[str, ...]:
+        return self.counted
+
+    def consistent(self) -> Sheet:
+        return self.sheet
+
+
+def _behind(what: str) -> NoReturn:
+    raise NotAllowed(f"the {what} stays with the curator.", instead="read the answer, its margins and its receipt")
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def answer_sent(answer: Answer) -> dict[str, Any]:
+    """An answer as a document."""
+    sheet = answer.origin.consistent()
+    sent = _Sent(
+        columns=answer.data,
+        formulas=answer.formulas,
+        estimates=_plain(answer.estimates, answer.data, answer.formulas),
+        groups=answer.groups,
+        numbers=answer.numbers,
+        confidence=answer.confidence,
+        heard=answer.heard,
+        beside=answer.origin.beside(answer.confidence),
+        caps=answer.origin.caps(),
+        consistent=_differing(answer, sheet),
+    )
+    return pack(FORM, sent)
+
+
+def _plain(estimates: Mapping[str, Estimate], data: Rows, formulas: tuple[Formula, ...]) -> dict[str, Estimate]:
+    """Estimates as they are sent; the values of one that a column shows as they are stand there alone."""
+    shown = _bare(formulas)
+    found = {}
+    for name, each in estimates.items():
+        plain = each.plain()
+        if isinstance(plain, Steady) and name in shown and _same(data.columns[shown[name]], list(plain.values)):
+            plain = replace(plain, values=())
+        found[name] = plain
+    return found
+
+
+def _bare(formulas: tuple[Formula, ...]) -> dict[str, int]:
+    """Of each estimate that a column shows as it is the place of the first such column."""
+    names = {n: each.what.name for n, each in enumerate(formulas) if isinstance(each.what, q.Name)}
+    return {name: n for n, name in reversed(names.items())}
+
+
+def _same(one: list[Any], other: list[Any]) -> bool:
+    return one == other and list(map(type, one)) == list(map(type, other))
+
+
+def _differing(answer: Answer, sheet: Sheet) -> _Consistent:
+    mine, other = answer.data.columns, sheet.data.columns
+    limits = {name: each.limits for name, each in sheet.estimates.items() if each.limits is not None}
+    whole = len(mine[0]) != len(other[0]) or not all(_alike(answer.estimates[n], sheet.estimates[n]) for n in limits)
+    places = tuple(n for n in range(len(mine)) if whole or not _same(mine[n], other[n]))
+    data = sheet.data
+    names, kinds = tuple(data.names[n] for n in places), tuple(data.kinds[n] for n in places)
+    columns = Rows(names, kinds, tuple(other[n] for n in places)) if places else None
+    estimates = {name: replace(each.plain(), limits=None) for name, each in sheet.estimates.items()} if whole else None
+    return _Consistent(columns=columns, places=places, limits=limits, estimates=estimates)
+
+
+def _alike(one: Estimate, other: Estimate) -> bool:
+    """Whether two estimates of one number are of the same rows, as far as their intervals go."""
+    if isinstance(one, Steady) and isinstance(other, Steady):
+        return one.values == other.values and _places(one) == _places(other)
+    if isinstance(one, Quotient) and isinstance(other, Quotient):
+        return np.array_equal(one.parts, other.parts) and _places(one) == _places(other)
+    return False
+
+
+def _places(each: Steady | Quotient) -> list[Any]:
+    rows = each.noises.rows
+    return [each.noises.laws, None if rows is None else rows.tolist()]
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def answer_read(document: object) -> Answer:
+    """The answer of a document."""
+    sent = unpack(FORM, _Sent, document, _checked)
+    data, formulas = sent.columns, sent.formulas
+    estimates = _filled(sent)
+    other = sent.consistent
+    columns = list(data.columns)
+    kinds = list(data.kinds)
+    if other.columns is not None:
+        for n, kind, values in zip(other.places, other.columns.kinds, other.columns.columns, strict=True):
+            columns[n], kinds[n] = values, kind
+    cut = {
+        name: replace(each, limits=other.limits[name]) if name in other.limits else each
+        for name, each in (estimates if other.estimates is None else other.estimates).items()
+    }
+    sheet = Sheet(Rows(data.names, tuple(kinds), tuple(columns)), cut)
+    origin = Arrived(sent.beside, sent.caps, sheet)
+    return Answer(data, formulas, estimates, sent.groups, sent.numbers, sent.confidence, sent.heard, origin)
+
+
+def _filled(sent: _Sent) -> dict[str, Estimate]:
+    """The estimates, with the values of columns that show them as they are."""
+    shown = _bare(sent.formulas)
+    return {
+        name: replace(each, values=tuple(sent.columns.columns[shown[name]]))
+        if isinstance(each, Steady) and not each.values and name in shown
+        else each
+        for name, each in sent.estimates.items()
+    }
+
+
+def _checked(sent: _Sent) -> None:
+    """Refuse what is no answer, though its types are right.
+
+    Promise  intervals of an answer that passes are computed in time that is in proportion to its rows, and are numbers.
+    """
+    probability(sent.confidence, "confidence")
+    rows, other = len(sent.columns.columns[0]), sent.consistent
+    size, names = len(sent.formulas), set[str]()
+    _true(size == len(sent.columns.names) and 0 <= sent.groups < 1 << 53 and 0 <= sent.numbers < 1 << 53)
+    steps = 0
+    for each, kind in zip(sent.formulas, sent.columns.kinds, strict=True):
+        if each.what is not None:
+            read = names_of(each.what)
+            _true(kind in NUMBERS)
+            names |= read
+            _true(not each.exact and bool(released_names(each.what)) and all(map(NAME.fullmatch, read)))
+            _true(enclose(each.what, dict.fromkeys(read, SAMPLE)) is not None)
+            steps += _size(each.what)
+    _true(len({name for name in names if name[0] == "a"}) <= sent.numbers)
+    estimates = _filled(sent)
+    _estimates(estimates, names, rows)
+    there = [] if other.columns is None else [len(each) for each in other.columns.columns]
+    moved = rows if other.estimates is None else there[0] if there else -1
+    _true(all(each == moved for each in there) and len(there) == len(other.places) == len(set(other.places)))
+    _true(all(0 <= n < size for n in other.places) and (other.estimates is None or len(there) == size))
+    _true(other.columns is None or other.columns.names == tuple(sent.columns.names[n] for n in other.places))
+    kinds = () if other.columns is None else zip(other.places, other.columns.kinds, strict=True)
+    _true(all(kind in NUMBERS or sent.formulas[n].what is None for n, kind in kinds))
+    if other.estimates is not None:
+        _estimates(other.estimates, names, moved)
+    _true(set(other.limits) <= names and all(low <= high for low, high in other.limits.values()))
+    laws = sum(len(each.noises.laws) for each in estimates.values() if isinstance(each, (Steady, Quotient)))
+    _true(max(rows, moved) * steps + 1000 * laws <= MOST_STEPS)
+
+
+def _estimates(found: Mapping[str, Estimate], names: set[str], rows: int) -> None:
+    """Refuse estimates that are not those of so many rows."""
+    _true(set(found) == names)
+    for each in found.values():
+        _true(len(each) == rows and each.limits is None)
+        if isinstance(each, (Steady, Quotient)):
+            _true(each.noises.rows is None or len(each.noises.rows) == rows)
+        if isinstance(each, Steady):
+            _true(all(type(value) in (int, float) for value in each.values))
+        if isinstance(each, Quotient):
+            _true(all(many == len(each.parts) for many in _weights(each.view)))
+            noises = replace(each.noises, laws=each.noises.laws[:1], rows=None)
+            _true(replace(each, parts=each.parts[:, :1], noises=noises).interval(Fraction(1, 2)) is not None)
+
+
+def _weights(what: Any) -> list[int]:
+    """How many parts each of the weights of a view is for."""
+    if is_dataclass(what):
+        return [many for field in fields(what) for many in _weights(getattr(what, field.name))]
+    if isinstance(what, tuple) and all(isinstance(each, Fraction) for each in what):
+        return [len(what)]
+    return [many for each in what for many in _weights(each)] if isinstance(what, tuple) else []
+
+
+def _size(what: q.Expression) -> int:
+    return 1 + sum(map(_size, what.arguments)) if isinstance(what, q.Call) else 1
+
+
+def _true(said: bool) -> None:
+    if not said:
+        raise NotUnderstood("this is no answer.", instead="hand over what to_dict() gave")

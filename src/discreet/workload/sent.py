@@ -1,0 +1,243 @@
+"""Answers to workloads on their way: the queries, the counts they were read from, and what their margins follow from.
+
+Queries of a family are sent as the family, and answers that follow from counts as these counts: what is sent grows with
+the cells and not with the ranges over them. Where margins follow from weights, the matrix that these are made of is
+sent; elsewhere the variance of each answer.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.answers.bill import Heard
+from discreet.answers.codec import named, pack, unpack
+from discreet.core.exact import Number, probability
+from discreet.core.laws.law import Law
+from discreet.core.loss import Left, Loss
+from discreet.core.once import once
+from discreet.errors import NotAllowed, NotUnderstood
+from discreet.matrix.designs import MOST_WEIGHTS, Estimate, Solved, read
+from discreet.matrix.families import MOST_LISTED, Crossed, Dense, Floats, Intervals, Marginals, Queries, Stacked
+from discreet.plan.expressions.tree import Value
+from discreet.workload.mechanism import KnownError, WorkloadError, described, spread, weighted
+from discreet.workload.results import Foreseen, Prospect, Told
+
+__all__ = ["foreseen_read", "foreseen_sent", "told_read", "told_sent"]
+
+for _name, _kind in {
+    "intervals": Intervals, "matrix": Dense, "stacked": Stacked, "crossed": Crossed, "marginals": Marginals,
+}.items():  # fmt: skip
+    named(_kind, _name)
+
+TOLD, FORESEEN = "workload answers/1", "workload explanation/1"
+MOST_CELLS = 1 << 24
+MOST_PARTS = 4096
+NO_MARGINS: dict[str, Any] = {"law": None, "inverse": None, "variance": None}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SentError:
+    """How wrong answers are, where they arrive: from weights of draws from one law, or from their variances."""
+
+    queries: Queries
+    name: str
+    mean: float
+    heavy: bool
+    law: Law | None = None
+    inverse: NDArray[np.float64] | None = None  # row after row, from what was released to the counts; None: these alone
+    variance: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(cls, error: KnownError) -> SentError:
+        """What is sent of an error."""
+        if isinstance(error, SentError):
+            return error
+        assert isinstance(error, WorkloadError)
+        said: dict[str, Any] = {"queries": error.queries, "name": error.name, "mean": error.mean, "heavy": error.heavy}
+        design = error.design
+        if len(error.laws) == 1 and design.weights is not None and isinstance(design, Solved):
+            axis = design.axes[0]
+            same = axis.queries.cells == design.weights.shape[1] and np.array_equal(
+                axis.inverse, np.eye(len(axis.inverse))
+            )
+            return cls(**said, law=error.laws[0], inverse=None if same else axis.inverse.ravel())
+        return cls(**said, variance=None if error.queries.size > MOST_LISTED else error.variance)
+
+    @once
+    def _weights(self) -> Floats:
+        cells = self.queries.cells
+        return self.queries.times(np.eye(cells) if self.inverse is None else self.inverse.reshape(cells, -1))
+
+    def radius(self, confidence: Number = "0.95") -> Floats:
+        """Each answer is off by at most so much, with this confidence."""
+        sure = probability(confidence, "confidence")
+        self.queries.listed()
+        if self.law is not None:
+            return weighted(self.law, self._weights, sure)
+        if self.variance is None:
+            raise NotAllowed("the margins of this strategy were not sent.", instead="read those of the chosen one")
+        return spread(self.variance, self.heavy, sure)
+
+    def describe(self) -> str:
+        return described(self)
+
+    def check(self) -> None:
+        """Refuse what cannot be, or would take for ever."""
+        _families(self.queries)
+        size, cells = self.queries.size, self.queries.cells
+        _true(0 <= self.mean < math.inf)
+        if self.law is None:
+            _true(self.inverse is None and (self.variance is not None or size > MOST_LISTED))
+            _true(self.variance is None or (len(self.variance) == size and bool((self.variance >= 0).all())))
+            return
+        released = cells if self.inverse is None else len(self.inverse) // cells
+        _true(self.variance is None and released * size <= MOST_WEIGHTS and released * cells <= MOST_WEIGHTS)
+        _true(self.inverse is None or (len(self.inverse) == cells * released and bool(np.isfinite(self.inverse).all())))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Told:
+    """All answers, as they are written; those that follow from the counts of all cells are not."""
+
+    error: SentError
+    heard: Heard
+    axes: tuple[tuple[Value, ...], ...]
+    caps: tuple[str, ...]
+    cells: NDArray[np.float64] | None = None
+    values: NDArray[np.float64] | None = None
+
+    def check(self) -> None:
+        """Refuse what its types do not."""
+        self.error.check()
+        queries = self.error.queries
+        _true(self.cells is not None or self.values is not None)
+        _true(self.cells is None or len(self.cells) == queries.cells)
+        _true(self.values is None or len(self.values) == queries.size)
+        _axes(self.axes, queries)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Prospect:
+    """An offer, as it is written."""
+
+    cost: Loss
+    noise: str
+    said: str
+    name: str
+    mean: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Foreseen:
+    """An explanation, as it is written: of the offer that is chosen all of the error."""
+
+    offers: tuple[_Prospect, ...]
+    error: SentError
+    left: Left
+    sql: str
+    axes: tuple[tuple[Value, ...], ...]
+    cells: int
+    remarks: tuple[str, ...]
+
+    def check(self) -> None:
+        """Refuse what its types do not."""
+        _true(0 < len(self.offers) <= MOST_PARTS and all(0 <= each.mean < math.inf for each in self.offers))
+        self.error.check()
+        _axes(self.axes, self.error.queries)
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def told_sent(told: Told) -> dict[str, Any]:
+    """All answers as a document."""
+    error, cells = SentError.of(told.error), told.cells
+    listed = error.queries.size <= MOST_LISTED
+    if cells is None or (listed and not np.array_equal(read(error.queries, cells), told.values)):
+        values = told.values
+    else:
+        values = None
+    said = _Told(error=error, heard=told.heard, axes=told.axes, caps=told.caps, cells=cells, values=values)
+    return pack(TOLD, said)
+
+
+def foreseen_sent(found: Foreseen) -> dict[str, Any]:
+    """An explanation as a document."""
+    offers = tuple(
+        _Prospect(cost=each.cost, noise=each.noise, said=each.said, name=each.error.name, mean=each.error.mean)
+        for each in found.offers
+    )
+    said = _Foreseen(
+        offers=offers, error=SentError.of(found.error), left=found.left, sql=found.sql, axes=found.axes,
+        cells=found.cells, remarks=found.remarks,
+    )  # fmt: skip
+    return pack(FORESEEN, said)
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def told_read(document: object) -> Told:
+    """The answers of a document."""
+    sent = unpack(TOLD, _Told, document, _Told.check)
+    listed = partial(_listed, sent.error.queries, sent.cells, sent.values)
+    return Told(Estimate(listed, sent.cells), sent.error, sent.heard, sent.axes, sent.caps)
+
+
+def _listed(queries: Queries, cells: Floats | None, values: Floats | None) -> Floats:
+    queries.listed()
+    if values is not None:
+        return values
+    assert cells is not None
+    return read(queries, cells)
+
+
+def foreseen_read(document: object) -> Foreseen:
+    """The explanation of a document."""
+    sent = unpack(FORESEEN, _Foreseen, document, _Foreseen.check)
+    chosen, left = sent.error, sent.left
+    place = next((n for n, each in enumerate(sent.offers) if each.cost in left), 0)
+    offers = []
+    for n, each in enumerate(sent.offers):
+        error = chosen if n == place else replace(chosen, name=each.name, mean=each.mean, **NO_MARGINS)
+        offers.append(Prospect(each.cost, each.noise, each.said, error))
+    return Foreseen(tuple(offers), left, sent.sql, sent.axes, sent.cells, sent.remarks)
+
+
+def _families(queries: Queries, deep: int = 0) -> None:
+    """Refuse queries that no workload has."""
+    _true(deep < 8)
+    if isinstance(queries, Intervals):
+        _true(1 <= queries.cells <= MOST_CELLS and 1 <= queries.width <= queries.cells)
+    elif isinstance(queries, Dense):
+        _true(queries.size > 0 and queries.cells > 0 and len(queries.data) == 8 * queries.size * queries.cells)
+        _true(bool(np.isfinite(queries.matrix).all()))
+    elif isinstance(queries, Marginals):
+        keys, kept = range(len(queries.sizes)), queries.kept
+        _true(bool(kept) and all(each >= 1 for each in queries.sizes) and math.prod(queries.sizes) <= MOST_CELLS)
+        _true(len(kept) <= MOST_PARTS and all(list(each) == sorted(set(each) & set(keys)) for each in kept))
+    else:
+        assert isinstance(queries, (Stacked, Crossed))
+        _true(0 < len(queries.parts) <= MOST_PARTS)
+        for each in queries.parts:
+            _families(each, deep + 1)
+        if isinstance(queries, Stacked):
+            _true(len({each.cells for each in queries.parts}) == 1)
+    _true(1 <= queries.cells <= MOST_CELLS)
+
+
+def _axes(axes: tuple[tuple[Value, ...], ...], queries: Queries) -> None:
+    """Refuse columns whose combinations are not the cells of some queries; those of a matrix are known by number."""
+    _true(math.prod(map(len, axes)) <= MOST_CELLS)
+    _true(isinstance(queries, Dense) or queries.misfit(tuple(map(len, axes))) is None)
+
+
+def _true(said: bool) -> None:
+    if not said:
+        raise NotUnderstood("these are no answers.", instead="hand over what to_dict() gave")
