@@ -85,8 +85,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.relations:_told",
-                "    texts, sides = compared(on.arguments, stored), [",
-                "    texts, sides = [quoted(getattr(each, 'name', '')) for each in on.arguments], [",
+                "compared(pair, stored)",
+                "[quoted(each.column or '') for each in pair]",
             )
         ],
         [

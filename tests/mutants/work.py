@@ -137,7 +137,7 @@ MUTANTS = [
         "exhaustion: branches that are spelled out twice",
         [
             Edit(
-                "discreet.engines.sql.expressions:spell",
+                "discreet.engines.sql.expressions:_applied",
                 "return SPELLED[tree.function](*_valued(tree, stored))",
                 "return [_valued(tree, stored), SPELLED[tree.function](*_valued(tree, stored))][1]",
             )
@@ -153,9 +153,9 @@ MUTANTS = [
         "work: each SELECT of a UNION ALL has all the room",
         [
             Edit(
-                "discreet.plan.compile.split:_side",
-                "        each_share = share * max(sum(map(_meet, source.parts)), 1)\n",
-                "        each_share = share\n",
+                "discreet.plan.compile.split:_united",
+                "    each_share = share * max(sum(map(_meet, source.parts)), 1)\n",
+                "    each_share = share\n",
             )
         ],
         ["test_wide_rows.py::test_what_one_unit_makes_an_engine_carry"],

@@ -21,58 +21,63 @@ def flatten(view: q.Select, what: q.Expression) -> q.Expression | None:
     """An expression of a view, over the released table itself; None where it depends on other rows, or is too long."""
     left = MOST_PARTS
 
-    def flat(view: q.Select, what: q.Expression) -> q.Expression | None:
-        nonlocal left
+    def flat(what: q.Expression) -> q.Expression:
+        nonlocal left, view
         left -= 1
-        if left < 0 or isinstance(what, (q.Aggregate, q.Window, q.Star)):
-            return None
-        if isinstance(what, q.Call):
-            parts = [flat(view, each) for each in what.arguments]
-            known = tuple(each for each in parts if each is not None)
-            return (
-                None if len(known) < len(parts) else q.Call(function=what.function, arguments=known, place=what.place)
-            )
-        if isinstance(what, q.Name) and isinstance(view.source, q.Select):
-            inner = next((item for item in view.source.items if item.name.lower() == what.name.lower()), None)
-            return None if inner is None else flat(view.source, inner.what)
-        return what
+        if left < 0 or what.as_star or what.as_window or what.as_aggregate:
+            raise _NotFlat
+        if what.column is None or view.inner is None:
+            return what.map(flat)
+        name, here = what.column.lower(), view
+        meant = next((item.what for item in view.inner.items if item.name.lower() == name), None)
+        if meant is None:
+            raise _NotFlat
+        view = view.inner
+        found = flat(meant)
+        view = here
+        return found
 
-    return flat(view, what)
+    try:
+        return flat(what)
+    except _NotFlat:
+        return None
+
+
+class _NotFlat(Exception):
+    """An expression that is not one of a single row, or too long."""
 
 
 def released_names(what: q.Expression) -> set[str]:
     """The released numbers, a0, a1, …, that an expression reads."""
-    if isinstance(what, q.Name):
-        return {what.name} if what.name.startswith("a") else set()
-    return {name for each in what.arguments for name in released_names(each)} if isinstance(what, q.Call) else set()
+    return {name for name in what.columns if name.startswith("a")}
 
 
 def enclose(what: q.Expression, known: Mapping[str, Box]) -> Box | None:
     """The interval of an expression, row by row; None where no rule is known for it."""
-    if isinstance(what, q.Name):
-        return known.get(what.name)
-    if isinstance(what, q.Constant):
-        if isinstance(what.value, (int, Fraction)) and not isinstance(what.value, bool):
-            constant = np.array(float(what.value))
-            return constant, constant
-        return None
-    if not isinstance(what, q.Call) or what.function not in (*RULES, "round", "cast"):
-        return None
-    if what.function in ("round", "cast"):
-        return _rounded(what, known)
-    used = what.arguments
-    parts = [enclose(each, known) for each in used]
-    boxes = [each for each in parts if each is not None]
-    if len(boxes) < len(parts) or len(boxes) != ARITY.get(what.function, len(boxes)):
-        return None
     with np.errstate(all="ignore"):
-        return RULES[what.function](*boxes)
+        return _enclosed(what, known)
 
 
-def _rounded(what: q.Call, known: Mapping[str, Box]) -> Box | None:
+def _enclosed(what: q.Expression, known: Mapping[str, Box]) -> Box | None:
+    if what.column is not None:
+        return known.get(what.column)
+    if isinstance(what.literal, (int, Fraction)) and not isinstance(what.literal, bool):
+        constant = np.array(float(what.literal))
+        return constant, constant
+    if rounded := what.operands("round", "cast"):
+        return _rounded(rounded, known)
+    rule = RULES.get(what.applies or "")
+    parts = [_enclosed(each, known) for each in what.children] if rule is not None else []
+    boxes = [each for each in parts if each is not None]
+    if rule is None or len(boxes) < len(parts) or len(boxes) != ARITY.get(what.applies or "", len(boxes)):
+        return None
+    return rule(*boxes)
+
+
+def _rounded(arguments: tuple[q.Expression, ...], known: Mapping[str, Box]) -> Box | None:
     """ROUND(x, digits) and CAST: half-way away from zero; to whole numbers either way."""
-    inner, second = enclose(what.arguments[0], known), what.arguments[1] if len(what.arguments) > 1 else None
-    value = second.value if isinstance(second, q.Constant) else 0 if second is None else None
+    inner, second = _enclosed(arguments[0], known), arguments[1] if len(arguments) > 1 else None
+    value = 0 if second is None else second.literal
     if inner is None or value in (None, "text", "boolean"):
         return None
     if value == "real":

@@ -6,7 +6,7 @@ from our own tree, like that for the data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from discreet.errors import NotUnderstood
@@ -24,7 +24,7 @@ def carry(view: q.Select, given: Sequence[Given], hidden: Sequence[str]) -> Rows
     """The view of a released table; `hidden` columns come along, after the others, where rows keep their identity."""
     if _plain(view):
         there = {each.name: each for each in given}
-        found = [there[item.what.name] for item in view.items if isinstance(item.what, q.Name)]
+        found = [there[item.what.column] for item in view.items if item.what.column is not None]
         found += [there[name] for name in hidden]
         names = (*(item.name for item in view.items), *hidden)
         return Rows(names, tuple(each.kind for each in found), tuple(each.values for each in found))
@@ -39,8 +39,8 @@ def _plain(view: q.Select) -> bool:
     """Whether a view is the released table itself, perhaps under other names: nothing to compute."""
     more = view.where or view.keys or view.having or view.qualify or view.order or view.distinct
     cut = view.limit is not None or view.offset is not None
-    names = all(isinstance(item.what, q.Name) for item in view.items)
-    return isinstance(view.source, q.Source) and names and not more and not cut
+    names = all(item.what.column is not None for item in view.items)
+    return view.inner is None and names and not more and not cut
 
 
 def check(view: q.Select, given: Sequence[Given]) -> tuple[Kind, ...]:
@@ -60,21 +60,17 @@ def keeps_rows(view: q.Select) -> bool:
 
 def _mixes(view: q.Select) -> bool:
     """Whether rows are merged somewhere above the released table."""
-    merged = bool(view.distinct or view.keys or view.having or any(_aggregate(item.what) for item in view.items))
-    return (isinstance(view.source, q.Select) and (merged or _mixes(view.source))) or view.distinct
-
-
-def _aggregate(what: q.Expression) -> bool:
-    if isinstance(what, q.Aggregate):
-        return True
-    return isinstance(what, q.Call) and any(_aggregate(each) for each in what.arguments)
+    adds = any(each.as_aggregate for item in view.items for each in item.what.walk())
+    merged = bool(view.distinct or view.keys or view.having or adds)
+    return (view.inner is not None and (merged or _mixes(view.inner))) or view.distinct
 
 
 def _select(view: q.Select, hidden: list[str]) -> str:
     items = [f"{spell(item.what)} AS {quoted(item.name)}" for item in view.items] + [quoted(each) for each in hidden]
-    source = f"({_select(view.source, hidden)})" if isinstance(view.source, q.Select) else RELEASED
+    source = RELEASED
+    if view.inner is not None:
+        source = f"({_select(view.inner, hidden)}) AS {quoted(view.inner.alias or INNER)}"
     text = f"SELECT {'DISTINCT ' if view.distinct else ''}{', '.join(items)} FROM {source}"
-    text += f" AS {quoted(view.source.alias or INNER)}" if isinstance(view.source, q.Select) else ""
     for word, clause in (
         ("WHERE", view.where),
         ("GROUP BY", view.keys),
@@ -97,18 +93,21 @@ def _order(each: q.Order) -> str:
 
 def spell(what: q.Expression) -> str:
     """One expression in DuckDB's words."""
-    if isinstance(what, q.Name):
-        return f"{quoted(what.table)}.{quoted(what.name)}" if what.table else quoted(what.name)
-    if isinstance(what, q.Constant):
-        return constant(what.value)
-    if isinstance(what, q.Aggregate):
-        inner = "*" if what.argument is None else ("DISTINCT " if what.distinct else "") + spell(what.argument)
-        return f"{what.function}({', '.join([inner, *map(spell, what.more)])})"
-    if isinstance(what, q.Window):
-        return _window(what)
-    assert isinstance(what, q.Call)
-    arguments = [spell(each) for each in what.arguments]
+    return SPELLED[type(what)](what)
+
+
+def _name(what: q.Name) -> str:
+    return f"{quoted(what.table)}.{quoted(what.name)}" if what.table else quoted(what.name)
+
+
+def _call(what: q.Call) -> str:
+    arguments = [SPELLED[type(each)](each) for each in what.arguments]  # as `spell` does, half as deep
     return WORDS[what.function](*arguments) if what.function in WORDS else f"{what.function}({', '.join(arguments)})"
+
+
+def _aggregate(what: q.Aggregate) -> str:
+    inner = "*" if what.argument is None else ("DISTINCT " if what.distinct else "") + spell(what.argument)
+    return f"{what.function}({', '.join([inner, *map(spell, what.more)])})"
 
 
 def _window(what: q.Window) -> str:
@@ -119,6 +118,15 @@ def _window(what: q.Window) -> str:
         over += " ROWS " + (f"BETWEEN {edges[0]} AND {edges[1]}" if len(edges) == 2 else edges[0])
     inner = ", ".join(spell(each) for each in what.arguments) or ("*" if what.function == "count" else "")
     return f"{what.function}({inner}) OVER ({over})"
+
+
+SPELLED: dict[type[q.Expression], Callable[[Any], str]] = {
+    q.Name: _name,
+    q.Constant: lambda what: constant(what.value),
+    q.Call: _call,
+    q.Aggregate: _aggregate,
+    q.Window: _window,
+}
 
 
 def _cast(value: str, kind: str) -> str:

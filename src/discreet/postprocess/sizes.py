@@ -7,7 +7,8 @@ is too large; before anything is paid, and the same for any data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.sql import query as q
@@ -53,7 +54,7 @@ class _Sizes:
 
     def select(self, view: q.Select, released: Lengths) -> dict[str, int]:
         """The bounds of a SELECT's columns, by their names."""
-        known = self.select(view.source, released) if isinstance(view.source, q.Select) else released
+        known = released if view.inner is None else self.select(view.inner, released)
         found = {item.name.lower(): self.letters_of(item.what, known) for item in view.items}
         names = {**found, **known}
         for each in (view.where, view.having, view.qualify, *view.keys, *(order.by for order in view.order)):
@@ -66,14 +67,14 @@ class _Sizes:
         self.parts += 1
         if self.parts > MOST_PARTS:
             raise NotAllowed("this question is too large.", instead="write it with fewer parts", place=what.place)
-        if isinstance(what, q.Name):
-            return known.get(what.name.lower(), PLAIN)
-        if isinstance(what, q.Constant):
-            return len(what.value) if isinstance(what.value, str) else PLAIN
+        if what.column is not None:
+            return known.get(what.column.lower(), PLAIN)
+        if what.is_constant:
+            return len(what.literal) if isinstance(what.literal, str) else PLAIN
         if not self.inside and _planned(what) > MOST_PLANNED:
             raise NotAllowed("this expression is too large.", instead="write it with fewer parts", place=what.place)
         before, self.inside = self.inside, True
-        size = self._made(what, known)
+        size = MADE[type(what)](what, [self.letters_of(each, known) for each in what.children])
         self.inside = before
         if size > LONGEST_TEXT:
             raise NotAllowed(
@@ -90,31 +91,16 @@ class _Sizes:
             )
         return size
 
-    def _made(self, what: q.Expression, known: Lengths) -> int:
-        if isinstance(what, q.Call):
-            return _call(what, [self.letters_of(each, known) for each in what.arguments])
-        if isinstance(what, q.Window):
-            inner = [self.letters_of(each, known) for each in what.arguments]
-            for each in (*what.partition, *(order.by for order in what.order)):
-                self.letters_of(each, known)
-            return max(inner, default=PLAIN) if what.function in OVER else PLAIN
-        if isinstance(what, q.Aggregate):
-            given = [*([] if what.argument is None else [what.argument]), *what.more]
-            inner = [self.letters_of(each, known) for each in given]
-            return max(inner, default=PLAIN) if what.function in OVER else PLAIN
-        return PLAIN
-
 
 def _planned(what: q.Expression) -> int:
     """How many nodes an engine makes of an expression, at most."""
-    inner: tuple[q.Expression, ...] = ()
-    if isinstance(what, (q.Call, q.Window)):
-        inner = what.arguments
-    if isinstance(what, q.Window):
-        inner += (*what.partition, *(each.by for each in what.order))
-    if isinstance(what, q.Aggregate):
-        inner = (*([] if what.argument is None else [what.argument]), *what.more)
-    return TWICE.get(getattr(what, "function", ""), 1) * (1 + sum(map(_planned, inner)))
+    return what.fold(lambda part, inner: TWICE.get(part.applies or "", 1) * (1 + sum(inner)))
+
+
+def _over(what: q.Aggregate | q.Window, sizes: list[int]) -> int:
+    """The most letters of an aggregate or a window: of what it is of, where it gives one of these on."""
+    given = sizes[: len(what.arguments)]
+    return max(given, default=PLAIN) if what.function in OVER else PLAIN
 
 
 def _call(what: q.Call, sizes: list[int]) -> int:
@@ -136,10 +122,19 @@ def _call(what: q.Call, sizes: list[int]) -> int:
     return max(sizes, default=PLAIN) if function in ONE_OF else PLAIN
 
 
+MADE: dict[type[q.Expression], Callable[[Any, list[int]], int]] = {
+    q.Call: _call,
+    q.Aggregate: _over,
+    q.Window: _over,
+    q.Star: lambda *_: PLAIN,
+    q.Exists: lambda *_: PLAIN,
+}
+
+
 def _padded(what: q.Call) -> int:
     """How long a text is that is filled up: a constant of the question, as below the aggregation."""
     given = what.arguments[1] if len(what.arguments) > 1 else None
-    value = given.value if isinstance(given, q.Constant) else None
+    value = None if given is None else given.literal
     if type(value) is not int or not 0 <= value <= PADDED:
         raise NotUnderstood(
             f"the letters of `{what.function.upper()}` are a constant from 0 to {PADDED}.",

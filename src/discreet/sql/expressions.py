@@ -196,14 +196,14 @@ class Reader(ABC):
         if node.args.get("default") is not None:
             found.append(self.expression(node.args["default"], depth))
         call = q.Call(function="case", arguments=tuple(found), place=self.place(node))
-        if subject is not None and q.size(call) > MOST_NODES:  # the subject stands in every branch
+        if subject is not None and call.size() > MOST_NODES:  # the subject stands in every branch
             raise self.refuse(node, "this expression is too large.", "write it with fewer parts")
         return call
 
     def _aggregate(self, node: Any, depth: int) -> q.Aggregate:
         if isinstance(node, exp.Filter):
-            over = self.expression(node.this, depth)
-            if not isinstance(over, q.Aggregate):
+            over = self.expression(node.this, depth).as_aggregate
+            if over is None:
                 raise self.refuse(node, "FILTER follows an aggregate.", "write COUNT(*) FILTER (WHERE …)")
             return filtered(self, node, over, depth)
         name, inner = AGGREGATES[type(node)], node.this

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, datetime
 
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
+from discreet.plan.expressions.tree import Apply, Field, Tree
 from discreet.sql.calendar import FIRST, LAST, UNITS
 from discreet.sql.spelling import constant, quoted
 
@@ -50,9 +50,8 @@ def cast(text: str, kind: str) -> str:
 
 def shown(text: str, tree: Tree, kind: str) -> str:
     """A group key: a day by its number, anything else within the calendar."""
-    if isinstance(tree, Apply) and tree.function == "day number":
-        return text
-    return text if isinstance(tree, Field) else _clamped(text, text, kind)
+    whole = tree.column is not None or tree.operands("day number")
+    return text if whole else _clamped(text, text, kind)
 
 
 def within(arguments: tuple[Tree, ...]) -> bool:
@@ -60,15 +59,13 @@ def within(arguments: tuple[Tree, ...]) -> bool:
 
     Not with timestamps: a stored date may be beyond all of these.
     """
-    inside = [
-        isinstance(each, Literal) and type(each.value) is date and FIRST.year < each.value.year < LAST.year
-        for each in arguments[1:]
-    ]
-    return isinstance(arguments[0], Field) and all(inside)
+    days = [each.literal for each in arguments[1:]]
+    inside = all(type(day) is date and FIRST.year < day.year < LAST.year for day in days)
+    return arguments[0].column is not None and inside
 
 
 def _bare(tree: Tree, spell: Spell) -> str:
-    return "NULL::DATE" if isinstance(tree, Literal) and tree.value is None else spell(tree)
+    return "NULL::DATE" if tree.is_constant and tree.literal is None else spell(tree)
 
 
 def _extract(tree: Apply, spell: Spell) -> str:
@@ -78,7 +75,7 @@ def _extract(tree: Apply, spell: Spell) -> str:
 def _trunc(tree: Apply, spell: Spell) -> str:
     unit = tree.arguments[0]
     text = f"date_trunc({spell(unit)}, {_bare(tree.arguments[1], spell)})"
-    return f"CAST({text} AS DATE)" if isinstance(unit, Literal) and unit.value in UNITS else text
+    return f"CAST({text} AS DATE)" if unit.literal in UNITS else text
 
 
 def _diff(tree: Apply, spell: Spell) -> str:
@@ -98,7 +95,7 @@ def _months(tree: Apply, spell: Spell) -> str:
 
 def _days(tree: Apply, spell: Spell) -> str:
     value, days = tree.arguments
-    number = spell(days) if isinstance(days, Literal) else f"CAST(TRY_CAST({spell(days)} AS DECIMAL(6, 0)) AS INTEGER)"
+    number = spell(days) if days.is_constant else f"CAST(TRY_CAST({spell(days)} AS DECIMAL(6, 0)) AS INTEGER)"
     return f"(({spell(value)}) + {number if tree.kind == 'date' else f'to_days({number})'})"
 
 

@@ -40,10 +40,10 @@ def spell(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
     With `bare`, NaN stays what it is, for whoever has a fate for it. An engine writes out twice what it compares with
     NaN, so guards within guards would take time 2^depth to plan.
     """
-    if isinstance(tree, Literal):
-        return constant(tree.value)
-    if isinstance(tree, Field):
-        return _field(tree, stored, bare)
+    return WRITTEN[type(tree)](tree, stored, bare)
+
+
+def _applied(tree: Apply, stored: Stored, bare: bool) -> str:
     if tree.function in COMPARING:
         return COMPARING[tree.function](*compared(tree.arguments, stored))
     if tree.function in CLOCK:
@@ -65,7 +65,7 @@ def spell(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
 
 def cut(tree: Tree, text: str, most: int) -> str:
     """The text that a tree is spelled as, or so many letters of its beginning."""
-    if isinstance(tree, Field):  # the length in bytes is known without reading it
+    if tree.column is not None:  # the length in bytes is known without reading it
         return f"CASE WHEN strlen({text}) <= {most} THEN {text} ELSE left({text}, {most}) END"
     return f"left({text}, {most})"
 
@@ -95,10 +95,6 @@ def _bare(tree: Field, stored: Stored) -> str:
 
 
 def _kind(tree: Tree) -> str | None:
-    if isinstance(tree, Literal):
-        value = tree.value
-        named = {bool: "boolean", str: "text", type(None): None}
-        return "moment" if isinstance(value, date) else named.get(type(value), "number")
     if tree.kind in MOMENTS:
         return "moment"
     return "number" if tree.kind in ("integer", "real") else tree.kind
@@ -106,16 +102,21 @@ def _kind(tree: Tree) -> str | None:
 
 def _number(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
     """As DOUBLE, whatever it is stored as."""
-    if isinstance(tree, Literal):
-        assert not isinstance(tree.value, date)
-        return "NULL::DOUBLE" if tree.value is None else f"{float(Fraction(tree.value))!r}::DOUBLE"
+    if tree.is_constant:
+        assert not isinstance(tree.literal, date)
+        return "NULL::DOUBLE" if tree.literal is None else f"{float(Fraction(tree.literal))!r}::DOUBLE"
     text = spell(tree, stored, bare=bare)
-    return f"CAST({text} AS DOUBLE)" if isinstance(tree, Field) and tree.kind == "integer" else text
+    return f"CAST({text} AS DOUBLE)" if tree.column is not None and tree.kind == "integer" else text
 
 
-def _double(tree: Apply | Field, stored: Stored) -> bool:
+def _double(tree: Tree, stored: Stored) -> bool:
     """Whether a whole number is computed as DOUBLE."""
-    return isinstance(tree, Apply) or stored[tree.name] == "whole"
+    return tree.applies is not None or _kept(tree, stored) == "whole"
+
+
+def _kept(tree: Tree, stored: Stored) -> str | None:
+    """How a column is stored; None of anything else."""
+    return None if tree.column is None else stored[tree.column]
 
 
 def _whole(tree: Tree, stored: Stored) -> bool:
@@ -123,15 +124,15 @@ def _whole(tree: Tree, stored: Stored) -> bool:
     written = _written(tree)
     if written is not None:
         return abs(written) < HUGE
-    return isinstance(tree, Field) and tree.kind == "integer" and not _double(tree, stored)
+    return tree.column is not None and tree.kind == "integer" and not _double(tree, stored)
 
 
 def _written(tree: Tree) -> int | None:
     """The value of a whole number that is written in a question, with its sign."""
-    if isinstance(tree, Apply) and tree.function == "negative":
-        value = _written(tree.arguments[0])
+    if signed := tree.operands("negative"):
+        value = _written(signed[0])
         return None if value is None else -value
-    return tree.value if isinstance(tree, Literal) and type(tree.value) is int else None
+    return tree.literal if type(tree.literal) is int else None
 
 
 def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
@@ -142,13 +143,13 @@ def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
              doubles only meet doubles; columns of dates that are stored alike are compared as they are stored.
     """
     if any(_kind(each) == "number" for each in arguments):
-        if all(_whole(each, stored) or (isinstance(each, Literal) and each.value is None) for each in arguments):
+        if all(_whole(each, stored) or (each.is_constant and each.literal is None) for each in arguments):
             return [_exactly(each, stored) for each in arguments]
         return [_number(each, stored) for each in arguments]
     if _kind(arguments[0]) == "moment" and _alike(arguments, stored):
-        return [quoted(each.name) for each in arguments if isinstance(each, Field)]
-    if _kind(arguments[0]) == "moment" and within(arguments) and _stored_moment(arguments[0], stored):
-        return [quoted(each.name) if isinstance(each, Field) else spell(each, stored) for each in arguments]
+        return [quoted(each.column) for each in arguments if each.column is not None]
+    if _kind(arguments[0]) == "moment" and within(arguments) and _kept(arguments[0], stored) in MOMENTS:
+        return [spell(each, stored) if each.column is None else quoted(each.column) for each in arguments]
     return [spell(each, stored) for each in arguments]
 
 
@@ -166,12 +167,8 @@ def one_of(text: str, values: Iterable[Any]) -> str:
 
 def _alike(arguments: tuple[Tree, ...], stored: Stored) -> bool:
     """Whether all are columns of dates, or all of timestamps, that are stored as such."""
-    ways = {stored[each.name] if isinstance(each, Field) else None for each in arguments}
+    ways = {_kept(each, stored) for each in arguments}
     return len(ways) == 1 and ways <= set(MOMENTS)
-
-
-def _stored_moment(tree: Tree, stored: Stored) -> bool:
-    return isinstance(tree, Field) and stored[tree.name] in MOMENTS
 
 
 def _valued(tree: Apply, stored: Stored) -> list[str]:
@@ -187,7 +184,7 @@ def _cast(value: str, kind: str, inner: Tree, stored: Stored) -> str:
     if kind in MOMENTS:
         return f"CAST({value} AS {MOMENTS[kind]})" if _kind(inner) == "moment" else cast(value, kind)
     if kind == "text":
-        whole = not isinstance(inner, Literal) and inner.kind == "integer" and _double(inner, stored)
+        whole = inner.kind == "integer" and _double(inner, stored)
         return f"CAST(TRY_CAST({value} AS BIGINT) AS VARCHAR)" if whole else f"CAST({value} AS VARCHAR)"
     if kind == "boolean":
         return f"TRY_CAST({value} AS BOOLEAN)"
@@ -210,6 +207,11 @@ def _safe(text: str) -> str:
     return f"NULLIF({text}, 'nan'::DOUBLE)"
 
 
+WRITTEN: dict[type[Tree], Callable[[Any, Stored, bool], str]] = {
+    Literal: lambda tree, stored, bare: constant(tree.value),
+    Field: _field,
+    Apply: _applied,
+}
 COMPARING: dict[str, Callable[..., str]] = {
     **{sign: _infix(sign) for sign in ("=", "<>", "<", "<=", ">", ">=")},
     "in": lambda a, *values: f"({a} IN ({', '.join(values)}))",
@@ -288,10 +290,10 @@ def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> 
              every number, infinity included, and so takes no branch; a TRY_CAST of it is NULL, as it is of a negative
              number that is made unsigned, so that one comparison keeps both ends.
     """
-    kind = "" if isinstance(tree, Literal) else tree.kind
+    kind = "" if tree.is_constant else tree.kind
     most = max(abs(low), abs(high) + 1)
     small = "SMALLINT" if most < 1 << 15 else "INTEGER" if most < 1 << 31 else "BIGINT"
-    if kind == "boolean" or (isinstance(tree, Field) and kind == "integer" and step == 1):
+    if kind == "boolean" or (tree.column is not None and kind == "integer" and step == 1):
         value = spell(tree, stored) if kind == "integer" else f"CAST({spell(tree, stored)} AS TINYINT)"
         clamped = f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"
         return f"CAST({clamped} AS {small})"
@@ -310,9 +312,9 @@ def keyed(tree: Tree, kind: str, stored: Stored) -> str:
     text = spell(tree, stored)
     if kind in MOMENTS:
         return shown(text, tree, kind)
-    if kind == "integer" and (isinstance(tree, Literal) or _double(tree, stored)):
+    if kind == "integer" and (tree.is_constant or _double(tree, stored)):
         return f"CASE WHEN abs({text}) < 1e15 THEN CAST({text} AS BIGINT) END"
-    if isinstance(tree, Field) and kind == "integer" and stored[tree.name] == "wide":
+    if kind == "integer" and _kept(tree, stored) == "wide":
         return f"TRY_CAST({text} AS BIGINT)"
     return text
 
@@ -327,9 +329,9 @@ def held(tree: Tree, text: str) -> str:
 
 def _grows(tree: Tree) -> bool:
     """Whether a text may be longer than all that it is computed of."""
-    if not isinstance(tree, Apply) or tree.kind != "text":
+    if tree.kind != "text":
         return False
-    return tree.function in GROWING or any(map(_grows, tree.arguments))
+    return tree.applies in GROWING or any(map(_grows, tree.children))
 
 
 def owner(name: str, stored: Stored) -> str:
@@ -339,6 +341,6 @@ def owner(name: str, stored: Stored) -> str:
 
 def normal(tree: Tree, stored: Stored) -> str:
     """A value in its one normal form, to be told from others: zero has no sign, and NaN is NULL."""
-    if not isinstance(tree, Literal) and tree.kind in ("integer", "real") and not _whole(tree, stored):
+    if not tree.is_constant and tree.kind in ("integer", "real") and not _whole(tree, stored):
         return _safe(f"({_number(tree, stored)} + 0::DOUBLE)")
     return spell(tree, stored)

@@ -18,7 +18,6 @@ from discreet.core.laws.law import Integers, narrowest
 from discreet.engines.sql.expressions import Stored, held, keyed, normal, one_of, spell, stepped
 from discreet.engines.sql.widths import CODED, WORD
 from discreet.mechanisms.quantiles.histogram import Histogram
-from discreet.plan.expressions.tree import Apply
 from discreet.plan.measures.count_batch import Batch
 from discreet.plan.measures.distinct import Distinct
 from discreet.plan.measures.measure import Measure
@@ -116,8 +115,8 @@ def _counts(_: Distinct, found: Found, index: Index) -> Integers:
 def _normal(measure: Distinct, stored: Stored) -> str:
     """A value as it is told from others, also under a condition: whole numbers of any size as they are stored."""
     tree = measure.of
-    if isinstance(tree, Apply) and tree.function == "case" and len(tree.arguments) == 2:
-        condition, value = tree.arguments
+    if len(parts := tree.operands("case")) == 2:
+        condition, value = parts
         return f"CASE WHEN {spell(condition, stored)} THEN {held(value, normal(value, stored))} END"
     return held(tree, normal(tree, stored))
 

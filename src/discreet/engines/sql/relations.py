@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from discreet.engines.sql.expressions import Stored, compared, held, keyed, owner, spell, stepped
 from discreet.engines.sql.widths import ROWS
-from discreet.plan.expressions.tree import Apply, Field, Tree, fields
+from discreet.plan.expressions.tree import Tree, conjuncts
 from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, Total, United
 from discreet.plan.weights import HELD, LEAST, NAMED
 from discreet.sql.spelling import quoted
@@ -57,16 +57,12 @@ def _named(part: Part, inner: str, stored: Stored) -> str:
 
 def _told(on: Tree | None, own: set[str], stored: Stored) -> list[str]:
     """A table's own columns as a condition compares them with something of the others."""
-    if not isinstance(on, Apply) or on.function not in ("and", "="):
-        return []
-    if on.function == "and":
-        return [each for part in on.arguments for each in _told(part, own, stored)]
-    texts, sides = compared(on.arguments, stored), [fields(each) for each in on.arguments]
-    pairs = zip(on.arguments, texts, sides, sides[::-1], strict=True)
+    equal = [pair for each in conjuncts(on) if (pair := each.operands("="))]
     return [
-        said
-        for tree, said, mine, other in pairs
-        if isinstance(tree, Field) and mine <= own and other - own == other != set()
+        text
+        for pair in equal
+        for tree, text, other in zip(pair, compared(pair, stored), pair[::-1], strict=True)
+        if tree.column in own and other.columns and not other.columns & own
     ]
 
 
@@ -92,7 +88,7 @@ def _held(tree: Tree, kind: str, stored: Stored) -> str:
 
 def _kept(made: Made) -> str:
     """How a computed column is stored."""
-    return "whole" if made.kind == "integer" and isinstance(made.tree, Apply) else KEPT.get(made.kind, made.kind)
+    return "whole" if made.kind == "integer" and made.tree.applies else KEPT.get(made.kind, made.kind)
 
 
 def _folded(relation: Folded, place: Place, tables: Tables) -> tuple[str, Stored]:
@@ -136,7 +132,7 @@ def _total(total: Total, stored: Stored) -> str:
 
 
 def _kind(total: Total) -> str:
-    return "text" if total.of is None else getattr(total.of, "kind", "text")
+    return "text" if total.of is None or total.of.is_constant else str(total.of.kind)
 
 
 def _scaled(total: Total) -> str:

@@ -35,7 +35,7 @@ def _alike(what: q.Call, arguments: list[Typed]) -> list[Typed]:
     if len(set(kinds.values())) > 1:
         first = min(kinds)
         at = next(i for i, kind in kinds.items() if kind != kinds[first])
-        if len(arguments) == 2 and isinstance(what.arguments[0], q.Constant):
+        if len(arguments) == 2 and what.arguments[0].is_constant:
             first, at = at, first
         raise NotUnderstood(
             f"{WORDS[arguments[first].kind]} is compared with {WORDS[arguments[at].kind]}.",
@@ -61,22 +61,23 @@ def _between(what: q.Call, arguments: list[Typed]) -> Typed:
 
 
 def _in(what: q.Call, arguments: list[Typed]) -> Typed:
-    if len(arguments) > 2001 or not all(isinstance(each, q.Constant) or _signed(each) for each in what.arguments[1:]):
+    if len(arguments) > 2001 or not all(map(_written, what.arguments[1:])):
         raise NotUnderstood(
             "IN takes at most 2,000 constants.", instead="write IN ('a', 'b')", place=what.arguments[-1].place
         )
     return _compare(what, arguments)
 
 
-def _signed(each: q.Expression) -> bool:
-    return isinstance(each, q.Call) and each.function == "negative" and isinstance(each.arguments[0], q.Constant)
+def _written(each: q.Expression) -> bool:
+    """Whether it is a constant, which may have a sign."""
+    return each.is_constant or any(inner.is_constant for inner in each.operands("negative"))
 
 
 def _is(what: q.Call, arguments: list[Typed]) -> Typed:
     right = what.arguments[1]
-    if not isinstance(right, q.Constant) or not (right.value is None or isinstance(right.value, bool)):
+    if not right.is_constant or not isinstance(right.literal, bool | None):
         raise NotUnderstood("IS takes NULL, TRUE or FALSE.", instead="write IS NULL, or =", place=right.place)
-    if right.value is not None:
+    if right.literal is not None:
         need(what, arguments, ("boolean",), "true or false")
     return applied(what, arguments, "boolean")
 
@@ -178,8 +179,7 @@ def _most(which: Callable[[list[Fraction]], Fraction], ends: list[Fraction | Non
 
 
 def _cast(what: q.Call, arguments: list[Typed]) -> Typed:
-    inner, target = arguments[0], what.arguments[1]
-    kind = target.value if isinstance(target, q.Constant) else None
+    inner, kind = arguments[0], what.arguments[1].literal
     if kind in MOMENTS or inner.kind in MOMENTS:
         return cast_moment(what, inner, str(kind))
     bounds = inner.bounds if kind in COMPUTED else None
@@ -187,7 +187,7 @@ def _cast(what: q.Call, arguments: list[Typed]) -> Typed:
         bounds = box.rounded(bounds, box.nearest)
     if inner.kind == "boolean" and kind in COMPUTED:
         bounds = (Fraction(0), Fraction(1))
-    return applied(what, arguments[:1], kind, bounds)  # type: ignore[arg-type]
+    return applied(what, arguments[:1], kind, bounds)
 
 
 CHOICES: dict[str, Rule] = {

@@ -16,8 +16,8 @@ from typing import Any
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.expressions import intervals as box
 from discreet.plan.expressions.arithmetic import NUMERIC
-from discreet.plan.expressions.rules import Rule, applied, distinct, finite, fixed, steady
-from discreet.plan.expressions.tree import Apply, Bounds, Domain, Literal, Tree, Typed, size
+from discreet.plan.expressions.rules import Rule, applied, distinct, finite, fixed
+from discreet.plan.expressions.tree import Apply, Bounds, Domain, Literal, Tree, Typed
 from discreet.sql import calendar
 from discreet.sql import query as q
 from discreet.sql.dates import Interval, iso, midnight, whole_day
@@ -30,6 +30,7 @@ MOST_LISTED = 10_000  # dates that are listed one by one, as values of a key
 MOST_CAST = 12  # nodes of a text that is read as a date
 FARTHEST = 36_500_000  # days that additions may lead away from the calendar; engines know ten times as many
 ADDED = 10**6  # days that one addition of a computed number may lead
+DAYS = {"add months": Fraction(31), "add days": Fraction(1), "add microseconds": Fraction(1, calendar.DAY)}
 BEYOND = "this leads beyond the years 1 to 9999."
 
 
@@ -46,7 +47,7 @@ def dated(what: q.Call, arguments: list[Typed]) -> list[Typed]:
         return arguments
     found = []
     for written, each in zip(what.arguments, arguments, strict=True):
-        text = steady(each.tree)
+        text = each.tree.literal
         found.append(constant(_read(text, written)) if isinstance(text, str) else each)
     return found
 
@@ -60,7 +61,7 @@ def _read(text: str, written: q.Expression) -> date:
 
 def _moment(what: q.Call, argument: Typed, written: q.Expression) -> Typed:
     """An argument that must be a date or a timestamp."""
-    text = steady(argument.tree)
+    text = argument.tree.literal
     if isinstance(text, str):
         return constant(_read(text, written))
     if argument.kind not in (*MOMENTS, None):
@@ -74,8 +75,7 @@ def _moment(what: q.Call, argument: Typed, written: q.Expression) -> Typed:
 
 def _unit(what: q.Call, known: tuple[str, ...]) -> str:
     """The part or unit that is named first."""
-    written = what.arguments[0]
-    unit = written.value if isinstance(written, q.Constant) else None
+    unit = what.arguments[0].literal
     if unit not in known:
         raise NotUnderstood(
             f"`{what.function.upper()}` does not know this part of a date.",
@@ -251,7 +251,7 @@ def _no_way(what: q.Call, reason: str) -> NotUnderstood:
 def _moved(what: q.Call, value: Typed, step: Typed, written: q.Expression, sign: int) -> Typed:
     """A date or a timestamp, so much later or earlier."""
     if step.kind == "interval":
-        way = written.value if isinstance(written, q.Constant) else None
+        way = written.literal
         assert isinstance(way, Interval)
         return _by(what, value, way if sign > 0 else -way)
     if value.kind == "timestamp":
@@ -269,7 +269,7 @@ def _by(what: q.Call, value: Typed, way: Interval) -> Typed:
     """A constant way: a constant stays one, and anything else has its months, its days and its time added by turns."""
     if not way.reasonable:
         raise NotAllowed("this interval is longer than 1,000 years.", instead="write a shorter one", place=what.place)
-    written = steady(value.tree)
+    written = value.tree.literal
     if isinstance(written, date):
         there = calendar.after(written, way)
         if there is None:
@@ -305,32 +305,21 @@ def _near(what: q.Call, found: Typed) -> Typed:
 
 def _drift(tree: Tree) -> int:
     """How many days the additions in a tree can lead away, at most."""
-    known: dict[int, int] = {}
-
-    def days(part: Tree) -> int:
-        if not isinstance(part, Apply):
-            return 0
-        if id(part) not in known:
-            known[id(part)] = _added(part) + max((days(each) for each in part.arguments), default=0)
-        return known[id(part)]
-
-    return days(tree)
+    return tree.fold(lambda part, inner: _added(part) + max(inner, default=0))
 
 
-def _added(part: Apply) -> int:
-    if not part.function.startswith("add "):
+def _added(part: Tree) -> int:
+    added = part.operands(*DAYS)
+    if not added:
         return 0
-    amount: int | None = steady(part.arguments[1])
-    if amount is None:
-        return ADDED
-    days = {"add months": Fraction(31), "add days": Fraction(1)}.get(part.function, Fraction(1, calendar.DAY))
-    return ceil(abs(amount) * days)
+    amount: int | None = added[1].literal
+    return ADDED if amount is None else ceil(abs(amount) * DAYS[part.applies or ""])
 
 
 def cast_moment(what: q.Call, inner: Typed, kind: str) -> Typed:
     """CAST of a text to a date or a timestamp, of one of these to the other, and of both to text."""
     written = what.arguments[0]
-    text = steady(inner.tree)
+    text = inner.tree.literal
     if isinstance(text, str):
         value = _read(text, written)
         return constant(whole_day(value) if kind == "date" else midnight(value))
@@ -340,7 +329,7 @@ def cast_moment(what: q.Call, inner: Typed, kind: str) -> Typed:
             instead="take a part of it, YEAR(…), or days: day - DATE '2000-01-01'",
             place=written.place,
         )
-    if inner.kind == "text" and size(inner.tree) > MOST_CAST:
+    if inner.kind == "text" and inner.tree.size() > MOST_CAST:
         raise NotAllowed("this text is too long to read as a date.", instead="cast a column", place=written.place)
     if inner.kind == kind:
         return inner

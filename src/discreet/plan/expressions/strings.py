@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.plan.expressions.rules import Rule, applied, enough, image, need, steady, whole
-from discreet.plan.expressions.tree import Domain, Typed, size
+from discreet.plan.expressions.rules import Rule, applied, enough, image, need, whole
+from discreet.plan.expressions.tree import Domain, Typed
 from discreet.sql import query as q
 from discreet.sql.types import LONGEST, Kind
 
@@ -53,9 +53,9 @@ def _text(what: q.Call, arguments: list[Typed]) -> Typed:
 
 def _like(what: q.Call, arguments: list[Typed]) -> Typed:
     need(what, arguments, ("text",), "text")
-    if not isinstance(what.arguments[1], q.Constant):
+    if not what.arguments[1].is_constant:
         raise NotUnderstood("LIKE takes a constant pattern.", instead="write LIKE 'a%'", place=what.arguments[1].place)
-    if len(str(what.arguments[1].value)) > PATTERN:
+    if len(str(what.arguments[1].literal)) > PATTERN:
         raise NotAllowed(
             f"a pattern of LIKE has at most {PATTERN:,} letters.", instead="look for a part of it",
             place=what.arguments[1].place,
@@ -66,7 +66,7 @@ def _like(what: q.Call, arguments: list[Typed]) -> Typed:
 def _joined(what: q.Call, arguments: list[Typed]) -> Typed:
     """Texts that are joined; each is cut to a length, so few of them stay short."""
     found = _text(what, arguments)
-    if size(found.tree) > MOST_JOINED:
+    if found.tree.size() > MOST_JOINED:
         raise NotAllowed("this joins too many texts.", instead="join fewer of them", place=what.place)
     return found
 
@@ -74,7 +74,7 @@ def _joined(what: q.Call, arguments: list[Typed]) -> Typed:
 def _constant(what: q.Call, arguments: list[Typed], index: int, *, empty: bool = False) -> None:
     """A text among the arguments that is written in the question, and not long."""
     enough(what, arguments, index)
-    value = steady(arguments[index].tree)
+    value = arguments[index].tree.literal
     if not isinstance(value, str) or len(value) > LONGEST or not (value or empty):
         raise NotUnderstood(
             f"`{what.function.upper()}` takes a constant text here, of 1 to {LONGEST} letters.",
