@@ -19,7 +19,7 @@ import discreet as dp
 from discreet import errors
 from discreet.catalogue.toml import read
 from discreet.sql.allowlist import AGGREGATES, CALLS, INSTEAD, OTHERS, WINDOWS
-from discreet.sql.functions import CALLED
+from discreet.sql.parser.functions import CALLED
 from support.kit import said_by
 
 ROOT = Path(__file__).parents[1]

@@ -29,7 +29,7 @@ from discreet.learn.kmeans import NotPoints
 from discreet.learn.procedure import _Asking
 from discreet.learn.summary import Summary
 from discreet.ledger.facts import Charge
-from discreet.sql.parse import LONGEST
+from discreet.sql.parser.parse import LONGEST
 from support.blobs import blobs
 from support.kit import said_by
 

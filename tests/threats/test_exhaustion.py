@@ -40,7 +40,7 @@ from discreet.postprocess import sizes
 from discreet.postprocess.sizes import fits
 from discreet.sql import query as q
 from discreet.sql.parameters import Parameters
-from discreet.sql.parse import parse
+from discreet.sql.parser.parse import parse
 from support.exhausting import SOAK, cases, columns, filters, nested, where
 from support.fixtures import clinic, make, unasked
 

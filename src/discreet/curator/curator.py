@@ -54,7 +54,7 @@ from discreet.procedures import auto_bounds
 from discreet.procedures.batch import Division, divided, recalled, several, wanted_once
 from discreet.procedures.margin import UNKNOWN, closer, enough, first_cost
 from discreet.sql.parameters import Parameters, Params
-from discreet.sql.parse import parse
+from discreet.sql.parser.parse import parse
 
 __all__ = ["Curator", "open"]
 

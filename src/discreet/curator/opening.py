@@ -19,7 +19,7 @@ from discreet.errors import NotUnderstood, Refusal
 from discreet.ledger.ledger import Ledger
 from discreet.plan.compile.compiler import compile
 from discreet.plan.unit_index import Choice, Indexed
-from discreet.sql.parse import parse
+from discreet.sql.parser.parse import parse
 from discreet.sql.spelling import quoted
 
 __all__ = ["indexed", "ledger_of", "one_table", "path_of", "shelf_of"]

@@ -30,7 +30,7 @@ from discreet.plan.expressions.tree import Literal, Typed
 from discreet.plan.plan import Released
 from discreet.sql import calendar
 from discreet.sql.dates import Interval
-from discreet.sql.parse import parse
+from discreet.sql.parser.parse import parse
 
 BUDGET = dp.Budget(epsilon=10**9, delta="1e-3")
 SURE = 100  # an ε at which a count is off with probability e^-100

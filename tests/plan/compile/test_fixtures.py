@@ -16,8 +16,8 @@ from discreet.plan.compile import aggregates, from_clause, histogram, join, oute
 from discreet.plan.compile import compiler as compile_
 from discreet.plan.expressions import arithmetic, conditions, dates, rules, strings
 from discreet.postprocess import sizes
-from discreet.sql import expressions, functions, parse
 from discreet.sql.allowlist import AGGREGATES, CALLS, OTHERS, WINDOWS
+from discreet.sql.parser import expressions, functions, parse
 from support.fixtures import Block, blocks, clinic, make, outcome, rewrite, unasked
 
 BLOCKS = blocks()

@@ -14,8 +14,8 @@ from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.numerals import rational
 from discreet.sql import query as q
 from discreet.sql.allowlist import AGGREGATES, CALLS, FLAGS, INSTEAD, PARTS, QUANTILES, TWO, WINDOWS
-from discreet.sql.functions import SPECIAL, filtered
 from discreet.sql.parameters import Parameters
+from discreet.sql.parser.functions import SPECIAL, filtered
 from discreet.sql.positions import place
 
 __all__ = ["Reader"]

@@ -18,9 +18,9 @@ from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.sql import query as q
-from discreet.sql.expressions import Reader
 from discreet.sql.multi_column import BINNED, binned, one_by_one, renumber
 from discreet.sql.parameters import UNHEARD, Parameters, marked
+from discreet.sql.parser.expressions import Reader
 from discreet.sql.positions import spot
 
 __all__ = ["LONGEST", "parse"]
