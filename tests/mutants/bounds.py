@@ -112,7 +112,7 @@ MUTANTS = [
         "a cast that can fail",
         [
             Edit(
-                "discreet.engines.sql.expressions:_cast",
+                "discreet.engines.sql.expressions:_as",
                 'number = f"TRY_CAST({value} AS DOUBLE)"',
                 'number = f"CAST({value} AS DOUBLE)"',
             )
@@ -121,7 +121,7 @@ MUTANTS = [
     ),
     Mutant(
         "NaN that nobody guards against",
-        [Edit("discreet.engines.sql.expressions:UNSAFE", 'CARRYING | {"sqrt"', '{"sqrt"')],
+        [Edit("discreet.engines.sql.expressions:_applied", 'how.nan in ("carries", "makes")', 'how.nan == "makes"')],
         ["test_render.py"],
     ),
 ]

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from discreet.errors import NotUnderstood
-from discreet.postprocess.sandbox import STORED, run
+from discreet.plan.expressions.function import written
+from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.postprocess.sandbox import run
 from discreet.postprocess.table import INNER, RELEASED, Given, Rows
 from discreet.sql import query as q
-from discreet.sql.calendar import UNITS
-from discreet.sql.spelling import case, constant, quoted
+from discreet.sql.spelling import constant, quoted
 from discreet.sql.types import Kind
 
 __all__ = ["carry", "check", "keeps_rows", "spell"]
@@ -102,7 +103,9 @@ def _name(what: q.Name) -> str:
 
 def _call(what: q.Call) -> str:
     arguments = [SPELLED[type(each)](each) for each in what.arguments]  # as `spell` does, half as deep
-    return WORDS[what.function](*arguments) if what.function in WORDS else f"{what.function}({', '.join(arguments)})"
+    known = FUNCTIONS.get(what.function)
+    text = (known.above.text if known is not None else "") or what.function + "({all})"
+    return written(text, arguments, {})
 
 
 def _aggregate(what: q.Aggregate) -> str:
@@ -126,35 +129,4 @@ SPELLED: dict[type[q.Expression], Callable[[Any], str]] = {
     q.Call: _call,
     q.Aggregate: _aggregate,
     q.Window: _window,
-}
-
-
-def _cast(value: str, kind: str) -> str:
-    return f"TRY_CAST({value} AS {STORED[kind.strip(chr(39))]})"
-
-
-WORDS: dict[str, Any] = {
-    **{
-        sign: (lambda a, b, sign=sign: f"({a} {sign} {b})") for sign in ("+", "-", "*", "=", "<>", "<", "<=", ">", ">=")
-    },
-    **{
-        word: (lambda a, b, word=word: f"({a} {word.upper()} {b})")
-        for word in ("and", "or", "is", "like", "ilike", "||")
-    },
-    "/": lambda a, b: f"({a} / NULLIF({b}, 0))",
-    "%": lambda a, b: f"({a} % NULLIF({b}, 0))",
-    "//": lambda a, b: f"TRY_CAST(trunc({a} / NULLIF({b}, 0)) AS BIGINT)",
-    "log10": lambda a: f"nullif(log10(nullif({a}, 0)), 'nan'::DOUBLE)",
-    "log2": lambda a: f"nullif(log2(nullif({a}, 0)), 'nan'::DOUBLE)",
-    "negative": lambda a: f"(-{a})",
-    "not": lambda a: f"(NOT {a})",
-    "in": lambda a, *values: f"({a} IN ({', '.join(values)}))",
-    "between": lambda a, low, high: f"({a} BETWEEN {low} AND {high})",
-    "case": case,
-    "cast": _cast,
-    "contains": lambda a, b: f"contains(CAST({a} AS VARCHAR), CAST({b} AS VARCHAR))",
-    "extract": lambda part, a: f"date_part({part}, {a})",
-    "date_trunc": lambda unit, a: f"CAST(date_trunc({unit}, {a}) AS {'DATE' if unit[1:-1] in UNITS else 'TIMESTAMP'})",
-    "sqrt": lambda a: f"nullif(sqrt({a}), 'nan'::DOUBLE)",
-    "ln": lambda a: f"nullif(ln(nullif({a}, 0)), 'nan'::DOUBLE)",
 }

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from discreet.errors import NotAllowed, NotUnderstood
+from discreet.errors import NotAllowed
+from discreet.plan.expressions.function import PLAIN
+from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.sql import query as q
 from discreet.sql.types import Kind
 
@@ -20,14 +22,8 @@ LONGEST_TEXT = 20_000  # letters of a text above the aggregation
 MOST_LETTERS = 400_000  # of all texts that are made for one row, on their way to it, too
 MOST_PARTS = 10_000  # nodes of all SELECTs around an aggregation
 MOST_PLANNED = 30_000  # … of one expression, as an engine plans it: what is compared with zero or NaN is there twice
-TWICE = {"sqrt": 2, "nullif": 2, "ln": 4, "log10": 4, "log2": 4, "/": 2, "%": 2, "//": 2}
-PADDED = 1_000  # letters that a text is filled up to
 RELEASED_TEXT = 1_000  # letters of a key
-PLAIN = 64  # letters of a number, a date or a truth, as text
 
-PADS = ("lpad", "rpad")
-FIRST = ("lower", "upper", "reverse", "trim", "ltrim", "rtrim", "split_part", "substring", "left", "right", "nullif")
-ONE_OF = ("coalesce", "least", "greatest")
 OVER = ("lag", "lead", "first_value", "last_value", "min", "max", "mode")
 Lengths = Mapping[str, int]
 
@@ -94,7 +90,12 @@ class _Sizes:
 
 def _planned(what: q.Expression) -> int:
     """How many nodes an engine makes of an expression, at most."""
-    return what.fold(lambda part, inner: TWICE.get(part.applies or "", 1) * (1 + sum(inner)))
+
+    def times(part: q.Expression) -> int:
+        function = FUNCTIONS.get(part.applies or "")
+        return 1 if function is None else function.above.times
+
+    return what.fold(lambda part, inner: times(part) * (1 + sum(inner)))
 
 
 def _over(what: q.Aggregate | q.Window, sizes: list[int]) -> int:
@@ -105,21 +106,8 @@ def _over(what: q.Aggregate | q.Window, sizes: list[int]) -> int:
 
 def _call(what: q.Call, sizes: list[int]) -> int:
     """The most letters that a function can make of texts of these sizes."""
-    function = what.function
-    if function in ("||", "concat"):
-        return sum(sizes)
-    if function in PADS:
-        return _padded(what)
-    if function == "replace":  # each letter may be replaced
-        return sizes[0] * max(1, *sizes[2:3]) if sizes else PLAIN
-    if function == "case":  # conditions and values by turns, then perhaps what else
-        values = sizes[1::2] + (sizes[-1:] if len(sizes) % 2 else [])
-        return max(values, default=PLAIN)
-    if function == "cast":
-        return max(PLAIN, *sizes[:1])
-    if function in FIRST:
-        return sizes[0] if sizes else PLAIN
-    return max(sizes, default=PLAIN) if function in ONE_OF else PLAIN
+    function = FUNCTIONS.get(what.function)
+    return PLAIN if function is None else function.above.letters(what, sizes)
 
 
 MADE: dict[type[q.Expression], Callable[[Any, list[int]], int]] = {
@@ -129,16 +117,3 @@ MADE: dict[type[q.Expression], Callable[[Any, list[int]], int]] = {
     q.Star: lambda *_: PLAIN,
     q.Exists: lambda *_: PLAIN,
 }
-
-
-def _padded(what: q.Call) -> int:
-    """How long a text is that is filled up: a constant of the question, as below the aggregation."""
-    given = what.arguments[1] if len(what.arguments) > 1 else None
-    value = None if given is None else given.literal
-    if type(value) is not int or not 0 <= value <= PADDED:
-        raise NotUnderstood(
-            f"the letters of `{what.function.upper()}` are a constant from 0 to {PADDED}.",
-            instead="write the number itself",
-            place=what.place if given is None else given.place,
-        )
-    return value

@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, datetime
 
-from discreet.plan.expressions.tree import Apply, Field, Tree
-from discreet.sql.calendar import FIRST, LAST, UNITS
+from discreet.plan.expressions.tree import Field, Tree
+from discreet.sql.calendar import FIRST, LAST
 from discreet.sql.spelling import constant, quoted
 
-__all__ = ["CLOCK", "MOMENTS", "read", "shown", "within"]
+__all__ = ["MOMENTS", "cast", "read", "shown", "untyped", "within"]
 
 MOMENTS = {"date": "DATE", "timestamp": "TIMESTAMP"}
 ENDS = {"date": (constant(FIRST), constant(LAST)), "timestamp": (constant(datetime.min), constant(datetime.max))}
-NUMBERED = f"(CAST(({{x}}) - {constant(FIRST)} AS BIGINT) + 1)"
-Spell = Callable[[Tree], str]
 
 
 def read(tree: Field, kept: str) -> str:
@@ -64,59 +62,6 @@ def within(arguments: tuple[Tree, ...]) -> bool:
     return arguments[0].column is not None and inside
 
 
-def _bare(tree: Tree, spell: Spell) -> str:
+def untyped(tree: Tree, spell: Callable[[Tree], str]) -> str:
+    """An argument that is a date; NULL has no type of its own."""
     return "NULL::DATE" if tree.is_constant and tree.literal is None else spell(tree)
-
-
-def _extract(tree: Apply, spell: Spell) -> str:
-    return f"CAST(date_part({spell(tree.arguments[0])}, {_bare(tree.arguments[1], spell)}) AS DOUBLE)"
-
-
-def _trunc(tree: Apply, spell: Spell) -> str:
-    unit = tree.arguments[0]
-    text = f"date_trunc({spell(unit)}, {_bare(tree.arguments[1], spell)})"
-    return f"CAST({text} AS DATE)" if unit.literal in UNITS else text
-
-
-def _diff(tree: Apply, spell: Spell) -> str:
-    first, last = (f"CAST({_bare(each, spell)} AS TIMESTAMP)" for each in tree.arguments[1:])
-    return f"CAST(date_diff({spell(tree.arguments[0])}, {first}, {last}) AS DOUBLE)"
-
-
-def _between(tree: Apply, spell: Spell) -> str:
-    first, last = (spell(each) for each in tree.arguments)
-    return f"CAST(({last}) - ({first}) AS DOUBLE)"
-
-
-def _months(tree: Apply, spell: Spell) -> str:
-    text = f"({spell(tree.arguments[0])}) + to_months({spell(tree.arguments[1])})"
-    return f"CAST({text} AS {MOMENTS[tree.kind]})"
-
-
-def _days(tree: Apply, spell: Spell) -> str:
-    value, days = tree.arguments
-    number = spell(days) if days.is_constant else f"CAST(TRY_CAST({spell(days)} AS DECIMAL(6, 0)) AS INTEGER)"
-    return f"(({spell(value)}) + {number if tree.kind == 'date' else f'to_days({number})'})"
-
-
-def _time(tree: Apply, spell: Spell) -> str:
-    return f"(CAST({spell(tree.arguments[0])} AS TIMESTAMP) + to_microseconds({spell(tree.arguments[1])}))"
-
-
-def _plain(name: str) -> Callable[[Apply, Spell], str]:
-    return lambda tree, spell: f"{name}({_bare(tree.arguments[0], spell)})"
-
-
-CLOCK: dict[str, Callable[[Apply, Spell], str]] = {
-    "extract": _extract,
-    "date_trunc": _trunc,
-    "date_diff": _diff,
-    "days from": _between,
-    "day number": lambda tree, spell: NUMBERED.format(x=spell(tree.arguments[0])),
-    "add months": _months,
-    "add days": _days,
-    "add microseconds": _time,
-    "last_day": _plain("last_day"),
-    "monthname": _plain("monthname"),
-    "dayname": _plain("dayname"),
-}

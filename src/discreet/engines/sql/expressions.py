@@ -19,9 +19,12 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
-from discreet.engines.sql.dates import CLOCK, MOMENTS, cast, read, shown, within
+from discreet.engines.sql.dates import MOMENTS, cast, read, shown, untyped, within
+from discreet.plan.expressions.function import written
+from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
-from discreet.sql.spelling import case, constant, quoted
+from discreet.sql.calendar import FIRST
+from discreet.sql.spelling import constant, quoted
 
 __all__ = ["LONGEST", "Stored", "compared", "cut", "held", "keyed", "normal", "one_of", "owner", "spell", "stepped"]
 
@@ -31,6 +34,8 @@ LONGEST = 1000  # letters of a text that is joined with others: without end, a f
 # Letters of a text that is compared with a pattern: there are patterns that take the product of both lengths.
 SEARCHED = 1_000_000
 HUGE = 1 << 126  # whole numbers below it are written as such where they are compared with whole numbers
+TYPES = {"double": "DOUBLE", "text": "VARCHAR", "whole": "BIGINT", "small": "INTEGER", "date": "DATE",
+         "timestamp": "TIMESTAMP", "zero": "0::DOUBLE", "first_day": constant(FIRST)}  # fmt: skip
 NUMBERS = ("integer", "wide", "whole", "real", "decimal", "boolean")
 
 
@@ -44,23 +49,12 @@ def spell(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
 
 
 def _applied(tree: Apply, stored: Stored, bare: bool) -> str:
-    if tree.function in COMPARING:
-        return COMPARING[tree.function](*compared(tree.arguments, stored))
-    if tree.function in CLOCK:
-        return CLOCK[tree.function](tree, lambda each: spell(each, stored))
-    if tree.function in ("case", "coalesce", "nullif") and tree.kind in ("integer", "real"):
-        return SPELLED[tree.function](*_valued(tree, stored))  # once: twice at every depth is time 2^depth
-    numeric = tree.function in NUMERIC and tree.kind not in MOMENTS
-    carried = tree.function in CARRYING or (bare and tree.function in KEEPING)
-    arguments = [_number(each, stored, bare=carried) if numeric else spell(each, stored) for each in tree.arguments]
-    if tree.function in ("concat", "||", "replace"):
-        arguments = [f"left({each}, {LONGEST})" for each in arguments]
-    if tree.function in ("like", "ilike"):
-        arguments[0] = cut(tree.arguments[0], arguments[0], SEARCHED)
-    if tree.function == "cast":
-        return _cast(arguments[0], tree.kind, tree.arguments[0], stored)
-    text = SPELLED[tree.function](*arguments)
-    return _safe(text) if tree.function in UNSAFE and not bare else text
+    how = FUNCTIONS[tree.function].spelling
+    arguments = READS[how.reads](tree, stored, bare)
+    arguments += how.missing[len(arguments) - 1 :] if how.missing else ()
+    text = how.text if isinstance(how.text, str) or callable(how.text) else how.text[tree.kind]
+    found = written(text, arguments, TYPES | {"type": MOMENTS.get(tree.kind, "")})
+    return _safe(found) if how.nan in ("carries", "makes") and not bare else found
 
 
 def cut(tree: Tree, text: str, most: int) -> str:
@@ -105,7 +99,7 @@ def _number(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
     if tree.is_constant:
         assert not isinstance(tree.literal, date)
         return "NULL::DOUBLE" if tree.literal is None else f"{float(Fraction(tree.literal))!r}::DOUBLE"
-    text = spell(tree, stored, bare=bare)
+    text = WRITTEN[type(tree)](tree, stored, bare)  # as `spell` does: expressions may be deep
     return f"CAST({text} AS DOUBLE)" if tree.column is not None and tree.kind == "integer" else text
 
 
@@ -171,16 +165,13 @@ def _alike(arguments: tuple[Tree, ...], stored: Stored) -> bool:
     return len(ways) == 1 and ways <= set(MOMENTS)
 
 
-def _valued(tree: Apply, stored: Stored) -> list[str]:
-    """Branches that are numbers, as DOUBLE; conditions as they are."""
-    found = []
-    for index, each in enumerate(tree.arguments):
-        condition = tree.function == "case" and index % 2 == 0 and index < len(tree.arguments) - 1
-        found.append(spell(each, stored) if condition else _number(each, stored))
-    return found
+def _cast(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    """The argument of a CAST, cast."""
+    (inner,), kind = tree.arguments, tree.kind
+    return [_as(kind, spell(inner, stored), inner, stored)]
 
 
-def _cast(value: str, kind: str, inner: Tree, stored: Stored) -> str:
+def _as(kind: str, value: str, inner: Tree, stored: Stored) -> str:
     if kind in MOMENTS:
         return f"CAST({value} AS {MOMENTS[kind]})" if _kind(inner) == "moment" else cast(value, kind)
     if kind == "text":
@@ -194,14 +185,6 @@ def _cast(value: str, kind: str, inner: Tree, stored: Stored) -> str:
     return number if kind == "real" else f"round({number})"
 
 
-def _infix(sign: str) -> Callable[..., str]:
-    return lambda a, b: f"({a} {sign} {b})"
-
-
-def _called(name: str) -> Callable[..., str]:
-    return lambda *each: f"{name}({', '.join(each)})"
-
-
 def _safe(text: str) -> str:
     """NaN, from infinities, is NULL."""
     return f"NULLIF({text}, 'nan'::DOUBLE)"
@@ -212,75 +195,62 @@ WRITTEN: dict[type[Tree], Callable[[Any, Stored, bool], str]] = {
     Field: _field,
     Apply: _applied,
 }
-COMPARING: dict[str, Callable[..., str]] = {
-    **{sign: _infix(sign) for sign in ("=", "<>", "<", "<=", ">", ">=")},
-    "in": lambda a, *values: f"({a} IN ({', '.join(values)}))",
-}
-SPELLED: dict[str, Callable[..., str]] = {
-    "+": _infix("+"),
-    "-": _infix("-"),
-    "*": _infix("*"),
-    "/": lambda a, b: f"({a} / NULLIF({b}, 0::DOUBLE))",
-    "%": lambda a, b: f"({a} % NULLIF({b}, 0::DOUBLE))",
-    "negative": lambda a: f"(-{a})",
-    "abs": lambda a: f"abs({a})",
-    "sign": lambda a: f"CAST(sign({a}) AS DOUBLE)",
-    "floor": lambda a: f"floor({a})",
-    "ceil": lambda a: f"ceil({a})",
-    "round": lambda a, digits="0": f"round({a}, CAST({digits} AS INTEGER))",
-    "trunc": lambda a, digits="0": f"trunc({a}, CAST({digits} AS INTEGER))",
-    "//": lambda a, b: f"trunc({a} / NULLIF({b}, 0::DOUBLE))",
-    "log10": lambda a: f"log10(NULLIF({a}, 0::DOUBLE))",
-    "log2": lambda a: f"log2(NULLIF({a}, 0::DOUBLE))",
-    "sqrt": lambda a: f"sqrt({a})",
-    "ln": lambda a: f"ln(NULLIF({a}, 0::DOUBLE))",
-    "exp": lambda a: f"exp({a})",
-    "power": lambda a, b: f"pow({a}, {b})",
-    "least": lambda *each: f"least({', '.join(each)})",
-    "greatest": lambda *each: f"greatest({', '.join(each)})",
-    "and": _infix("AND"),
-    "or": _infix("OR"),
-    "not": lambda a: f"(NOT {a})",
-    "is": _infix("IS"),
-    "like": _infix("LIKE"),
-    "contains": lambda a, b: f"contains(CAST({a} AS VARCHAR), CAST({b} AS VARCHAR))",  # lists have one, too
-    "ilike": _infix("ILIKE"),
-    "case": case,
-    "coalesce": lambda *each: f"coalesce({', '.join(each)})",
-    "nullif": lambda a, b: f"nullif({a}, {b})",
-    "lower": lambda a: f"lower({a})",
-    "upper": lambda a: f"upper({a})",
-    **{
-        name: _called(name)
-        for name in (
-            "reverse",
-            "left",
-            "right",
-            "replace",
-            "split_part",
-            "starts_with",
-            "ends_with",
-            "lpad",
-            "rpad",
-            "trim",
-            "ltrim",
-            "rtrim",
-        )
-    },
-    "strpos": lambda a, part: f"CAST(strpos({a}, {part}) AS DOUBLE)",
-    "length": lambda a: f"CAST(length({a}) AS DOUBLE)",
-    "concat": lambda *each: f"concat({', '.join(each)})",
-    "||": _infix("||"),
-    "substring": lambda a, *places: f"substring({a}, {', '.join(places)})",
-}
-NUMERIC = {"+", "-", "*", "/", "%", "//", "negative", "abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "ln",
-           "log10", "log2", "exp", "power", "least", "greatest"}  # fmt: skip
-CARRYING = {"+", "-", "*", "/", "%", "//"}  # of NaN they make NaN, for which they have a guard themselves
-KEEPING = {"negative", "abs", "floor", "ceil"}  # of NaN they make NaN, and of nothing else
-UNSAFE = CARRYING | {"sqrt", "ln", "log10", "log2", "power"}  # they make NaN of other numbers
 
 
-GROWING = {"concat", "||", "replace", "lpad", "rpad"}  # texts that are longer than those they are made of
+# ── arguments, as each function reads them ───────────────────────────────────────────────────────────────────────
+
+
+def _plain(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    return [WRITTEN[type(each)](each, stored, False) for each in tree.arguments]
+
+
+def _numbers(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    """As DOUBLE; NaN stays NaN inside of a function that makes NaN of it, and of nothing else where it may stay."""
+    if tree.kind in MOMENTS:
+        return _plain(tree, stored, bare)
+    nan = FUNCTIONS[tree.function].spelling.nan
+    carried = nan == "carries" or (bare and nan == "keeps")
+    return [_number(each, stored, bare=carried) for each in tree.arguments]
+
+
+def _values(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    """Branches that are numbers, as DOUBLE; conditions as they are. Once: twice at every depth is time 2^depth."""
+    if tree.kind not in ("integer", "real"):
+        return _plain(tree, stored, bare)
+    found = []
+    for index, each in enumerate(tree.arguments):
+        condition = tree.function == "case" and index % 2 == 0 and index < len(tree.arguments) - 1
+        found.append(spell(each, stored) if condition else _number(each, stored))
+    return found
+
+
+def _dates(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    """Dates, of which NULL is one too; a computed number of days as a small whole number."""
+    found = [untyped(each, lambda part: spell(part, stored)) for each in tree.arguments]
+    if tree.function == "add days" and not tree.arguments[1].is_constant:
+        found[1] = f"CAST(TRY_CAST({found[1]} AS DECIMAL(6, 0)) AS INTEGER)"
+    return found
+
+
+def _short(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    return [f"left({each}, {LONGEST})" for each in _plain(tree, stored, bare)]
+
+
+def _searched(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    text, pattern = _plain(tree, stored, bare)
+    return [cut(tree.arguments[0], text, SEARCHED), pattern]
+
+
+READS: dict[str, Callable[[Apply, Stored, bool], list[str]]] = {
+    "plain": _plain,
+    "numbers": _numbers,
+    "values": _values,
+    "compared": lambda tree, stored, bare: compared(tree.arguments, stored),
+    "dates": _dates,
+    "cast": _cast,
+    "short": _short,
+    "searched": _searched,
+}
 
 
 def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> str:
@@ -331,7 +301,7 @@ def _grows(tree: Tree) -> bool:
     """Whether a text may be longer than all that it is computed of."""
     if tree.kind != "text":
         return False
-    return tree.applies in GROWING or any(map(_grows, tree.children))
+    return (tree.applies is not None and FUNCTIONS[tree.applies].spelling.grows) or any(map(_grows, tree.children))
 
 
 def owner(name: str, stored: Stored) -> str:

@@ -14,9 +14,9 @@ from discreet.catalogue.schema import PROMISE, Column, Table
 from discreet.core.work import NODE, spend
 from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.plan.expressions.dates import constant as moment
-from discreet.plan.expressions.functions import RULES
+from discreet.plan.expressions.functions import FUNCTIONS, planned
 from discreet.plan.expressions.rules import finite, small
-from discreet.plan.expressions.tree import Bounds, Domain, Field, Literal, Typed, fields, planned
+from discreet.plan.expressions.tree import Bounds, Domain, Field, Literal, Typed, fields
 from discreet.sql import query as q
 from discreet.sql.calendar import number
 from discreet.sql.dates import Interval
@@ -57,16 +57,10 @@ def _typed(what: q.Expression, table: Table, alias: str) -> Typed:
 
 
 def _call(what: q.Call, table: Table, alias: str) -> Typed:
-    if what.function == "grouping":
-        raise NotUnderstood(
-            "GROUPING stands beside the columns of an answer that has ROLLUP, CUBE or GROUPING SETS.",
-            instead="write GROUPING(ward) for a column that is grouped by",
-            place=what.place,
-        )
     arguments = [_typed(each, table, alias) for each in what.arguments]
     if what.function not in ("+", "-") and any(each.kind == "interval" for each in arguments):
         raise _lonely(what)
-    return RULES[what.function](what, arguments)
+    return FUNCTIONS[what.function].rule(what, arguments)
 
 
 def _star(what: q.Star, table: Table, alias: str) -> Typed:

@@ -9,16 +9,30 @@ from fractions import Fraction
 
 from discreet.errors import NotUnderstood
 from discreet.plan.expressions import intervals as box
+from discreet.plan.expressions import margins
 from discreet.plan.expressions.arithmetic import same
 from discreet.plan.expressions.dates import MOMENTS, cast_moment, dated
-from discreet.plan.expressions.rules import COMPUTED, Rule, applied, fixed, need, numbers
+from discreet.plan.expressions.function import (
+    BINARY,
+    MANY,
+    PLAIN,
+    Above,
+    Doc,
+    Function,
+    Margin,
+    Reads,
+    Rule,
+    Spelling,
+    first,
+)
+from discreet.plan.expressions.rules import COMPUTED, applied, fixed, need, numbers
 from discreet.plan.expressions.tree import Apply, Bounds, Domain, Typed
 from discreet.sql import query as q
-from discreet.sql.types import WORDS, Kind
+from discreet.sql.spelling import case
+from discreet.sql.types import STORED, WORDS, Kind
 
-__all__ = ["CHOICES"]
+__all__ = ["CONDITIONS"]
 
-COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 QUOTES = "write texts in quotes and numbers without"
 DATES = "write dates as DATE '2024-01-31'; a text becomes one with CAST(… AS DATE)"
 
@@ -190,18 +204,86 @@ def _cast(what: q.Call, arguments: list[Typed]) -> Typed:
     return applied(what, arguments[:1], kind, bounds)
 
 
-CHOICES: dict[str, Rule] = {
-    **dict.fromkeys(COMPARISONS, _compare),
-    "between": _between,
-    "in": _in,
-    "is": _is,
-    "and": _logic,
-    "or": _logic,
-    "not": _logic,
-    "case": _case,
-    "coalesce": _coalesce,
-    "nullif": _nullif,
-    "least": _extreme,
-    "greatest": _extreme,
-    "cast": _cast,
-}
+def _grouping(what: q.Call, arguments: list[Typed]) -> Typed:
+    raise NotUnderstood(
+        "GROUPING stands beside the columns of an answer that has ROLLUP, CUBE or GROUPING SETS.",
+        instead="write GROUPING(ward) for a column that is grouped by",
+        place=what.place,
+    )
+
+
+# ── the entries ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _infix(name: str, node: str, rule: Rule, sign: str, reads: Reads = "plain") -> Function:
+    text = f"({{0}} {sign} {{1}})"
+    return Function(
+        name=name, node=node, slots=BINARY, rule=rule, spelling=Spelling(text=text, reads=reads), above=Above(text=text)
+    )
+
+
+def _longest(what: q.Call, sizes: list[int]) -> int:
+    return max(sizes, default=PLAIN)
+
+
+def _of_branches(what: q.Call, sizes: list[int]) -> int:
+    """Conditions and values by turns, then perhaps what else."""
+    return max(sizes[1::2] + (sizes[-1:] if len(sizes) % 2 else []), default=PLAIN)
+
+
+def _cast_above(value: str, kind: str) -> str:
+    return f"TRY_CAST({value} AS {STORED[kind.strip(chr(39))]})"
+
+
+def _extremes(name: str, node: str, margin: Margin) -> Function:
+    return Function(
+        name=name, node=node, slots=MANY, rule=_extreme, spelling=Spelling(text=name + "({all})", reads="numbers"),
+        above=Above(margin=margin, letters=_longest),
+    )  # fmt: skip
+
+
+IN = "({0} IN ({rest}))"
+CONDITIONS: tuple[Function, ...] = (
+    *(
+        _infix(sign, node, _compare, sign, "compared")
+        for sign, node in (("=", "EQ"), ("<>", "NEQ"), ("<", "LT"), ("<=", "LTE"), (">", "GT"), (">=", "GTE"))
+    ),
+    _infix("and", "And", _logic, "AND"),
+    _infix("or", "Or", _logic, "OR"),
+    _infix("is", "Is", _is, "IS"),
+    Function(name="not", node="Not", rule=_logic, spelling=Spelling(text="(NOT {0})"), above=Above(text="(NOT {0})")),
+    Function(
+        name="in", node="In", slots=MANY, rule=_in, spelling=Spelling(text=IN, reads="compared"), above=Above(text=IN),
+        doc=Doc("Operators", "x IN (1, 2, 3)", "whether it is one of these"),
+    ),
+    Function(
+        name="between", node="Between", slots=("this", "low", "high"), rule=_between,
+        spelling=Spelling(text="({0} BETWEEN {1} AND {2})", reads="compared"),
+        above=Above(text="({0} BETWEEN {1} AND {2})"),
+        doc=Doc("Operators", "x BETWEEN 1 AND 3", "whether it is from 1 to 3"),
+    ),
+    Function(
+        name="case", node="If", slots=("this", "true", "false"), rule=_case,
+        spelling=Spelling(text=case, reads="values"), above=Above(text=case, letters=_of_branches),
+        doc=Doc("Choices", "IF(x > 1, 2, 3)", "one of two"),
+    ),
+    Function(
+        name="coalesce", node="Coalesce", slots=MANY, rule=_coalesce,
+        spelling=Spelling(text="coalesce({all})", reads="values"), above=Above(letters=_longest),
+        doc=Doc("Choices", "COALESCE(x, 0) ; IFNULL(x, 0)", "the first that is not NULL"),
+    ),
+    Function(
+        name="nullif", node="Nullif", slots=BINARY, rule=_nullif,
+        spelling=Spelling(text="nullif({0}, {1})", reads="values", times=2), above=Above(letters=first, times=2),
+        doc=Doc("Choices", "NULLIF(x, 0)", "`x`, and NULL where the two are equal"),
+    ),
+    _extremes("least", "Least", margins.least),
+    _extremes("greatest", "Greatest", margins.greatest),
+    Function(
+        name="cast", rule=_cast, spelling=Spelling(text="{0}", reads="cast", times=2),
+        above=Above(text=_cast_above, margin=margins.rounded, letters=lambda what, sizes: max(PLAIN, *sizes[:1])),
+        doc=Doc("Choices", "CAST(s AS INT) ; TRY_CAST(s AS INT) ; s::INT",
+                "another type: INT, DOUBLE, TEXT, DATE, TIMESTAMP, BOOLEAN; NULL where it cannot be read so"),
+    ),
+    Function(name="grouping", node="Grouping", slots=("expressions",), rule=_grouping, spelling=Spelling(text="")),
+)  # fmt: skip

@@ -18,7 +18,6 @@ from discreet.sql.types import MOST_VALUES, WORDS, Kind
 __all__ = [
     "COMPUTED",
     "MOST_TRIED",
-    "Rule",
     "applied",
     "distinct",
     "enough",
@@ -43,8 +42,6 @@ INSTEAD = {
     "date": "compute with its parts, YEAR(…), or with days: DATE_DIFF('day', …, …)",
     "timestamp": "compute with its parts, YEAR(…), or with days: DATE_DIFF('day', …, …)",
 }
-
-Rule = Callable[[q.Call, list[Typed]], Typed]
 
 
 def finite(kind: Kind | None, bounds: Bounds | None) -> Domain | None:

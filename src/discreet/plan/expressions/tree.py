@@ -29,7 +29,6 @@ __all__ = [
     "both",
     "conjuncts",
     "fields",
-    "planned",
 ]
 
 Value = bool | int | Fraction | str | date | None  # a timestamp is a date, too
@@ -136,26 +135,6 @@ def both(first: Tree | None, second: Tree | None) -> Tree | None:
     if first is None or second is None:
         return first or second
     return Apply(function="and", arguments=(first, second), kind="boolean")
-
-
-CARRYING = ("+", "-", "*", "/", "%", "//")  # of NaN they make NaN, and are guarded once, where none of them is around
-DIVIDING = ("/", "%", "//")  # … and write what they divide by twice
-TIMES = {"sqrt": 2, "power": 2, "nullif": 2, "cast": 2, "split_part": 2, "round": 2, "trunc": 2,
-         "ln": 4, "log10": 4, "log2": 4}  # how often an engine writes out an argument  # fmt: skip
-
-
-def planned(tree: Tree) -> int:
-    """How many nodes an engine makes of a tree, or hardly more: what is compared with NaN or zero is there twice."""
-
-    def count(part: Tree, inner: list[tuple[int, int]]) -> tuple[int, int]:
-        """The nodes of a part on its own, and inside of a function that carries NaN on."""
-        carrying = part.applies in CARRYING
-        sizes = [inside if carrying else alone for alone, inside in inner]
-        nodes = 1 + sum(sizes) + (sizes[-1] if part.applies in DIVIDING else 0)
-        times = TIMES.get(part.applies or "", 1)
-        return (2 * nodes, nodes) if carrying else (times * nodes, times * nodes)
-
-    return tree.fold(count)[0]
 
 
 def fields(tree: Tree | None) -> set[str]:
