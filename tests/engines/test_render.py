@@ -11,12 +11,14 @@ from fractions import Fraction
 import duckdb
 import pytest
 
+from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.sql.dialect import Stored
 from discreet.engines.sql.expressions import spell, stepped
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.tree import Apply, Field, Tree
 
 NUMBERS = [0.0, -0.0, 1.0, -2.5, 1e15, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan, None]
-STORED = {"a": "real", "b": "real"}
+STORED = Stored({"a": "real", "b": "real"}, DUCKDB)
 FIELDS = [Field(name=each, kind="real") for each in STORED]
 MEANT: dict[str, Callable[..., float]] = {
     "+": lambda a, b: a + b,

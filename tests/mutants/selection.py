@@ -200,7 +200,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.histograms:_coded",
-                "CAST({each} AS HUGEINT) * {1 << n * WORD}",
+                "{dialect.cast(each, 'hugeint')} * {1 << n * WORD}",
                 "{each} * {1 << n * WORD}",
             )
         ],

@@ -15,7 +15,7 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.engines.duckdb.connection import Source
 from discreet.engines.engine import Receipt
 from discreet.engines.sql.bounding import sql, statements
-from discreet.engines.sql.expressions import Stored
+from discreet.engines.sql.dialect import Stored
 from discreet.engines.sql.histograms import OWN
 from discreet.engines.sql.relations import laid
 from discreet.engines.sql.results import exact

@@ -1,4 +1,4 @@
-"""Expressions in DuckDB's SQL, in forms that fail on no row.
+"""Expressions in SQL, in forms that fail on no row.
 
 Numbers are computed as DOUBLE: arithmetic on doubles never raises, it gives NaN or infinities, and these have a fate of
 their own (NaN reads as NULL; an infinity is clamped like any other number). Whatever is not defined somewhere is NULL
@@ -19,23 +19,18 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
-from discreet.engines.sql.dates import MOMENTS, cast, read, shown, untyped, within
+from discreet.engines.sql.dates import MOMENTS, cast, read, shown, within
+from discreet.engines.sql.dialect import Dialect, Stored
 from discreet.plan.expressions.function import written
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
-from discreet.sql.calendar import FIRST
-from discreet.sql.spelling import constant, quoted
 
-__all__ = ["LONGEST", "Stored", "compared", "cut", "held", "keyed", "normal", "one_of", "owner", "spell", "stepped"]
+__all__ = ["LONGEST", "compared", "cut", "held", "keyed", "normal", "one_of", "owner", "spell", "stepped"]
 
-# Of each column: integer, wide (beyond 64 bits), whole (in a DOUBLE), real, decimal, text, boolean, date, …
-Stored = Mapping[str, str]
 LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
 # Letters of a text that is compared with a pattern: there are patterns that take the product of both lengths.
 SEARCHED = 1_000_000
 HUGE = 1 << 126  # whole numbers below it are written as such where they are compared with whole numbers
-TYPES = {"double": "DOUBLE", "text": "VARCHAR", "whole": "BIGINT", "small": "INTEGER", "date": "DATE",
-         "timestamp": "TIMESTAMP", "zero": "0::DOUBLE", "first_day": constant(FIRST)}  # fmt: skip
 NUMBERS = ("integer", "wide", "whole", "real", "decimal", "boolean")
 
 
@@ -52,40 +47,42 @@ def _applied(tree: Apply, stored: Stored, bare: bool) -> str:
     how = FUNCTIONS[tree.function].spelling
     arguments = READS[how.reads](tree, stored, bare)
     arguments += how.missing[len(arguments) - 1 :] if how.missing else ()
-    text = how.text if isinstance(how.text, str) or callable(how.text) else how.text[tree.kind]
-    found = written(text, arguments, TYPES | {"type": MOMENTS.get(tree.kind, "")})
-    return _safe(found) if how.nan in ("carries", "makes") and not bare else found
+    words, text = stored.dialect.words, stored.dialect.functions.get(tree.function, how.text)
+    text = text[tree.kind] if isinstance(text, Mapping) else text
+    found = written(text, arguments, {**words, "type": words.get(tree.kind, "")})
+    return _safe(found, stored) if how.nan in ("carries", "makes") and not bare else found
 
 
-def cut(tree: Tree, text: str, most: int) -> str:
+def cut(tree: Tree, text: str, most: int, dialect: Dialect) -> str:
     """The text that a tree is spelled as, or so many letters of its beginning."""
     if tree.column is not None:  # the length in bytes is known without reading it
-        return f"CASE WHEN strlen({text}) <= {most} THEN {text} ELSE left({text}, {most}) END"
+        return f"CASE WHEN {dialect.bytes(text)} <= {most} THEN {text} ELSE left({text}, {most}) END"
     return f"left({text}, {most})"
 
 
 def _field(tree: Field, stored: Stored, bare: bool) -> str:
-    name, kept = quoted(tree.name), stored[tree.name]
+    dialect, kept = stored.dialect, stored[tree.name]
+    name = dialect.quoted(tree.name)
     if tree.kind in MOMENTS:
-        return read(tree, kept)
+        return read(tree, kept, dialect)
     if tree.kind == "text":
-        return name if kept == "text" else f"CAST({name} AS VARCHAR)"
+        return name if kept == "text" else dialect.cast(name, "text")
     if tree.kind == "boolean":
-        return name if kept == "boolean" else f"TRY_CAST({name} AS BOOLEAN)"
+        return name if kept == "boolean" else dialect.try_cast(name, "boolean")
     if tree.kind == "integer":
         if kept in ("integer", "wide", "whole"):
             return name
         if kept == "boolean":
-            return f"CAST({name} AS TINYINT)"
+            return dialect.cast(name, "tinyint")
         number = _bare(tree, stored)
-        return f"CASE WHEN {number} = floor({number}) THEN TRY_CAST({number} AS BIGINT) END"
+        return f"CASE WHEN {number} = floor({number}) THEN {dialect.try_cast(number, 'bigint')} END"
     number = _bare(tree, stored)
-    return _safe(number) if kept in ("text", "real") and not bare else number
+    return _safe(number, stored) if kept in ("text", "real") and not bare else number
 
 
 def _bare(tree: Field, stored: Stored) -> str:
-    name = quoted(tree.name)
-    return f"CAST({name} AS DOUBLE)" if stored[tree.name] in NUMBERS else f"TRY_CAST({name} AS DOUBLE)"
+    name, dialect = stored.dialect.quoted(tree.name), stored.dialect
+    return dialect.cast(name, "double") if stored[tree.name] in NUMBERS else dialect.try_cast(name, "double")
 
 
 def _kind(tree: Tree) -> str | None:
@@ -98,9 +95,9 @@ def _number(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
     """As DOUBLE, whatever it is stored as."""
     if tree.is_constant:
         assert not isinstance(tree.literal, date)
-        return "NULL::DOUBLE" if tree.literal is None else f"{float(Fraction(tree.literal))!r}::DOUBLE"
+        return stored.dialect.double("NULL" if tree.literal is None else float(Fraction(tree.literal)))
     text = WRITTEN[type(tree)](tree, stored, bare)  # as `spell` does: expressions may be deep
-    return f"CAST({text} AS DOUBLE)" if tree.column is not None and tree.kind == "integer" else text
+    return stored.dialect.cast(text, "double") if tree.column is not None and tree.kind == "integer" else text
 
 
 def _double(tree: Tree, stored: Stored) -> bool:
@@ -141,9 +138,11 @@ def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
             return [_exactly(each, stored) for each in arguments]
         return [_number(each, stored) for each in arguments]
     if _kind(arguments[0]) == "moment" and _alike(arguments, stored):
-        return [quoted(each.column) for each in arguments if each.column is not None]
+        return [stored.dialect.quoted(each.column) for each in arguments if each.column is not None]
     if _kind(arguments[0]) == "moment" and within(arguments) and _kept(arguments[0], stored) in MOMENTS:
-        return [spell(each, stored) if each.column is None else quoted(each.column) for each in arguments]
+        return [
+            spell(each, stored) if each.column is None else stored.dialect.quoted(each.column) for each in arguments
+        ]
     return [spell(each, stored) for each in arguments]
 
 
@@ -153,9 +152,9 @@ def _exactly(tree: Tree, stored: Stored) -> str:
     return spell(tree, stored) if written is None else str(written)
 
 
-def one_of(text: str, values: Iterable[Any]) -> str:
+def one_of(text: str, values: Iterable[Any], dialect: Dialect) -> str:
     """Whether a key is one of these: whole numbers of any size as they are."""
-    spelled = (str(each) if type(each) is int and abs(each) < HUGE else constant(each) for each in values)
+    spelled = (str(each) if type(each) is int and abs(each) < HUGE else dialect.literal(each) for each in values)
     return f"{text} IN ({', '.join(spelled)})"
 
 
@@ -172,26 +171,27 @@ def _cast(tree: Apply, stored: Stored, bare: bool) -> list[str]:
 
 
 def _as(kind: str, value: str, inner: Tree, stored: Stored) -> str:
+    dialect = stored.dialect
     if kind in MOMENTS:
-        return f"CAST({value} AS {MOMENTS[kind]})" if _kind(inner) == "moment" else cast(value, kind)
+        return dialect.cast(value, kind) if _kind(inner) == "moment" else cast(value, kind, dialect)
     if kind == "text":
         whole = inner.kind == "integer" and _double(inner, stored)
-        return f"CAST(TRY_CAST({value} AS BIGINT) AS VARCHAR)" if whole else f"CAST({value} AS VARCHAR)"
+        return dialect.cast(dialect.try_cast(value, "bigint") if whole else value, "text")
     if kind == "boolean":
-        return f"TRY_CAST({value} AS BOOLEAN)"
-    number = f"TRY_CAST({value} AS DOUBLE)"
+        return dialect.try_cast(value, "boolean")
+    number = dialect.try_cast(value, "double")
     if _kind(inner) == "text":
-        number = f"NULLIF({number}, 'nan'::DOUBLE)"
+        number = _safe(number, stored)
     return number if kind == "real" else f"round({number})"
 
 
-def _safe(text: str) -> str:
+def _safe(text: str, stored: Stored) -> str:
     """NaN, from infinities, is NULL."""
-    return f"NULLIF({text}, 'nan'::DOUBLE)"
+    return f"NULLIF({text}, {stored.dialect.double('nan')})"
 
 
 WRITTEN: dict[type[Tree], Callable[[Any, Stored, bool], str]] = {
-    Literal: lambda tree, stored, bare: constant(tree.value),
+    Literal: lambda tree, stored, bare: stored.dialect.literal(tree.value),
     Field: _field,
     Apply: _applied,
 }
@@ -226,9 +226,11 @@ def _values(tree: Apply, stored: Stored, bare: bool) -> list[str]:
 
 def _dates(tree: Apply, stored: Stored, bare: bool) -> list[str]:
     """Dates, of which NULL is one too; a computed number of days as a small whole number."""
-    found = [untyped(each, lambda part: spell(part, stored)) for each in tree.arguments]
+    dialect = stored.dialect
+    found = [dialect.typed("NULL", "date") if each.is_constant and each.literal is None else spell(each, stored)
+             for each in tree.arguments]  # fmt: skip
     if tree.function == "add days" and not tree.arguments[1].is_constant:
-        found[1] = f"CAST(TRY_CAST({found[1]} AS DECIMAL(6, 0)) AS INTEGER)"
+        found[1] = dialect.cast(dialect.try_cast(found[1], "days"), "integer")
     return found
 
 
@@ -238,7 +240,7 @@ def _short(tree: Apply, stored: Stored, bare: bool) -> list[str]:
 
 def _searched(tree: Apply, stored: Stored, bare: bool) -> list[str]:
     text, pattern = _plain(tree, stored, bare)
-    return [cut(tree.arguments[0], text, SEARCHED), pattern]
+    return [cut(tree.arguments[0], text, SEARCHED, stored.dialect), pattern]
 
 
 READS: dict[str, Callable[[Apply, Stored, bool], list[str]]] = {
@@ -260,32 +262,34 @@ def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> 
              every number, infinity included, and so takes no branch; a TRY_CAST of it is NULL, as it is of a negative
              number that is made unsigned, so that one comparison keeps both ends.
     """
-    kind = "" if tree.is_constant else tree.kind
+    kind, dialect = "" if tree.is_constant else tree.kind, stored.dialect
     most = max(abs(low), abs(high) + 1)
-    small = "SMALLINT" if most < 1 << 15 else "INTEGER" if most < 1 << 31 else "BIGINT"
+    small = "smallint" if most < 1 << 15 else "integer" if most < 1 << 31 else "bigint"
     if kind == "boolean" or (tree.column is not None and kind == "integer" and step == 1):
-        value = spell(tree, stored) if kind == "integer" else f"CAST({spell(tree, stored)} AS TINYINT)"
+        value = spell(tree, stored) if kind == "integer" else dialect.cast(spell(tree, stored), "tinyint")
         clamped = f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"
-        return f"CAST({clamped} AS {small})"
+        return dialect.cast(clamped, small)
     value = _number(tree, stored, bare=True)
     whole = (1 / step).denominator == 1
-    steps = f"({value} * {float(1 / step)!r}::DOUBLE)" if whole else f"({value} / {float(step)!r}::DOUBLE)"
-    outside = f"WHEN {steps} < {float(low)!r}::DOUBLE THEN {low} WHEN {steps} <= 'inf'::DOUBLE THEN {high} END"
+    steps = f"({value} * {dialect.double(float(1 / step))})" if whole else f"({value} / {dialect.double(float(step))})"
+    first, last, infinite = dialect.double(float(low)), dialect.double(float(high)), dialect.double("inf")
+    outside = f"WHEN {steps} < {first} THEN {low} WHEN {steps} <= {infinite} THEN {high} END"
     if low == 0 and high < 1 << 32:  # a second comparison would take as long as all the rest
-        return f"CASE WHEN TRY_CAST({steps} AS UINTEGER) <= {high} THEN TRY_CAST({steps} AS UINTEGER) {outside}"
-    inside = f"{steps} >= {float(low)!r}::DOUBLE AND {steps} <= {float(high)!r}::DOUBLE"
-    return f"CASE WHEN {inside} THEN CAST({steps} AS {small}) {outside}"
+        short = dialect.try_cast(steps, "uinteger")
+        return f"CASE WHEN {short} <= {high} THEN {short} {outside}"
+    inside = f"{steps} >= {first} AND {steps} <= {last}"
+    return f"CASE WHEN {inside} THEN {dialect.cast(steps, small)} {outside}"
 
 
 def keyed(tree: Tree, kind: str, stored: Stored) -> str:
     """A group key in its one normal form."""
     text = spell(tree, stored)
     if kind in MOMENTS:
-        return shown(text, tree, kind)
+        return shown(text, tree, kind, stored.dialect)
     if kind == "integer" and (tree.is_constant or _double(tree, stored)):
-        return f"CASE WHEN abs({text}) < 1e15 THEN CAST({text} AS BIGINT) END"
+        return f"CASE WHEN abs({text}) < 1e15 THEN {stored.dialect.cast(text, 'bigint')} END"
     if kind == "integer" and _kept(tree, stored) == "wide":
-        return f"TRY_CAST({text} AS BIGINT)"
+        return stored.dialect.try_cast(text, "bigint")
     return text
 
 
@@ -306,11 +310,12 @@ def _grows(tree: Tree) -> bool:
 
 def owner(name: str, stored: Stored) -> str:
     """The unit of a row in its one normal form: a zero has no sign, and whoever is NaN is nobody."""
-    return _safe(f"({quoted(name)} + 0::DOUBLE)") if stored[name] == "real" else quoted(name)
+    unit = stored.dialect.quoted(name)
+    return _safe(f"({unit} + {stored.dialect.double('0')})", stored) if stored[name] == "real" else unit
 
 
 def normal(tree: Tree, stored: Stored) -> str:
     """A value in its one normal form, to be told from others: zero has no sign, and NaN is NULL."""
     if not tree.is_constant and tree.kind in ("integer", "real") and not _whole(tree, stored):
-        return _safe(f"({_number(tree, stored)} + 0::DOUBLE)")
+        return _safe(f"({_number(tree, stored)} + {stored.dialect.double('0')})", stored)
     return spell(tree, stored)

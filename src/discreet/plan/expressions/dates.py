@@ -406,7 +406,7 @@ DATES: tuple[Function, ...] = (
         doc=Doc(SECTION, "DAYNAME(day)", "the name of its day of the week"),
     ),
     _inside_only("days from", "CAST(({1}) - ({0}) AS {double})"),
-    _inside_only("day number", "(CAST(({0}) - {first_day} AS {whole}) + 1)"),
+    _inside_only("day number", "(CAST(({0}) - {first_day} AS {bigint}) + 1)"),
     _inside_only("add months", "CAST(({0}) + to_months({1}) AS {type})"),
     _inside_only("add days", {"date": "(({0}) + {1})", "timestamp": "(({0}) + to_days({1}))"}),
     _inside_only("add microseconds", "(CAST({0} AS {timestamp}) + to_microseconds({1}))"),
