@@ -18,8 +18,9 @@ import pytest
 import discreet as dp
 from discreet import errors
 from discreet.catalogue.toml import read
-from discreet.sql.allowlist import AGGREGATES, CALLS, INSTEAD, OTHERS, WINDOWS
-from discreet.sql.functions import CALLED
+from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.sql.allowlist import AGGREGATES, INSTEAD, WINDOWS
+from discreet.sql.parser.functions import CALLED
 from support.kit import said_by
 
 ROOT = Path(__file__).parents[1]
@@ -215,10 +216,19 @@ def entries() -> dict[str, list[str]]:
 def test_the_reference_lists_the_sql_that_works() -> None:
     listed = "\n".join(code for codes in entries().values() for code in codes)
     spelled = {"negative": "-x", "is": "IS NULL"}
-    names = {name for name, _ in (*CALLS.values(), *WINDOWS.values())} | {*AGGREGATES.values(), *OTHERS, *CALLED}
+    names = {name for name in FUNCTIONS if " " not in name}
+    names |= {name for name, _ in WINDOWS.values()} | {*AGGREGATES.values(), *CALLED}
     names |= {"if", "filter", "interval", "width_bucket"}
     for name in names - {"NOW", "TODAY"}:  # which are refused
         assert re.search(rf"(?<!\w){re.escape(spelled.get(name, name.upper()))}(?!\w)", listed), name
+
+
+def test_the_reference_has_the_row_of_each_function() -> None:
+    page = (ROOT / "docs/sql.md").read_text()
+    for function in FUNCTIONS.values():
+        if function.doc is not None:
+            _, _, section = page.partition(f"\n## {function.doc.section}\n")
+            assert function.doc.row in section.partition("\n## ")[0].splitlines(), function.name
 
 
 def test_the_reference_says_what_to_ask_instead() -> None:

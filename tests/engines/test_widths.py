@@ -22,6 +22,7 @@ import discreet as dp
 from discreet.core.contribution import Caps
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.engines.duckdb import connection as source
+from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.sql.sums import plain, repeated, short, totals
 from discreet.engines.sql.widths import CODED, LARGEST, ROWS, WORD, fitting, integer, running, widths
 from discreet.matrix.strategy import Each, Strategy
@@ -252,7 +253,7 @@ def test_a_unit_with_all_rows_that_there_can_be(measure: Added, cap: int) -> Non
     """The SQL that cuts a unit short, evaluated at ROWS rows with values at both ends: as Python computes it."""
     if ROWS * measure.most_added * cap > LARGEST["HUGEINT"]:
         return  # such a plan is refused
-    names = [each.rsplit(" AS ", 1)[1] for each in totals([measure])]
+    names = [each.rsplit(" AS ", 1)[1] for each in totals([measure], DUCKDB)]
     powers = dict.fromkeys(powers for form in measure.forms for powers in form if powers)
     with duckdb.connect() as connection:
         for ends in itertools.product(*((value.low - value.base, value.high - value.base) for value in measure.values)):
@@ -265,8 +266,8 @@ def test_a_unit_with_all_rows_that_there_can_be(measure: Added, cap: int) -> Non
                 rows = ", ".join([*given, f"{r}::BIGINT AS r"])
                 source = f"SELECT {rows}"
                 if repeated([measure]):
-                    source = f"SELECT r, {', '.join(plain([measure], named=True))} FROM ({source})"
-                text = f"SELECT {', '.join(short([measure], str(cap), cap))} FROM ({source})"
+                    source = f"SELECT r, {', '.join(plain([measure], DUCKDB, named=True))} FROM ({source})"
+                text = f"SELECT {', '.join(short([measure], str(cap), cap, DUCKDB))} FROM ({source})"
                 found = connection.execute(text).fetchall()[0]
                 for form, value in zip(running(measure), found, strict=True):
                     total = sum(weight * (row[each] if each else r) for each, weight in form.items())

@@ -26,7 +26,7 @@ from discreet.learn.noisy_lloyd import Lloyd, _anywhere
 from discreet.learn.summary import Summary
 from discreet.mechanisms.noise import Noise
 from discreet.plan import plan
-from discreet.sql.functions import MOST_BUCKETS
+from discreet.sql.parser.functions import MOST_BUCKETS
 from support.blobs import blobs
 
 NAN, INF = float("nan"), float("inf")

@@ -30,9 +30,9 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.expressions:stepped",
-                "THEN {low} WHEN {steps} <= 'inf'::DOUBLE THEN {high} END",
+                "THEN {low} WHEN {steps} <= {infinite} THEN {high} END",
                 (
-                    "THEN CAST(greatest({steps}, -1e15) AS BIGINT) WHEN {steps} <= 'inf'::DOUBLE THEN "
+                    "THEN CAST(greatest({steps}, -1e15) AS BIGINT) WHEN {steps} <= {infinite} THEN "
                     "CAST(least({steps}, 1e15) AS BIGINT) END"
                 ),
             )
@@ -49,8 +49,8 @@ MUTANTS = [
             ),
             Edit(
                 "discreet.engines.sql.expressions:stepped",
-                'return f"CAST({clamped} AS {small})"',
-                'return f"CAST({clamped} AS BIGINT)"',
+                "return dialect.cast(clamped, small)",
+                'return dialect.cast(clamped, "bigint")',
             ),
         ],
         ["test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for"],
@@ -80,8 +80,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.expressions:stepped",
-                "THEN {low} WHEN {steps} <= 'inf'::DOUBLE THEN {high} END",
-                ("THEN 10 * CAST({low} AS BIGINT) WHEN {steps} <= 'inf'::DOUBLE THEN 10 * CAST({high} AS BIGINT) END"),
+                "THEN {low} WHEN {steps} <= {infinite} THEN {high} END",
+                ("THEN 10 * CAST({low} AS BIGINT) WHEN {steps} <= {infinite} THEN 10 * CAST({high} AS BIGINT) END"),
             )
         ],
         ["test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for"],
@@ -91,7 +91,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.expressions:stepped",
-                " WHEN {steps} <= 'inf'::DOUBLE THEN {high} END",
+                " WHEN {steps} <= {infinite} THEN {high} END",
                 " WHEN {steps} IS NOT NULL THEN {high} END",
             )
         ],
@@ -102,8 +102,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.expressions:stepped",
-                "THEN TRY_CAST({steps} AS UINTEGER)",
-                "THEN TRY_CAST(ceil({steps}) AS UINTEGER)",
+                "THEN {short} {outside}",
+                "THEN {dialect.try_cast(f'ceil({steps})', 'uinteger')} {outside}",
             )
         ],
         ["test_threats.py::test_03_every_value_has_a_declared_fate"],
@@ -112,16 +112,16 @@ MUTANTS = [
         "a cast that can fail",
         [
             Edit(
-                "discreet.engines.sql.expressions:_cast",
-                'number = f"TRY_CAST({value} AS DOUBLE)"',
-                'number = f"CAST({value} AS DOUBLE)"',
+                "discreet.engines.sql.expressions:_as",
+                'number = dialect.try_cast(value, "double")',
+                'number = dialect.cast(value, "double")',
             )
         ],
         ["test_threats.py::test_02_no_expression_fails_on_any_row"],
     ),
     Mutant(
         "NaN that nobody guards against",
-        [Edit("discreet.engines.sql.expressions:UNSAFE", 'CARRYING | {"sqrt"', '{"sqrt"')],
+        [Edit("discreet.engines.sql.expressions:_applied", 'how.nan in ("carries", "makes")', 'how.nan == "makes"')],
         ["test_render.py"],
     ),
 ]

@@ -12,7 +12,7 @@ MUTANTS = [
     ),
     Mutant(
         "rows cut in the order of the file",
-        [Edit("discreet.engines.sql.histograms:chosen", "hash(hash($salt, u, x))", "random()")],
+        [Edit("discreet.engines.sql.histograms:chosen", 'dialect.unit_hash("u", "x")', '"random()"')],
         ["test_chosen.py::test_no_person_moves_more_counts_than_were_paid_for"],
     ),
     Mutant(
@@ -30,7 +30,7 @@ MUTANTS = [
     ),
     Mutant(
         "values beyond the row cap count in full",
-        [Edit("discreet.engines.sql.sums:short", "ELSE ({whole} * {room}) // r END", "ELSE {text} END")],
+        [Edit("discreet.engines.sql.sums:short", "ELSE {part} END", "ELSE {text} END")],
         ["test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for"],
     ),
     Mutant(
@@ -63,8 +63,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.bounding:_hashed",
-                "hash($salt, u, {', '.join(keys)})",
-                "hash($salt, {', '.join(keys)})",
+                'dialect.unit_hash("u", *keys)',
+                "dialect.unit_hash(*keys)",
             )
         ],
         ["test_threats.py::test_06_fresh_randomness_decides_which_groups_count"],
@@ -82,7 +82,7 @@ MUTANTS = [
     ),
     Mutant(
         "parts in proportion, and one more",
-        [Edit("discreet.engines.sql.sums:short", "* {room}) // r END", "* {room}) // r + 1 END")],
+        [Edit("discreet.engines.sql.sums:short", "ELSE {part} END", "ELSE {part} + 1 END")],
         [
             "test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for",
             "test_moments.py::test_parts_of_a_unit_that_is_cut_short_count_in_proportion",
@@ -120,8 +120,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.bounding:_by_unit",
-                ("    cap, groups = plan.caps.most_rows, plan.caps.most_groups\n    needs_rows"),
-                ("    cap, groups = plan.caps.most_rows + 1, plan.caps.most_groups\n    needs_rows"),
+                "cap, groups, dialect = plan.caps.most_rows, plan",
+                "cap, groups, dialect = plan.caps.most_rows + 1, plan",
             )
         ],
         ["test_campaign.py::test_one_kind_of_question[caps]"],

@@ -40,7 +40,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.duckdb.index_build:_people",
-                'f"CASE WHEN {_within(value, key.values, key.span)} THEN {value} END AS k{n}"',
+                'f"CASE WHEN {_within(value, key.values, key.span, stored)} THEN {value} END AS k{n}"',
                 'f"{value} AS k{n}"',
             )
         ],

@@ -85,8 +85,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.relations:_told",
-                "    texts, sides = compared(on.arguments, stored), [",
-                "    texts, sides = [quoted(getattr(each, 'name', '')) for each in on.arguments], [",
+                "compared(pair, stored)",
+                "[quoted(each.column or '') for each in pair]",
             )
         ],
         [
@@ -216,17 +216,17 @@ MUTANTS = [
     ),
     Mutant(
         "EXISTS as a join",
-        [Edit("discreet.engines.sql.relations:WORDS", '"semi": "SEMI JOIN"', '"semi": "JOIN"')],
+        [Edit("discreet.engines.duckdb.dialect:DuckDialect.joins", '"semi": "SEMI JOIN"', '"semi": "JOIN"')],
         ["test_agreement.py"],
     ),
     Mutant(
         "NOT EXISTS as EXISTS",
-        [Edit("discreet.engines.sql.relations:WORDS", '"anti": "ANTI JOIN"', '"anti": "SEMI JOIN"')],
+        [Edit("discreet.engines.duckdb.dialect:DuckDialect.joins", '"anti": "ANTI JOIN"', '"anti": "SEMI JOIN"')],
         ["test_agreement.py"],
     ),
     Mutant(
         "LEFT JOIN as JOIN",
-        [Edit("discreet.engines.sql.relations:WORDS", '"left": "LEFT JOIN"', '"left": "JOIN"')],
+        [Edit("discreet.engines.duckdb.dialect:DuckDialect.joins", '"left": "LEFT JOIN"', '"left": "JOIN"')],
         ["test_agreement.py"],
     ),
     Mutant(

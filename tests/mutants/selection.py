@@ -135,7 +135,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.compile.alternatives:foremost",
-                "any(each is None or _reads(each) for each in shown)",
+                "any(each is None or released_names(each) for each in shown)",
                 "None in shown",
             )
         ],
@@ -200,7 +200,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.histograms:_coded",
-                "CAST({each} AS HUGEINT) * {1 << n * WORD}",
+                "{dialect.cast(each, 'hugeint')} * {1 << n * WORD}",
                 "{each} * {1 << n * WORD}",
             )
         ],

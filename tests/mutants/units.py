@@ -21,7 +21,7 @@ MUTANTS = [
             Edit(
                 "discreet.plan.compile.compiler:_key",
                 "any(is_unit(each, question.table, question.alias) for",
-                "any(each.name == '' for",
+                "any(each.column == '' for",
             ),
         ],
         ["test_threats.py::test_05_grouping_by_the_unit_is_refused_also_where_it_is_declared"],
@@ -82,7 +82,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.compile.from_clause:known",
-                "stored = found.exact and isinstance(found.tree, Field)",
+                "stored = found.exact and found.tree.column is not None",
                 "stored = found.kind is not None",
             )
         ],
@@ -233,9 +233,9 @@ MUTANTS = [
         "names: qualifiers say nothing",
         [
             Edit(
-                "discreet.plan.compile.types:is_unit",
-                "return what.table is None or what.table.lower() == alias.lower()",
-                "return True",
+                "discreet.sql.query:Name.means",
+                "mine = self.table is None or self.table.lower() == alias.lower()",
+                "mine = True",
             )
         ],
         ["test_names.py::test_a_qualifier_that_names_no_table_or_another_is_refused"],
@@ -267,7 +267,7 @@ MUTANTS = [
     ),
     Mutant(
         "names: those of the planner can be written",
-        [Edit("discreet.plan.compile.join:_Joiner.__init__", "if not self.scope.names(_reads(each))]", "if False]")],
+        [Edit("discreet.plan.compile.join:_Joiner.__init__", "if not self.scope.names(each.columns)]", "if False]")],
         ["test_names.py::test_a_name_that_could_mean_something_else_is_refused"],
     ),
     Mutant(

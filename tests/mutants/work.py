@@ -9,7 +9,7 @@ MUTANTS = [
         "exhaustion: a replacement that makes no text longer",
         [
             Edit(
-                "discreet.postprocess.sizes:_call",
+                "discreet.plan.expressions.strings:_replaced",
                 "return sizes[0] * max(1, *sizes[2:3]) if sizes else PLAIN",
                 "return sizes[0]",
             )
@@ -110,9 +110,9 @@ MUTANTS = [
         "campaign: a text beside a text is no longer than one of them",
         [
             Edit(
-                "discreet.postprocess.sizes:_call",
-                ('    if function in ("||", "concat"):\n        return sum(sizes)\n'),
-                ('    if function in ("||", "concat"):\n        return max(sizes)\n'),
+                "discreet.plan.expressions.strings:_together",
+                "return sum(sizes)",
+                "return max(sizes)",
             )
         ],
         ["test_campaign_limits.py::test_what_is_larger_than_it_looks"],
@@ -137,9 +137,9 @@ MUTANTS = [
         "exhaustion: branches that are spelled out twice",
         [
             Edit(
-                "discreet.engines.sql.expressions:spell",
-                "return SPELLED[tree.function](*_valued(tree, stored))",
-                "return [_valued(tree, stored), SPELLED[tree.function](*_valued(tree, stored))][1]",
+                "discreet.engines.sql.expressions:_applied",
+                "arguments = READS[how.reads](tree, stored, bare)",
+                "arguments = [READS[how.reads](tree, stored, bare) for _ in range(2)][1]",
             )
         ],
         ["test_exhaustion.py::test_an_expression_is_spelled_out_once"],
@@ -153,9 +153,9 @@ MUTANTS = [
         "work: each SELECT of a UNION ALL has all the room",
         [
             Edit(
-                "discreet.plan.compile.split:_side",
-                "        each_share = share * max(sum(map(_meet, source.parts)), 1)\n",
-                "        each_share = share\n",
+                "discreet.plan.compile.split:_united",
+                "    each_share = share * max(sum(map(_meet, source.parts)), 1)\n",
+                "    each_share = share\n",
             )
         ],
         ["test_wide_rows.py::test_what_one_unit_makes_an_engine_carry"],

@@ -119,7 +119,7 @@ MUTANTS = [
     ),
     Mutant(
         "a batch in which all rows of a unit count",
-        [Edit("discreet.engines.sql.histograms:_shares", "ELSE {share} END) AS BIGINT", "ELSE c END) AS BIGINT")],
+        [Edit("discreet.engines.sql.histograms:_shares", "ELSE {share} END)", "ELSE c END)")],
         ["test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for"],
     ),
     Mutant(
@@ -127,8 +127,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.engines.sql.histograms:_shares",
-                "(s * {room} + o) // r - ((s - c) * {room} + o) // r",
-                "(c * {room} + r - 1) // r",
+                'share = " - ".join(ends)',
+                'share = f"(c * {room} + r - 1) // r"',
             )
         ],
         ["test_neighbours.py::test_no_person_moves_the_exact_sums_further_than_was_paid_for"],

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ from discreet.postprocess import sizes
 from discreet.postprocess.sizes import fits
 from discreet.sql import query as q
 from discreet.sql.parameters import Parameters
-from discreet.sql.parse import parse
+from discreet.sql.parser.parse import parse
 from support.exhausting import SOAK, cases, columns, filters, nested, where
 from support.fixtures import clinic, make, unasked
 
@@ -312,23 +313,26 @@ def test_a_thousand_plain_questions_are_not_too_many(curator: Curator) -> None:
 ])  # fmt: skip
 def test_an_expression_is_spelled_out_once(monkeypatch: pytest.MonkeyPatch, step: str, leaf: str) -> None:
     """Numbers in CASE, COALESCE and NULLIF were spelled out twice at every depth: for days at a depth of forty."""
+    from discreet.engines.duckdb.dialect import DUCKDB
     from discreet.engines.sql import expressions
+    from discreet.engines.sql.dialect import Stored
 
-    called, spell = [0], expressions.spell
+    called = [0]
 
-    def counting(*given: Any, **said: Any) -> str:
+    def counting(write: Callable[..., str], *given: Any) -> str:
         called[0] += 1
         assert called[0] < 10_000
-        return spell(*given, **said)
+        return write(*given)
 
-    monkeypatch.setattr(expressions, "spell", counting)
-    kinds = {"age": "integer", "score": "integer", "smoker": "boolean"}
+    for kind, write in expressions.WRITTEN.items():
+        monkeypatch.setitem(expressions.WRITTEN, kind, partial(counting, write))
+    kinds = Stored({"age": "integer", "score": "integer", "smoker": "boolean"}, DUCKDB)
     frame = pa.table({"age": [1], "score": [1], "smoker": [True]})
     held = dp.open(frame, columns={"age": (0, 120), "score": (0, 9), "smoker": {}}, budget=dp.Budget(epsilon=9))
     for depth in (1, 10):
         called[0] = 0
         tree = held.draft(f"SELECT SUM({nested(step, leaf, depth)}) FROM data").measures[0].trees[0]
-        counting(tree, kinds)
+        expressions.spell(tree, kinds)
         if depth == 1:
             once = called[0]
     assert called[0] <= 10 * once

@@ -30,7 +30,7 @@ from discreet.plan.plan import Plan
 from discreet.plan.pricing import plans_for
 from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, United
 from discreet.procedures.auto_bounds import wanted_bounds
-from discreet.sql.parse import parse
+from discreet.sql.parser.parse import parse
 from support import hostile as h
 from support.asking import question
 from support.engines import bought

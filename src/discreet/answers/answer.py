@@ -22,7 +22,7 @@ from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.estimates.linear import Linear
 from discreet.plan.output import given_by
 from discreet.plan.plan import Plan, Released, grouped
-from discreet.postprocess.intervals import Box, enclose, flatten, names_of, released_names
+from discreet.postprocess.intervals import Box, enclose, flatten, released_names
 from discreet.postprocess.query import carry, keeps_rows
 from discreet.postprocess.table import ROW, Given, Rows
 from discreet.sql import query as q
@@ -260,7 +260,7 @@ class Purchase:
         columns = _columns(self.draft, self.plan, given, self.merge)
         rows, size = carry(self.draft.view, columns, [ROW]), len(self.draft.view.items)
         data = Rows(rows.names[:size], rows.kinds[:size], rows.columns[:size])
-        read = {name for each in formulas if each.what is not None for name in names_of(each.what)}
+        read = {name for each in formulas if each.what is not None for name in each.what.columns}
         if not read:
             return Sheet(data, {})
         if shown is not self.released:

@@ -21,7 +21,7 @@ from discreet.answers.codec import pack, unpack
 from discreet.answers.estimates import Estimate, Quotient, Steady
 from discreet.core.exact import probability
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.postprocess.intervals import enclose, names_of, released_names
+from discreet.postprocess.intervals import enclose, released_names
 from discreet.postprocess.table import Rows
 from discreet.sql import query as q
 
@@ -207,7 +207,7 @@ def _checked(sent: _Sent) -> None:
     steps = 0
     for each, kind in zip(sent.formulas, sent.columns.kinds, strict=True):
         if each.what is not None:
-            read = names_of(each.what)
+            read = each.what.columns
             _true(kind in NUMBERS)
             names |= read
             _true(not each.exact and bool(released_names(each.what)) and all(map(NAME.fullmatch, read)))

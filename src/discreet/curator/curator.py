@@ -39,7 +39,7 @@ from discreet.plan.draft import Draft
 from discreet.plan.output import rehearse
 from discreet.procedures import auto_bounds
 from discreet.sql.parameters import Parameters, Params
-from discreet.sql.parse import parse
+from discreet.sql.parser.parse import parse
 from discreet.sql.query import Select
 
 __all__ = ["Curator", "open"]

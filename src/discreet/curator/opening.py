@@ -23,7 +23,7 @@ from discreet.errors import NotUnderstood, Refusal
 from discreet.ledger.ledger import Ledger
 from discreet.plan.compile.compiler import compile
 from discreet.plan.unit_index import Choice, Indexed
-from discreet.sql.parse import parse
+from discreet.sql.parser.parse import parse
 from discreet.sql.spelling import quoted
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from discreet.core.once import once
 from discreet.matrix.families import Crossed, Floats, Queries, kron
 from discreet.matrix.gaussian_optimal import Certificate
-from discreet.matrix.strategy import Each, Factor, Merged, Strategy, Total, along
+from discreet.matrix.strategy import Factor, Merged, Strategy, along
 
 __all__ = ["Axis", "Design", "Estimate", "Solved", "Split", "read"]
 
@@ -100,7 +100,7 @@ class Axis:
     @once
     def inverse(self) -> Floats:
         """The pseudoinverse of the matrix: from its answers to the counts."""
-        if isinstance(self.matrix, Total):
+        if self.matrix.is_total:
             return np.full((self.matrix.cells, 1), 1 / self.matrix.cells)
         dense = self.matrix.dense().astype(np.float64)
         if len(dense) >= dense.shape[1]:
@@ -113,29 +113,29 @@ class Axis:
     @once
     def spread(self) -> Floats:
         """The variance of each answer along this axis, for noise of variance one."""
-        if isinstance(self.matrix, Each):
+        if self.matrix.is_identity:
             return self.queries.squares()
-        if isinstance(self.matrix, Total):
+        if self.matrix.is_total:
             return np.asarray(self.queries.times(self.inverse)[:, 0] ** 2)
         return self.queries.variances(self.inverse @ self.inverse.T)
 
     @once
     def mean(self) -> float:
         """The mean of `spread`."""
-        if isinstance(self.matrix, Each):
+        if self.matrix.is_identity:
             return self.queries.energy
-        if isinstance(self.matrix, Total):
+        if self.matrix.is_total:
             return float(self.spread.mean())
         return float(np.sum(self.queries.gram() * (self.inverse @ self.inverse.T)) / self.queries.size)
 
     def solve(self, y: Floats) -> Floats:
         """Counts from released numbers, column by column."""
-        return y if isinstance(self.matrix, Each) else np.asarray(self.inverse @ y)
+        return y if self.matrix.is_identity else np.asarray(self.inverse @ y)
 
     @property
     def answers_all(self) -> bool:
         """Whether every query is a combination of what is measured."""
-        if isinstance(self.matrix, Each):
+        if self.matrix.is_identity:
             return True
         again = self.inverse @ self.matrix.dense()
         gram = self.queries.gram()
@@ -185,7 +185,7 @@ class Solved(Design):
         if len(self.axes) > 1 or self.queries.size * released > MOST_WEIGHTS:
             return None
         axis = self.axes[0]
-        return self.queries.times(np.eye(released) if isinstance(axis.matrix, Each) else axis.inverse)
+        return self.queries.times(np.eye(released) if axis.matrix.is_identity else axis.inverse)
 
 
 # ── several, each for some of the queries ────────────────────────────────────────────────────────────────────────

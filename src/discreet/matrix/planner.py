@@ -5,6 +5,7 @@ Designs are functions of the queries alone, so they are found once and remembere
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from functools import lru_cache
@@ -41,27 +42,31 @@ def _one_thread() -> AbstractContextManager[Any]:
 
 
 def _designs(queries: Queries, gaussian: bool) -> list[Design]:
-    found: list[Design] = []
-    if isinstance(queries, Crossed):
-        found += _crossed(queries, gaussian)
-    elif isinstance(queries, Marginals):
-        found.append(best_tables(queries, gaussian=gaussian))
-        found.append(Solved("identity", (Axis(queries, Each(queries.cells)),)))
-    else:
-        found += _single(queries, gaussian)
-        if isinstance(queries, Stacked) and queries.cells > MOST_DENSE:
-            found.append(_split(queries, gaussian))
-    return found
+    return DESIGNS.get(type(queries), _single)(queries, gaussian)
 
 
-def _single(queries: Queries, gaussian: bool) -> list[Design]:
-    """Designs over cells without further structure."""
-    found: list[Design] = []
-    if isinstance(queries, Intervals) and queries.kind == "total":
+def _marginals(queries: Marginals, gaussian: bool) -> list[Design]:
+    return [best_tables(queries, gaussian=gaussian), Solved("identity", (Axis(queries, Each(queries.cells)),))]
+
+
+def _stacked(queries: Stacked, gaussian: bool) -> list[Design]:
+    split = [_split(queries, gaussian)] if queries.cells > MOST_DENSE else []
+    return [*_single(queries, gaussian), *split]
+
+
+def _intervals(queries: Intervals, gaussian: bool) -> list[Design]:
+    if queries.kind == "total":
         return [Solved("as asked", (Axis(queries, Total(queries.cells)),), Certificate((), 1.0) if gaussian else None)]
-    if isinstance(queries, Intervals) and queries.cells > 1:
-        found += [best_levels(queries, each, details=gaussian, gaussian=gaussian) for each in BRANCHES]
-        found += [] if gaussian else [best_levels(queries, 2, details=True, gaussian=False)]
+    levels: list[Design] = []
+    if queries.cells > 1:
+        levels += [best_levels(queries, each, details=gaussian, gaussian=gaussian) for each in BRANCHES]
+        levels += [] if gaussian else [best_levels(queries, 2, details=True, gaussian=False)]
+    return _single(queries, gaussian, levels)
+
+
+def _single(queries: Queries, gaussian: bool, levels: Sequence[Design] = ()) -> list[Design]:
+    """Designs over cells without further structure, after those of `levels`."""
+    found = list(levels)
     if queries.cells > MOST_DENSE:
         return [Solved("identity", (Axis(queries, Each(queries.cells)),)), *found]
     few, places = _merged(queries)
@@ -106,7 +111,7 @@ def _axis(queries: Queries, factor: Factor) -> Axis | None:
             return None
         factor = factor.of
     axis = Axis(queries, factor, places)
-    small = isinstance(factor, Each) or factor.cells <= MOST_DENSE
+    small = factor.is_identity or factor.cells <= MOST_DENSE
     return axis if factor.cells == queries.cells and small and axis.answers_all else None
 
 
@@ -153,6 +158,14 @@ def _crossed(queries: Crossed, gaussian: bool) -> list[Design]:
     certificate = Certificate((), float(np.prod(bounds))) if gaussian and all(bounds) else None
     plain = tuple(Axis(each, Each(each.cells)) for each in queries.parts)
     return [Solved("product", tuple(axes), certificate), Solved("identity", plain)]
+
+
+DESIGNS: dict[type[Queries], Callable[..., list[Design]]] = {
+    Crossed: _crossed,
+    Marginals: _marginals,
+    Stacked: _stacked,
+    Intervals: _intervals,
+}
 
 
 def _norm(design: Solved, gaussian: bool) -> int:

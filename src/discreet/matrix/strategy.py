@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ class Factor(ABC):
     """A matrix of whole numbers, acting on one axis."""
 
     cells: int  # how many columns it has
+    is_identity: ClassVar[bool] = False
+    is_total: ClassVar[bool] = False  # whether it adds up all cells
 
     @property
     @abstractmethod
@@ -67,6 +69,8 @@ class Each(Factor):
 
     cells: int
 
+    is_identity = True
+
     @property
     def rows(self) -> int:
         return self.cells
@@ -92,6 +96,8 @@ class Total(Factor):
     """All cells together."""
 
     cells: int
+
+    is_total = True
 
     @property
     def rows(self) -> int:

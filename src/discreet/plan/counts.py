@@ -32,10 +32,11 @@ def _condition(draft: Draft, reading: Reading) -> Tree | None:
     if reading.function == "rows":
         return ALL
     tree = measure.of if isinstance(measure, Sums) else None
-    if not isinstance(tree, Apply) or tree.function != "case" or len(tree.arguments) > 3:
+    parts = () if tree is None else tree.operands("case")
+    if not 0 < len(parts) <= 3:
         return None
-    condition, then, otherwise = (*tree.arguments, Literal(value=None))[:3]
-    values = [each.value if isinstance(each, Literal) else tree for each in (then, otherwise)]
+    condition, then, otherwise = (*parts, Literal(value=None))[:3]
+    values = [each.literal if each.is_constant else tree for each in (then, otherwise)]
     if reading.function == "present":
         return condition if values[0] not in (None, tree) and values[1] is None else None
     if reading.function != "sum" or type(values[0]) is bool or type(values[1]) is bool:

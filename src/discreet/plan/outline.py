@@ -33,11 +33,10 @@ from discreet.core.contribution import Caps
 from discreet.errors import Refusal
 from discreet.plan.counts import counted
 from discreet.plan.draft import Draft
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, both, fields
+from discreet.plan.expressions.tree import Tree, both, conjuncts, fields
 from discreet.plan.plan import Key
 from discreet.plan.regions import EXACT, regions
 from discreet.plan.relation import Relation
-from discreet.plan.reuse import conjuncts
 
 __all__ = ["Outline", "Wanted", "leaves", "outline", "subject", "wanted"]
 
@@ -150,12 +149,10 @@ def _needed(draft: Draft) -> list[int]:
 
 def _bound(tree: Tree) -> Fraction | None:
     """The number that a column is compared with by its size, without its sign; None of any other condition."""
-    if not isinstance(tree, Apply) or tree.function not in ("<", "<=", ">", ">="):
+    parts = sorted(tree.operands("<", "<=", ">", ">="), key=lambda each: each.is_constant)
+    if not parts or parts[0].column is None or parts[0].kind not in ("integer", "real"):
         return None
-    column, number = sorted(tree.arguments, key=lambda each: isinstance(each, Literal))
-    if not isinstance(column, Field) or column.kind not in ("integer", "real") or not isinstance(number, Literal):
-        return None
-    value = number.value
+    value = parts[1].literal
     if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
         return None
     size = abs(Fraction(value))

@@ -90,7 +90,7 @@ def shown(draft: Draft) -> Shown:
             unknown.append(item.name)
             continue
         used |= _numbers(flat)
-        if isinstance(flat, q.Name):
+        if flat.column is not None:
             bare |= _numbers(flat)
         elif _linear(flat):
             linear.append(flat)
@@ -106,14 +106,14 @@ def _numbers(what: q.Expression) -> set[int]:
 
 def _linear(what: q.Expression) -> bool:
     """Whether it is a sum of multiples."""
-    if not isinstance(what, q.Call):
-        return isinstance(what, (q.Name, q.Constant))
-    if what.function in ("+", "-", "negative"):
-        return all(map(_linear, what.arguments))
-    fixed = [isinstance(each, q.Constant) for each in what.arguments]
-    if what.function == "*":
-        return any(fixed) and all(map(_linear, what.arguments))
-    return what.function == "/" and fixed[-1] and _linear(what.arguments[0])
+    if what.column is not None or what.is_constant:
+        return True
+    if terms := what.operands("+", "-", "negative"):
+        return all(map(_linear, terms))
+    if factors := what.operands("*"):
+        return any(each.is_constant for each in factors) and all(map(_linear, factors))
+    quotient = what.operands("/")
+    return bool(quotient) and quotient[-1].is_constant and _linear(quotient[0])
 
 
 SAMPLES: dict[str, list[Any]] = {  # values on which a view is tried out, so that every branch of it is taken

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.work import spend
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
+from discreet.plan.expressions.tree import Apply, Literal, Tree
 from discreet.sql.calendar import LAST, number
 
 __all__ = ["MOST_REGIONS", "Regions", "regions"]
@@ -112,7 +112,7 @@ class _Other(Exception):
 class _Variable:
     """An expression, and the constants that it is compared with, if any."""
 
-    of: Field | Apply
+    of: Tree
     constants: set[Any] = field(default_factory=set)
     ordered: bool = False  # by < and the like
     times: int = 0  # comparisons
@@ -124,7 +124,7 @@ class _Variable:
         Because  engines put texts in the order of the bytes of UTF-8, which is that of their letters' numbers here, and
                  nothing lies between c and c + "\\0"; NaN and infinities compare as a number beyond the last constant.
         """
-        constants, kind, stored = sorted(self.constants), self.of.kind, isinstance(self.of, Field)
+        constants, kind, stored = sorted(self.constants), self.of.kind, self.of.column is not None
         if kind == "boolean":
             return [None, False, True]
         if kind == "text":
@@ -143,8 +143,8 @@ class _Variable:
 
 def _collect(tree: Tree, found: dict[str, _Variable]) -> None:
     """Add the variables of a condition, by their trees as they are written."""
-    if isinstance(tree, Literal):
-        if tree.value is not None and not isinstance(tree.value, bool):
+    if tree.is_constant:
+        if not isinstance(tree.literal, bool | None):
             raise _Other
         return
     inner = _logic(tree)
@@ -157,37 +157,31 @@ def _collect(tree: Tree, found: dict[str, _Variable]) -> None:
         raise _Other
     variable = found.setdefault(repr(of), _Variable(of))
     variable.constants.update(each for each in given if each is not None and each is not HOLE)
-    variable.ordered = variable.ordered or (isinstance(tree, Apply) and tree.function in ORDER)
+    variable.ordered = variable.ordered or tree.applies in ORDER
     variable.times += 1
     variable.compared += len(given)
 
 
-def _logic(tree: Field | Apply) -> tuple[Tree, ...]:
+def _logic(tree: Tree) -> tuple[Tree, ...]:
     """The conditions that a condition is made of; none, where it is one itself."""
-    if isinstance(tree, Field):
-        return ()
-    if tree.function == "is" and _boolean(tree.arguments[0]):
-        return tree.arguments[:1]
-    return tree.arguments if tree.function in ("and", "or", "not") else ()
+    tested = tree.operands("is")[:1]
+    if tested and tested[0].kind in ("boolean", None):
+        return tested
+    return tree.operands("and", "or", "not")
 
 
-def _boolean(tree: Tree) -> bool:
-    return isinstance(tree.value, bool | None) if isinstance(tree, Literal) else tree.kind == "boolean"
-
-
-def _compared(tree: Field | Apply) -> tuple[Field | Apply, list[Any]]:
+def _compared(tree: Tree) -> tuple[Tree, list[Any]]:
     """The one expression of a comparison with constants, and the arguments, with a hole for it; or all as it is.
 
     Because  numbers are compared as doubles, so constants that are the same double are the same; whole numbers that
              are stored are compared as they are, too, which makes no difference to constants below 2^53.
     """
-    if isinstance(tree, Field) or tree.function not in (*ORDERED, "in", "is"):
+    parts = tree.operands(*ORDERED, "in", "is")
+    given = [_constant(each) for each in parts]
+    holes = [each for each, value in zip(parts, given, strict=True) if value is HOLE]
+    if len(holes) != 1 or holes[0].is_constant or (tree.applies == "in" and given[0] is not HOLE):
         return tree, []
-    given = [_constant(each) for each in tree.arguments]
-    holes = [each for each, value in zip(tree.arguments, given, strict=True) if value is HOLE]
-    if len(holes) != 1 or isinstance(holes[0], Literal) or (tree.function == "in" and given[0] is not HOLE):
-        return tree, []
-    of, wanted = holes[0], {"text": str, "boolean": bool}.get(holes[0].kind, Fraction)
+    of, wanted = holes[0], {"text": str, "boolean": bool}.get(holes[0].kind or "", Fraction)
     plain = all(each is HOLE or each is None or isinstance(each, wanted) for each in given)
     large = of.kind == "integer" and any(isinstance(each, Fraction) and abs(each) >= EXACT for each in given)
     return (of, given) if plain and not large else (tree, [])
@@ -195,12 +189,12 @@ def _compared(tree: Field | Apply) -> tuple[Field | Apply, list[Any]]:
 
 def _constant(tree: Tree) -> Any:
     """The value of a constant, of numbers and moments as a number; a hole where it is none."""
-    if isinstance(tree, Apply) and tree.function == "negative":
-        value = _constant(tree.arguments[0])
+    if signed := tree.operands("negative"):
+        value = _constant(signed[0])
         return -value if isinstance(value, Fraction) else HOLE
-    if not isinstance(tree, Literal):
+    if not tree.is_constant:
         return HOLE
-    value = tree.value
+    value = tree.literal
     if isinstance(value, date):
         return number(value)
     if value is None or isinstance(value, (bool, str)):
@@ -224,39 +218,35 @@ class _Grid:
 
     def truth(self, tree: Tree) -> Truth:
         """Where a condition is true and where it is false."""
-        if isinstance(tree, Literal):
-            return np.full(self.rows, tree.value is True), np.full(self.rows, tree.value is False)
+        if tree.is_constant:
+            return np.full(self.rows, tree.literal is True), np.full(self.rows, tree.literal is False)
         parts = [self.truth(each) for each in _logic(tree)]
         if not parts:
             of, given = _compared(tree)
             name = repr(of)
-            held = [_holds(tree, given, each) if given else each for each in self.values[name]]
+            held = [_holds(tree.applies or "", given, each) if given else each for each in self.values[name]]
             true, false = (np.array([each is side for each in held]) for side in (True, False))
             return true[self.places[name]], false[self.places[name]]
-        assert isinstance(tree, Apply)
         true, false = (np.array(each) for each in zip(*parts, strict=True))
-        if tree.function == "not":
+        if tree.applies == "not":
             return false[0], true[0]
-        if tree.function == "and":
+        if tree.applies == "and":
             return np.logical_and.reduce(true), np.logical_or.reduce(false)
-        if tree.function == "or":
+        if tree.applies == "or":
             return np.logical_or.reduce(true), np.logical_and.reduce(false)
-        last = tree.arguments[1]
-        assert isinstance(last, Literal)
-        held = {True: true[0], False: false[0], None: ~true[0] & ~false[0]}[last.value]  # type: ignore[index]
+        held = {True: true[0], False: false[0], None: ~true[0] & ~false[0]}[tree.children[1].literal]
         return held, ~held
 
 
-def _holds(tree: Field | Apply, arguments: list[Any], value: Any) -> bool | None:
+def _holds(function: str, arguments: list[Any], value: Any) -> bool | None:
     """A comparison for one value of its expression: true, false or NULL."""
-    assert isinstance(tree, Apply)
     given = [value if each is HOLE else each for each in arguments]
-    if tree.function == "is":
+    if function == "is":
         return bool(given[0] is given[1] if None in given else given[0] == given[1])
     if given[0] is None:
         return None
-    if tree.function == "in":
+    if function == "in":
         if any(each == given[0] for each in given[1:]):
             return True
         return None if None in given[1:] else False
-    return None if None in given else ORDERED[tree.function](given[0], given[1])
+    return None if None in given else ORDERED[function](given[0], given[1])

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
-from discreet.plan.expressions.tree import Tree, fields, size
+from discreet.plan.expressions.tree import Tree, fields
 from discreet.sql.types import Kind
+from discreet.sql.walk import Node
 
 __all__ = [
     "Derived",
@@ -27,6 +28,7 @@ __all__ = [
     "Total",
     "United",
     "columns_of",
+    "node",
     "origins",
     "owners",
     "prune",
@@ -35,7 +37,95 @@ __all__ = [
 ]
 
 How = Literal["first", "inner", "left", "semi", "anti"]
+Names = set[tuple[str, str]]  # of tables, each with one of a column
+Owners = set[tuple[str, str | None]]
 FUNCTIONS = ("rows", "present", "distinct", "sum", "avg", "min", "max")
+
+
+class Rows(Node["Rows"]):
+    """What can be asked of every relation."""
+
+    @property
+    def sources(self) -> tuple[Relation, ...]:
+        """The relations that it reads."""
+        raise NotImplementedError
+
+    @property
+    def children(self) -> tuple[Rows, ...]:
+        return tuple(map(node, self.sources))
+
+    @property
+    def joins(self) -> bool:
+        """Whether rows of its sources meet in it."""
+        return False
+
+    @property
+    def limit(self) -> int | None:
+        """How many rows of one unit it has at most, where it cuts them off."""
+        return None
+
+    @property
+    def added(self) -> tuple[Total, ...]:
+        """What it adds up within each unit."""
+        return ()
+
+    def prune(self, needed: set[str]) -> Relation:
+        """The same without columns that nobody reads."""
+        raise NotImplementedError
+
+    def tables(self) -> set[str]:
+        """The tables that it reads."""
+        return set[str]().union(*(each.tables() for each in self.children))
+
+    def origins(self, column: str) -> Names:
+        """The tables and columns that one of its columns is read from, unchanged."""
+        return set()
+
+    def owners(self) -> Owners:
+        """Whom its rows pass for, where every row is a unit; see `owners`."""
+        return set[tuple[str, str | None]]().union(*(each.owners() for each in self.children))
+
+    def columns_read(self) -> set[str]:
+        """The columns of its source that it reads, where it has one."""
+        return set()
+
+    def columns_of(self) -> Names:
+        """The tables that it reads, each with the columns that it reads of it."""
+        (source,) = self.sources
+        return {(source, each) for each in self.columns_read()} if isinstance(source, str) else source.columns_of()
+
+    def tests(self) -> tuple[dict[str, int], int]:
+        """How large its columns are, and the largest of its conditions; see `tests_of`."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan(Rows):
+    """A table, which stands in a relation as its name alone."""
+
+    name: str
+
+    @property
+    def sources(self) -> tuple[Relation, ...]:
+        return ()
+
+    def prune(self, needed: set[str]) -> Relation:
+        return self.name
+
+    def tables(self) -> set[str]:
+        return {self.name}
+
+    def origins(self, column: str) -> Names:
+        return {(self.name, column)}
+
+    def owners(self) -> Owners:
+        return {(self.name, None)}
+
+    def columns_of(self) -> Names:
+        return set()
+
+    def tests(self) -> tuple[dict[str, int], int]:
+        return {}, 0
 
 
 @recorded("made/1")
@@ -67,18 +157,65 @@ class Part:
         if self.how not in ("first", "inner", "left", "semi", "anti") or (self.on is None) != (self.how == "first"):
             raise NotUnderstood("this is not a part of a join.", instead="ask in SQL")
 
+    @property
+    def tests_only(self) -> bool:
+        """Whether it only tells which rows of the others stay."""
+        return self.how in ("semi", "anti")
+
+    def prune(self, needed: set[str]) -> Part:
+        """The same without columns that nobody reads."""
+        names = tuple((inner, outer) for inner, outer in self.names if outer in needed)
+        return replace(self, names=names, source=prune(self.source, {inner for inner, _ in names}.union(self.single)))
+
+    def columns_of(self) -> Names:
+        """The tables that it reads, each with the columns that it reads of it."""
+        if isinstance(self.source, str):
+            return {(self.source, name) for name in ({name for name, _ in self.names} | set(self.single))}
+        return self.source.columns_of()
+
 
 @recorded("from/1")
 @dataclass(frozen=True, kw_only=True)
-class From:
+class From(Rows):
     """Relations side by side, each joined to those before it."""
 
     parts: tuple[Part, ...]
 
+    @property
+    def sources(self) -> tuple[Relation, ...]:
+        return tuple(each.source for each in self.parts)
+
+    @property
+    def joins(self) -> bool:
+        return True
+
+    def prune(self, needed: set[str]) -> From:
+        needed = needed.union(*(fields(each.on) for each in self.parts))
+        return From(parts=tuple(each.prune(needed) for each in self.parts))
+
+    def origins(self, column: str) -> Names:
+        named = [(part.source, inner) for part in self.parts for inner, outer in part.names if outer == column]
+        return set[tuple[str, str]]().union(*(origins(source, inner) for source, inner in named))
+
+    def owners(self) -> Owners:
+        shown = [each.source for each in self.parts if not each.tests_only]
+        return set[tuple[str, str | None]]().union(*map(owners, shown))
+
+    def columns_of(self) -> Names:
+        return set[tuple[str, str]]().union(*(each.columns_of() for each in self.parts))
+
+    def tests(self) -> tuple[dict[str, int], int]:
+        sizes, largest = dict[str, int](), 0
+        for part in self.parts:
+            inner, tested = tests_of(part.source)
+            sizes |= {outer: max(sizes.get(outer, 1), inner.get(name, 1)) for name, outer in part.names}
+            largest = max(largest, tested, 0 if part.on is None else part.on.size(sizes))
+        return sizes, largest
+
 
 @recorded("derived/1")
 @dataclass(frozen=True, kw_only=True)
-class Derived:
+class Derived(Rows):
     """Row by row: those that meet a condition, with other columns. `unit` is carried along under the name `called`."""
 
     source: Relation
@@ -86,6 +223,24 @@ class Derived:
     columns: tuple[Made, ...]
     unit: str | None
     called: str | None
+
+    @property
+    def sources(self) -> tuple[Relation, ...]:
+        return (self.source,)
+
+    def prune(self, needed: set[str]) -> Derived:
+        found = replace(self, columns=tuple(each for each in self.columns if each.name in needed))
+        inner = found.columns_read() | ({self.unit} if self.unit is not None else set())
+        return replace(found, source=prune(self.source, inner))
+
+    def origins(self, column: str) -> Names:
+        return origins(self.source, self.unit) if self.unit and self.called == column else set()
+
+    def columns_read(self) -> set[str]:
+        return fields(self.where).union(*(fields(each.tree) for each in self.columns))
+
+    def tests(self) -> tuple[dict[str, int], int]:
+        return _written_out(self.source, self.where, self.columns)
 
 
 @recorded("total/1")
@@ -109,7 +264,7 @@ class Total:
 
 @recorded("folded/1")
 @dataclass(frozen=True, kw_only=True)
-class Folded:
+class Folded(Rows):
     """One row for each unit, or for each unit and key: aggregates of the unit's own rows."""
 
     source: Relation
@@ -119,18 +274,65 @@ class Folded:
     keys: tuple[Made, ...]
     totals: tuple[Total, ...]
 
+    @property
+    def sources(self) -> tuple[Relation, ...]:
+        return (self.source,)
+
+    @property
+    def added(self) -> tuple[Total, ...]:
+        return self.totals
+
+    def prune(self, needed: set[str]) -> Folded:
+        found = replace(self, totals=tuple(each for each in self.totals if each.name in needed))
+        return replace(found, source=prune(self.source, found.columns_read() | {self.unit}))
+
+    def origins(self, column: str) -> Names:
+        return origins(self.source, self.unit) if self.unit and self.called == column else set()
+
+    def owners(self) -> Owners:
+        found = set() if self.keys else origins(self.source, self.unit)
+        return set[tuple[str, str | None]]().union(found) or {(table, None) for table in self.tables()}
+
+    def columns_read(self) -> set[str]:
+        made = (fields(each.tree) for each in self.keys)
+        return fields(self.where).union(*made, *(fields(each.of) for each in self.totals))
+
+    def tests(self) -> tuple[dict[str, int], int]:
+        return _written_out(self.source, self.where, self.keys)
+
 
 @recorded("united/1")
 @dataclass(frozen=True, kw_only=True)
-class United:
+class United(Rows):
     """The rows of several relations, one after the other; their columns have the same names."""
 
     parts: tuple[Derived, ...]
 
+    @property
+    def sources(self) -> tuple[Relation, ...]:
+        return self.parts
+
+    def prune(self, needed: set[str]) -> United:
+        return United(parts=tuple(each.prune(needed) for each in self.parts))
+
+    def origins(self, column: str) -> Names:
+        return set[tuple[str, str]]().union(*(each.origins(column) for each in self.parts))
+
+    def columns_of(self) -> Names:
+        return set[tuple[str, str]]().union(*(each.columns_of() for each in self.parts))
+
+    def tests(self) -> tuple[dict[str, int], int]:
+        sizes, largest = dict[str, int](), 0
+        for part in self.parts:
+            inner, tested = part.tests()
+            sizes |= {name: max(sizes.get(name, 1), size) for name, size in inner.items()}
+            largest = max(largest, tested)
+        return sizes, largest
+
 
 @recorded("few/1")
 @dataclass(frozen=True, kw_only=True)
-class Few:
+class Few(Rows):
     """Of each unit at most `most` rows, chosen by a hash, so that joining rows with rows does not take for ever."""
 
     source: Relation
@@ -142,90 +344,61 @@ class Few:
         if self.most < 1:
             raise NotUnderstood("this is not a part of a join.", instead="ask in SQL")
 
+    @property
+    def sources(self) -> tuple[Relation, ...]:
+        return (self.source,)
+
+    @property
+    def limit(self) -> int:
+        return self.most
+
+    def prune(self, needed: set[str]) -> Few:
+        shown = tuple(each for each in self.columns if each in needed)
+        return replace(self, columns=shown, source=prune(self.source, {*shown, self.unit}))
+
+    def origins(self, column: str) -> Names:
+        return origins(self.source, column)
+
+    def columns_read(self) -> set[str]:
+        return {self.unit, *self.columns}
+
+    def tests(self) -> tuple[dict[str, int], int]:
+        return tests_of(self.source)
+
 
 Relation = str | From | Derived | Folded | United | Few
 
 
+def node(relation: Any) -> Rows:
+    """A relation as something to ask; a table is on record as its name alone."""
+    return Scan(name=relation) if isinstance(relation, str) else relation
+
+
 def prune(relation: Relation, needed: set[str]) -> Relation:
     """The same without columns that nobody reads, so that equal questions have equal plans."""
-    if isinstance(relation, From):
-        needed = needed.union(*(fields(each.on) for each in relation.parts))
-        return From(parts=tuple(_kept(each, needed) for each in relation.parts))
-    if isinstance(relation, Derived):
-        columns = tuple(each for each in relation.columns if each.name in needed)
-        inner = fields(relation.where).union(*(fields(each.tree) for each in columns), _some(relation.unit))
-        return replace(relation, columns=columns, source=prune(relation.source, inner))
-    if isinstance(relation, Folded):
-        totals = tuple(each for each in relation.totals if each.name in needed)
-        inner = fields(relation.where).union(*(fields(each.tree) for each in relation.keys))
-        inner = inner.union({relation.unit}, *(fields(each.of) for each in totals))
-        return replace(relation, totals=totals, source=prune(relation.source, inner))
-    if isinstance(relation, Few):
-        shown = tuple(each for each in relation.columns if each in needed)
-        return replace(relation, columns=shown, source=prune(relation.source, {*shown, relation.unit}))
-    if isinstance(relation, United):
-        return United(parts=tuple(_derived(each, needed) for each in relation.parts))
-    return relation
+    return node(relation).prune(needed)
 
 
 def tables_of(relation: Relation) -> set[str]:
     """The tables that a relation reads."""
-    if isinstance(relation, str):
-        return {relation}
-    if isinstance(relation, (From, United)):
-        inner = [each.source if isinstance(each, Part) else each for each in relation.parts]
-        return set().union(*(tables_of(each) for each in inner))
-    return tables_of(relation.source)
+    return node(relation).tables()
 
 
-def origins(relation: Relation, column: str) -> set[tuple[str, str]]:
+def origins(relation: Relation, column: str) -> Names:
     """The tables and columns that a column of a relation is read from, unchanged."""
-    if isinstance(relation, str):
-        return {(relation, column)}
-    if isinstance(relation, From):
-        named = [(part.source, inner) for part in relation.parts for inner, outer in part.names if outer == column]
-        return set[tuple[str, str]]().union(*(origins(source, inner) for source, inner in named))
-    if isinstance(relation, United):
-        return set[tuple[str, str]]().union(*(origins(each, column) for each in relation.parts))
-    if isinstance(relation, Few):
-        return origins(relation.source, column)
-    return origins(relation.source, relation.unit) if relation.unit and relation.called == column else set()
+    return node(relation).origins(column)
 
 
-def owners(relation: Relation) -> set[tuple[str, str | None]]:
+def owners(relation: Relation) -> Owners:
     """Whom the rows of a relation pass for, where every row is a unit: a table whose every row is one (None), or a
     column of a table, by which rows were added up first.
     """
-    if isinstance(relation, str):
-        return {(relation, None)}
-    if isinstance(relation, Folded):
-        found = set() if relation.keys else origins(relation.source, relation.unit)
-        return set[tuple[str, str | None]]().union(found) or {(table, None) for table in tables_of(relation)}
-    if isinstance(relation, From):
-        inner: list[Relation] = [each.source for each in relation.parts if each.how not in ("semi", "anti")]
-    else:
-        inner = list(relation.parts) if isinstance(relation, United) else [relation.source]
-    return set[tuple[str, str | None]]().union(*(owners(each) for each in inner))
+    return node(relation).owners()
 
 
-def columns_of(relation: Relation) -> set[tuple[str, str]]:
+def columns_of(relation: Relation) -> Names:
     """The tables that a relation reads, each with the columns that it reads of it; of a table alone, nothing."""
-    if isinstance(relation, str):
-        return set()
-    if isinstance(relation, (From, United)):
-        parts = [_named(each) if isinstance(each, Part) else columns_of(each) for each in relation.parts]
-        return set[tuple[str, str]]().union(*parts)
-    if not isinstance(relation.source, str):
-        return columns_of(relation.source)
-    if isinstance(relation, Few):
-        names = {relation.unit, *relation.columns}
-    else:
-        made = relation.columns if isinstance(relation, Derived) else relation.keys
-        totals = () if isinstance(relation, Derived) else relation.totals
-        names = fields(relation.where).union(
-            *(fields(each.tree) for each in made), *(fields(each.of) for each in totals)
-        )
-    return {(relation.source, name) for name in names}
+    return node(relation).columns_of()
 
 
 def tests_of(relation: Relation) -> tuple[dict[str, int], int]:
@@ -233,42 +406,10 @@ def tests_of(relation: Relation) -> tuple[dict[str, int], int]:
 
     An engine moves a condition down to where the rows are, and so writes out all that it reads, however deep.
     """
-    if isinstance(relation, str):
-        return {}, 0
-    if isinstance(relation, (From, United)):
-        sizes, largest = dict[str, int](), 0
-        for part in relation.parts:
-            inner, tested = tests_of(part.source if isinstance(part, Part) else part)
-            names = part.names if isinstance(part, Part) else [(each.name, each.name) for each in part.columns]
-            for name, outer in names:
-                sizes[outer] = max(sizes.get(outer, 1), inner.get(name, 1))
-            on = part.on if isinstance(part, Part) else None
-            largest = max(largest, tested, 0 if on is None else size(on, sizes))
-        return sizes, largest
-    inner, largest = tests_of(relation.source)
-    if isinstance(relation, Few):
-        return inner, largest
-    made = relation.columns if isinstance(relation, Derived) else relation.keys
-    largest = max(largest, 0 if relation.where is None else size(relation.where, inner))
-    return {each.name: size(each.tree, inner) for each in made}, largest
+    return node(relation).tests()
 
 
-def _named(part: Part) -> set[tuple[str, str]]:
-    if isinstance(part.source, str):
-        return {(part.source, name) for name in ({name for name, _ in part.names} | set(part.single))}
-    return columns_of(part.source)
-
-
-def _kept(part: Part, needed: set[str]) -> Part:
-    names = tuple((inner, outer) for inner, outer in part.names if outer in needed)
-    return replace(part, names=names, source=prune(part.source, {inner for inner, _ in names}.union(part.single)))
-
-
-def _derived(part: Derived, needed: set[str]) -> Derived:
-    found = prune(part, needed)
-    assert isinstance(found, Derived)
-    return found
-
-
-def _some(name: str | None) -> set[str]:
-    return set() if name is None else {name}
+def _written_out(source: Relation, where: Tree | None, made: tuple[Made, ...]) -> tuple[dict[str, int], int]:
+    inner, largest = tests_of(source)
+    largest = max(largest, 0 if where is None else where.size(inner))
+    return {each.name: each.tree.size(inner) for each in made}, largest

@@ -31,7 +31,7 @@ from discreet.plan.counts import known
 from discreet.plan.draft import Draft
 from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.estimates.noise_sums import Both
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, both, fields
+from discreet.plan.expressions.tree import Apply, Literal, Tree, both, conjuncts, fields
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Plan, Released, grouped
@@ -41,7 +41,7 @@ from discreet.postprocess.query import carry
 from discreet.postprocess.table import RELEASED, Given
 from discreet.sql import query as q
 
-__all__ = ["Way", "best", "conjuncts", "derive", "reads"]
+__all__ = ["Way", "best", "derive", "reads"]
 
 NOWHERE = Place("", 0, 0)
 
@@ -114,13 +114,6 @@ def _extra(asked: Tree | None, released: Tree | None) -> list[Tree] | None:
     return None if set(theirs) - set(mine) else [each for each in mine if each not in theirs]
 
 
-def conjuncts(tree: Tree | None) -> list[Tree]:
-    """The conditions that AND joins."""
-    if isinstance(tree, Apply) and tree.function == "and":
-        return [each for part in tree.arguments for each in conjuncts(part)]
-    return [] if tree is None else [tree]
-
-
 def _readings(draft: Draft, plan: Plan) -> tuple[Reading, ...] | None:
     """Where each number is read among the measures of a plan."""
     found = []
@@ -137,23 +130,21 @@ def _readings(draft: Draft, plan: Plan) -> tuple[Reading, ...] | None:
 
 def _bare(tree: Tree) -> Tree:
     """A key, as the dates that days are counted of."""
-    return tree.arguments[0] if isinstance(tree, Apply) and tree.function == "day number" else tree
+    return next(iter(tree.operands("day number")), tree)
 
 
 def _over(tree: Tree, keys: dict[Tree, str]) -> q.Expression | None:
     """An expression over the keys of a release; None where it reads anything else."""
     if tree in keys:
         return q.Name(name=keys[tree], place=NOWHERE)
-    if isinstance(tree, Literal):
-        return q.Constant(value=tree.value, place=NOWHERE)
-    if not isinstance(tree, Apply):
-        return None
-    parts = [_over(each, keys) for each in tree.arguments]
+    if tree.is_constant:
+        return q.Constant(value=tree.literal, place=NOWHERE)
+    parts = [_over(each, keys) for each in tree.children]
     known = [each for each in parts if each is not None]
-    if len(known) < len(parts):
+    if tree.applies is None or len(known) < len(parts):
         return None
-    known += [q.Constant(value=tree.kind, place=NOWHERE)] if tree.function == "cast" else []
-    return q.Call(function=tree.function, arguments=tuple(known), place=NOWHERE)
+    known += [q.Constant(value=tree.kind, place=NOWHERE)] if tree.applies == "cast" else []
+    return q.Call(function=tree.applies, arguments=tuple(known), place=NOWHERE)
 
 
 def _computed(plan: Plan, asked: list[q.Expression]) -> list[tuple[Any, ...]]:
@@ -266,26 +257,22 @@ def _others(asked: Sequence[Tree], met: Set[Tree]) -> list[Tree] | None:
 
 def _opposites(tree: Tree) -> Iterator[tuple[Tree, bool]]:
     """The conditions that are not true where this one is, and true elsewhere: surely, or where they are not NULL."""
-    if not isinstance(tree, Apply):
-        return
-    if tree.function in OPPOSITE:
-        yield replace(tree, function=OPPOSITE[tree.function]), False
-    if tree.function == "not":
-        (inner,) = tree.arguments
+    if tree.applies in OPPOSITE:
+        yield Apply(function=OPPOSITE[tree.applies], arguments=tree.children, kind="boolean"), False
+    for inner in tree.operands("not"):
         yield inner, False
-        if isinstance(inner, Apply) and inner.function in ("is", "coalesce") and len(inner.arguments) == 2:
-            of, other = inner.arguments
-            if other == Literal(value=inner.function == "is"):  # p IS NOT TRUE; NOT COALESCE(p, FALSE)
-                yield of, True
+        parts = inner.operands("is", "coalesce")
+        if len(parts) == 2 and parts[1] == Literal(value=inner.applies == "is"):
+            yield parts[0], True  # p IS NOT TRUE; NOT COALESCE(p, FALSE)
 
 
 def _certain(tree: Tree, others: Sequence[Tree]) -> bool:
     """Whether a condition is true or false in every row that meets these others: they rule out every NULL in it."""
-    if isinstance(tree, Literal):
-        return tree.value is not None
-    if isinstance(tree, Field):
+    if tree.is_constant:
+        return tree.literal is not None
+    if tree.column is not None:
         missing = Apply(function="is", arguments=(tree, Literal(value=None)), kind="boolean")
         return Apply(function="not", arguments=(missing,), kind="boolean") in others
-    if tree.function == "is":
+    if tree.applies == "is":
         return True
-    return tree.function in TWO_VALUED and all(_certain(each, others) for each in tree.arguments)
+    return tree.applies in TWO_VALUED and all(_certain(each, others) for each in tree.children)

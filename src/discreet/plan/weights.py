@@ -20,14 +20,14 @@ Because  joined rows are carried by windows and by groupings of the plan itself,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from discreet.catalogue.schema import Catalogue
-from discreet.plan.expressions.tree import Literal, Tree
+from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.distinct import Owners
 from discreet.plan.measures.measure import Added, Measure
 from discreet.plan.plan import Key
-from discreet.plan.relation import Derived, Few, Folded, From, Relation, United
+from discreet.plan.relation import Derived, Few, Folded, From, Relation, Rows, Scan, United, node
 
 __all__ = ["HELD", "LEAST", "NAMED", "weight"]
 
@@ -42,7 +42,8 @@ def weight(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], mea
     texts = sum(key.kind == "text" and not key.declared for key in keys)
     texts += sum(_text(each.trees[0]) for each in measures if each.needs == "distinct" and not isinstance(each, Owners))
     numbers = len(keys) + sum(len(each.values) if isinstance(each, Added) else 1 for each in measures)
-    return max(_weigh(texts, numbers), *_carried(relation, catalogue), 1) if _joins(relation) else 1
+    rows = node(relation)
+    return max(_weigh(texts, numbers), *_carried(rows, catalogue), 1) if _joins(rows) else 1
 
 
 def _weigh(texts: int, numbers: int) -> int:
@@ -50,53 +51,79 @@ def _weigh(texts: int, numbers: int) -> int:
 
 
 def _text(tree: Tree | None) -> bool:
-    return tree is not None and not isinstance(tree, Literal) and tree.kind == "text"
+    return tree is not None and not tree.is_constant and tree.kind == "text"
 
 
-def _joins(relation: Relation) -> bool:
+def _joins(rows: Rows) -> bool:
     """Whether rows meet somewhere in a relation."""
-    return isinstance(relation, From) or any(map(_joins, _inside(relation)))
+    return any(each.joins for each in rows.walk())
 
 
-def _inside(relation: Relation) -> list[Relation]:
-    if isinstance(relation, str):
-        return []
-    if isinstance(relation, From):
-        return [each.source for each in relation.parts]
-    return list(relation.parts) if isinstance(relation, United) else [relation.source]
-
-
-def _carried(relation: Relation, catalogue: Catalogue) -> Iterator[int]:
+def _carried(rows: Rows, catalogue: Catalogue) -> Iterator[int]:
     """The weights of joined rows wherever they are carried below a plan."""
-    for each in _inside(relation):
-        yield from _carried(each, catalogue)
-    if isinstance(relation, From) and len(relation.parts) > 2:
-        shown = [_texts(each.source, catalogue) & {inner for inner, _ in each.names} for each in relation.parts]
+    for each in rows.walk():
+        if type(each) in CARRIED:
+            yield from CARRIED[type(each)](each, catalogue)
+
+
+def _met(relation: From, catalogue: Catalogue) -> Iterator[int]:
+    if len(relation.parts) > 2:
+        shown = [_texts(node(each.source), catalogue) & {inner for inner, _ in each.names} for each in relation.parts]
         yield _weigh(sum(map(len, shown)), sum(len(each.names) for each in relation.parts))
-    if isinstance(relation, Few) and _joins(relation.source):
-        own = _texts(relation.source, catalogue) & set(relation.columns) - {relation.unit}
+
+
+def _cut(relation: Few, catalogue: Catalogue) -> Iterator[int]:
+    source = node(relation.source)
+    if _joins(source):
+        own = _texts(source, catalogue) & set(relation.columns) - {relation.unit}
         yield _weigh(len(own), len(relation.columns))
-    if isinstance(relation, Folded) and _joins(relation.source):
+
+
+def _added(relation: Folded, catalogue: Catalogue) -> Iterator[int]:
+    if _joins(node(relation.source)):
         kept = [_text(each.of) for each in relation.totals if each.function in ("distinct", "min", "max")]
         texts = sum(each.kind == "text" for each in relation.keys) + sum(kept)
         yield _weigh(texts, len(relation.keys) + len(relation.totals))
 
 
-def _texts(relation: Relation, catalogue: Catalogue) -> set[str]:
+CARRIED: dict[type[Rows], Callable[..., Iterator[int]]] = {From: _met, Few: _cut, Folded: _added}
+
+
+def _texts(rows: Rows, catalogue: Catalogue) -> set[str]:
     """The columns of a relation that are texts, except those that carry the unit."""
-    if isinstance(relation, str):
-        table = catalogue.table(relation)
-        assert table is not None
-        every = (*table.columns, *table.links)
-        return {each.name for each in every if each.kind == "text" and each.name != table.unit}
-    if isinstance(relation, From):
-        parts = [(_texts(each.source, catalogue), each.names) for each in relation.parts]
-        return {outer for texts, names in parts for inner, outer in names if inner in texts}
-    if isinstance(relation, United):
-        return set[str]().union(*(_texts(each, catalogue) for each in relation.parts))
-    if isinstance(relation, Few):
-        return _texts(relation.source, catalogue)
-    if isinstance(relation, Derived):
-        return {each.name for each in relation.columns if each.kind == "text"}
-    kinds = [(each.name, each.kind) for each in relation.keys] + [(each.name, each.kind) for each in relation.totals]
-    return {name for name, kind in kinds if kind == "text"}
+    return TEXTS[type(rows)](rows, catalogue)
+
+
+def _of_table(relation: Scan, catalogue: Catalogue) -> set[str]:
+    table = catalogue.table(relation.name)
+    assert table is not None
+    every = (*table.columns, *table.links)
+    return {each.name for each in every if each.kind == "text" and each.name != table.unit}
+
+
+def _of_join(relation: From, catalogue: Catalogue) -> set[str]:
+    parts = [(_texts(node(each.source), catalogue), each.names) for each in relation.parts]
+    return {outer for texts, names in parts for inner, outer in names if inner in texts}
+
+
+def _of_sources(relation: United | Few, catalogue: Catalogue) -> set[str]:
+    return set[str]().union(*(_texts(each, catalogue) for each in relation.children))
+
+
+def _of_columns(relation: Derived, catalogue: Catalogue) -> set[str]:
+    return {each.name for each in relation.columns if each.kind == "text"}
+
+
+def _of_groups(relation: Folded, catalogue: Catalogue) -> set[str]:
+    keys = {each.name for each in relation.keys if each.kind == "text"}
+    return keys | {each.name for each in relation.totals if each.kind == "text"}
+
+
+TEXTS: dict[type[Rows], Callable[..., set[str]]] = {
+    Scan: _of_table,
+    From: _of_join,
+    United: _of_sources,
+    Few: _of_sources,
+    Derived: _of_columns,
+    Folded: _of_groups,
+}

@@ -6,15 +6,16 @@ from our own tree, like that for the data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from discreet.errors import NotUnderstood
-from discreet.postprocess.sandbox import STORED, run
+from discreet.plan.expressions.function import written
+from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.postprocess.sandbox import run
 from discreet.postprocess.table import INNER, RELEASED, Given, Rows
 from discreet.sql import query as q
-from discreet.sql.calendar import UNITS
-from discreet.sql.spelling import case, constant, quoted
+from discreet.sql.spelling import constant, quoted
 from discreet.sql.types import Kind
 
 __all__ = ["carry", "check", "keeps_rows", "spell"]
@@ -24,7 +25,7 @@ def carry(view: q.Select, given: Sequence[Given], hidden: Sequence[str]) -> Rows
     """The view of a released table; `hidden` columns come along, after the others, where rows keep their identity."""
     if _plain(view):
         there = {each.name: each for each in given}
-        found = [there[item.what.name] for item in view.items if isinstance(item.what, q.Name)]
+        found = [there[item.what.column] for item in view.items if item.what.column is not None]
         found += [there[name] for name in hidden]
         names = (*(item.name for item in view.items), *hidden)
         return Rows(names, tuple(each.kind for each in found), tuple(each.values for each in found))
@@ -39,8 +40,8 @@ def _plain(view: q.Select) -> bool:
     """Whether a view is the released table itself, perhaps under other names: nothing to compute."""
     more = view.where or view.keys or view.having or view.qualify or view.order or view.distinct
     cut = view.limit is not None or view.offset is not None
-    names = all(isinstance(item.what, q.Name) for item in view.items)
-    return isinstance(view.source, q.Source) and names and not more and not cut
+    names = all(item.what.column is not None for item in view.items)
+    return view.inner is None and names and not more and not cut
 
 
 def check(view: q.Select, given: Sequence[Given]) -> tuple[Kind, ...]:
@@ -60,21 +61,17 @@ def keeps_rows(view: q.Select) -> bool:
 
 def _mixes(view: q.Select) -> bool:
     """Whether rows are merged somewhere above the released table."""
-    merged = bool(view.distinct or view.keys or view.having or any(_aggregate(item.what) for item in view.items))
-    return (isinstance(view.source, q.Select) and (merged or _mixes(view.source))) or view.distinct
-
-
-def _aggregate(what: q.Expression) -> bool:
-    if isinstance(what, q.Aggregate):
-        return True
-    return isinstance(what, q.Call) and any(_aggregate(each) for each in what.arguments)
+    adds = any(each.as_aggregate for item in view.items for each in item.what.walk())
+    merged = bool(view.distinct or view.keys or view.having or adds)
+    return (view.inner is not None and (merged or _mixes(view.inner))) or view.distinct
 
 
 def _select(view: q.Select, hidden: list[str]) -> str:
     items = [f"{spell(item.what)} AS {quoted(item.name)}" for item in view.items] + [quoted(each) for each in hidden]
-    source = f"({_select(view.source, hidden)})" if isinstance(view.source, q.Select) else RELEASED
+    source = RELEASED
+    if view.inner is not None:
+        source = f"({_select(view.inner, hidden)}) AS {quoted(view.inner.alias or INNER)}"
     text = f"SELECT {'DISTINCT ' if view.distinct else ''}{', '.join(items)} FROM {source}"
-    text += f" AS {quoted(view.source.alias or INNER)}" if isinstance(view.source, q.Select) else ""
     for word, clause in (
         ("WHERE", view.where),
         ("GROUP BY", view.keys),
@@ -97,18 +94,23 @@ def _order(each: q.Order) -> str:
 
 def spell(what: q.Expression) -> str:
     """One expression in DuckDB's words."""
-    if isinstance(what, q.Name):
-        return f"{quoted(what.table)}.{quoted(what.name)}" if what.table else quoted(what.name)
-    if isinstance(what, q.Constant):
-        return constant(what.value)
-    if isinstance(what, q.Aggregate):
-        inner = "*" if what.argument is None else ("DISTINCT " if what.distinct else "") + spell(what.argument)
-        return f"{what.function}({', '.join([inner, *map(spell, what.more)])})"
-    if isinstance(what, q.Window):
-        return _window(what)
-    assert isinstance(what, q.Call)
-    arguments = [spell(each) for each in what.arguments]
-    return WORDS[what.function](*arguments) if what.function in WORDS else f"{what.function}({', '.join(arguments)})"
+    return SPELLED[type(what)](what)
+
+
+def _name(what: q.Name) -> str:
+    return f"{quoted(what.table)}.{quoted(what.name)}" if what.table else quoted(what.name)
+
+
+def _call(what: q.Call) -> str:
+    arguments = [SPELLED[type(each)](each) for each in what.arguments]  # as `spell` does, half as deep
+    known = FUNCTIONS.get(what.function)
+    text = (known.above.text if known is not None else "") or what.function + "({all})"
+    return written(text, arguments, {})
+
+
+def _aggregate(what: q.Aggregate) -> str:
+    inner = "*" if what.argument is None else ("DISTINCT " if what.distinct else "") + spell(what.argument)
+    return f"{what.function}({', '.join([inner, *map(spell, what.more)])})"
 
 
 def _window(what: q.Window) -> str:
@@ -121,32 +123,10 @@ def _window(what: q.Window) -> str:
     return f"{what.function}({inner}) OVER ({over})"
 
 
-def _cast(value: str, kind: str) -> str:
-    return f"TRY_CAST({value} AS {STORED[kind.strip(chr(39))]})"
-
-
-WORDS: dict[str, Any] = {
-    **{
-        sign: (lambda a, b, sign=sign: f"({a} {sign} {b})") for sign in ("+", "-", "*", "=", "<>", "<", "<=", ">", ">=")
-    },
-    **{
-        word: (lambda a, b, word=word: f"({a} {word.upper()} {b})")
-        for word in ("and", "or", "is", "like", "ilike", "||")
-    },
-    "/": lambda a, b: f"({a} / NULLIF({b}, 0))",
-    "%": lambda a, b: f"({a} % NULLIF({b}, 0))",
-    "//": lambda a, b: f"TRY_CAST(trunc({a} / NULLIF({b}, 0)) AS BIGINT)",
-    "log10": lambda a: f"nullif(log10(nullif({a}, 0)), 'nan'::DOUBLE)",
-    "log2": lambda a: f"nullif(log2(nullif({a}, 0)), 'nan'::DOUBLE)",
-    "negative": lambda a: f"(-{a})",
-    "not": lambda a: f"(NOT {a})",
-    "in": lambda a, *values: f"({a} IN ({', '.join(values)}))",
-    "between": lambda a, low, high: f"({a} BETWEEN {low} AND {high})",
-    "case": case,
-    "cast": _cast,
-    "contains": lambda a, b: f"contains(CAST({a} AS VARCHAR), CAST({b} AS VARCHAR))",
-    "extract": lambda part, a: f"date_part({part}, {a})",
-    "date_trunc": lambda unit, a: f"CAST(date_trunc({unit}, {a}) AS {'DATE' if unit[1:-1] in UNITS else 'TIMESTAMP'})",
-    "sqrt": lambda a: f"nullif(sqrt({a}), 'nan'::DOUBLE)",
-    "ln": lambda a: f"nullif(ln(nullif({a}, 0)), 'nan'::DOUBLE)",
+SPELLED: dict[type[q.Expression], Callable[[Any], str]] = {
+    q.Name: _name,
+    q.Constant: lambda what: constant(what.value),
+    q.Call: _call,
+    q.Aggregate: _aggregate,
+    q.Window: _window,
 }

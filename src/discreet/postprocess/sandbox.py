@@ -12,13 +12,10 @@ from discreet.core.fork import abandon
 from discreet.errors import NotUnderstood
 from discreet.postprocess.table import RELEASED, Given, Rows
 from discreet.sql.spelling import quoted
-from discreet.sql.types import Kind
+from discreet.sql.types import STORED, Kind
 
 if TYPE_CHECKING:
     import duckdb
-
-STORED = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE",
-          "timestamp": "TIMESTAMP"}  # fmt: skip
 
 KINDS = {"BIGINT": "integer", "HUGEINT": "integer", "INTEGER": "integer", "SMALLINT": "integer", "TINYINT": "integer",
          "UBIGINT": "integer", "DOUBLE": "real", "FLOAT": "real", "VARCHAR": "text", "BOOLEAN": "boolean",

@@ -7,9 +7,12 @@ is too large; before anything is paid, and the same for any data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from discreet.errors import NotAllowed, NotUnderstood
+from discreet.errors import NotAllowed
+from discreet.plan.expressions.function import PLAIN
+from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.sql import query as q
 from discreet.sql.types import Kind
 
@@ -19,14 +22,8 @@ LONGEST_TEXT = 20_000  # letters of a text above the aggregation
 MOST_LETTERS = 400_000  # of all texts that are made for one row, on their way to it, too
 MOST_PARTS = 10_000  # nodes of all SELECTs around an aggregation
 MOST_PLANNED = 30_000  # … of one expression, as an engine plans it: what is compared with zero or NaN is there twice
-TWICE = {"sqrt": 2, "nullif": 2, "ln": 4, "log10": 4, "log2": 4, "/": 2, "%": 2, "//": 2}
-PADDED = 1_000  # letters that a text is filled up to
 RELEASED_TEXT = 1_000  # letters of a key
-PLAIN = 64  # letters of a number, a date or a truth, as text
 
-PADS = ("lpad", "rpad")
-FIRST = ("lower", "upper", "reverse", "trim", "ltrim", "rtrim", "split_part", "substring", "left", "right", "nullif")
-ONE_OF = ("coalesce", "least", "greatest")
 OVER = ("lag", "lead", "first_value", "last_value", "min", "max", "mode")
 Lengths = Mapping[str, int]
 
@@ -53,7 +50,7 @@ class _Sizes:
 
     def select(self, view: q.Select, released: Lengths) -> dict[str, int]:
         """The bounds of a SELECT's columns, by their names."""
-        known = self.select(view.source, released) if isinstance(view.source, q.Select) else released
+        known = released if view.inner is None else self.select(view.inner, released)
         found = {item.name.lower(): self.letters_of(item.what, known) for item in view.items}
         names = {**found, **known}
         for each in (view.where, view.having, view.qualify, *view.keys, *(order.by for order in view.order)):
@@ -66,14 +63,14 @@ class _Sizes:
         self.parts += 1
         if self.parts > MOST_PARTS:
             raise NotAllowed("this question is too large.", instead="write it with fewer parts", place=what.place)
-        if isinstance(what, q.Name):
-            return known.get(what.name.lower(), PLAIN)
-        if isinstance(what, q.Constant):
-            return len(what.value) if isinstance(what.value, str) else PLAIN
+        if what.column is not None:
+            return known.get(what.column.lower(), PLAIN)
+        if what.is_constant:
+            return len(what.literal) if isinstance(what.literal, str) else PLAIN
         if not self.inside and _planned(what) > MOST_PLANNED:
             raise NotAllowed("this expression is too large.", instead="write it with fewer parts", place=what.place)
         before, self.inside = self.inside, True
-        size = self._made(what, known)
+        size = MADE[type(what)](what, [self.letters_of(each, known) for each in what.children])
         self.inside = before
         if size > LONGEST_TEXT:
             raise NotAllowed(
@@ -90,60 +87,33 @@ class _Sizes:
             )
         return size
 
-    def _made(self, what: q.Expression, known: Lengths) -> int:
-        if isinstance(what, q.Call):
-            return _call(what, [self.letters_of(each, known) for each in what.arguments])
-        if isinstance(what, q.Window):
-            inner = [self.letters_of(each, known) for each in what.arguments]
-            for each in (*what.partition, *(order.by for order in what.order)):
-                self.letters_of(each, known)
-            return max(inner, default=PLAIN) if what.function in OVER else PLAIN
-        if isinstance(what, q.Aggregate):
-            given = [*([] if what.argument is None else [what.argument]), *what.more]
-            inner = [self.letters_of(each, known) for each in given]
-            return max(inner, default=PLAIN) if what.function in OVER else PLAIN
-        return PLAIN
-
 
 def _planned(what: q.Expression) -> int:
     """How many nodes an engine makes of an expression, at most."""
-    inner: tuple[q.Expression, ...] = ()
-    if isinstance(what, (q.Call, q.Window)):
-        inner = what.arguments
-    if isinstance(what, q.Window):
-        inner += (*what.partition, *(each.by for each in what.order))
-    if isinstance(what, q.Aggregate):
-        inner = (*([] if what.argument is None else [what.argument]), *what.more)
-    return TWICE.get(getattr(what, "function", ""), 1) * (1 + sum(map(_planned, inner)))
+
+    def times(part: q.Expression) -> int:
+        function = FUNCTIONS.get(part.applies or "")
+        return 1 if function is None else function.above.times
+
+    return what.fold(lambda part, inner: times(part) * (1 + sum(inner)))
+
+
+def _over(what: q.Aggregate | q.Window, sizes: list[int]) -> int:
+    """The most letters of an aggregate or a window: of what it is of, where it gives one of these on."""
+    given = sizes[: len(what.arguments)]
+    return max(given, default=PLAIN) if what.function in OVER else PLAIN
 
 
 def _call(what: q.Call, sizes: list[int]) -> int:
     """The most letters that a function can make of texts of these sizes."""
-    function = what.function
-    if function in ("||", "concat"):
-        return sum(sizes)
-    if function in PADS:
-        return _padded(what)
-    if function == "replace":  # each letter may be replaced
-        return sizes[0] * max(1, *sizes[2:3]) if sizes else PLAIN
-    if function == "case":  # conditions and values by turns, then perhaps what else
-        values = sizes[1::2] + (sizes[-1:] if len(sizes) % 2 else [])
-        return max(values, default=PLAIN)
-    if function == "cast":
-        return max(PLAIN, *sizes[:1])
-    if function in FIRST:
-        return sizes[0] if sizes else PLAIN
-    return max(sizes, default=PLAIN) if function in ONE_OF else PLAIN
+    function = FUNCTIONS.get(what.function)
+    return PLAIN if function is None else function.above.letters(what, sizes)
 
 
-def _padded(what: q.Call) -> int:
-    """How long a text is that is filled up: a constant of the question, as below the aggregation."""
-    given = what.arguments[1] if len(what.arguments) > 1 else None
-    value = given.value if isinstance(given, q.Constant) else None
-    if type(value) is not int or not 0 <= value <= PADDED:
-        raise NotUnderstood(
-            f"the letters of `{what.function.upper()}` are a constant from 0 to {PADDED}.",
-            instead="write the number itself",
-            place=what.place if given is None else given.place,
-        )
-    return value
+MADE: dict[type[q.Expression], Callable[[Any, list[int]], int]] = {
+    q.Call: _call,
+    q.Aggregate: _over,
+    q.Window: _over,
+    q.Star: lambda *_: PLAIN,
+    q.Exists: lambda *_: PLAIN,
+}

@@ -1,6 +1,6 @@
-"""The allow-list: every operator, function and type that a question may use, and our own name for it.
+"""The allow-list: every aggregate and window that a question may use, and our own name for it.
 
-What is not here is refused. Each has one meaning that can fail on no data; an engine spells it out in its own SQL.
+What is not here is refused. Scalar functions and operators have a table of their own (`plan/expressions/functions`).
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from sqlglot import exp
 
 __all__ = [
     "AGGREGATES",
-    "CALLS",
     "FLAGS",
     "INSTEAD",
-    "OTHERS",
     "PARTS",
     "PARTS_OF_DATES",
     "QUANTILES",
@@ -20,67 +18,7 @@ __all__ = [
     "WINDOWS",
 ]
 
-UNARY, BINARY, MANY = ("this",), ("this", "expression"), ("this", "expressions")
-
-CALLS: dict[type[exp.Expression], tuple[str, tuple[str, ...]]] = {  # sqlglot's node: our name, and its arguments
-    exp.Add: ("+", BINARY),
-    exp.Sub: ("-", BINARY),
-    exp.Mul: ("*", BINARY),
-    exp.Div: ("/", BINARY),
-    exp.Mod: ("%", BINARY),
-    exp.IntDiv: ("//", BINARY),
-    exp.EQ: ("=", BINARY),
-    exp.NEQ: ("<>", BINARY),
-    exp.LT: ("<", BINARY),
-    exp.LTE: ("<=", BINARY),
-    exp.GT: (">", BINARY),
-    exp.GTE: (">=", BINARY),
-    exp.And: ("and", BINARY),
-    exp.Or: ("or", BINARY),
-    exp.Not: ("not", UNARY),
-    exp.Is: ("is", BINARY),
-    exp.In: ("in", MANY),
-    exp.Between: ("between", ("this", "low", "high")),
-    exp.Like: ("like", BINARY),
-    exp.ILike: ("ilike", BINARY),
-    exp.If: ("case", ("this", "true", "false")),
-    exp.Abs: ("abs", UNARY),
-    exp.Sign: ("sign", UNARY),
-    exp.Floor: ("floor", UNARY),
-    exp.Ceil: ("ceil", UNARY),
-    exp.Round: ("round", ("this", "decimals")),
-    exp.Trunc: ("trunc", ("this", "decimals")),
-    exp.Sqrt: ("sqrt", UNARY),
-    exp.Ln: ("ln", UNARY),
-    exp.Exp: ("exp", UNARY),
-    exp.Pow: ("power", BINARY),
-    exp.Coalesce: ("coalesce", MANY),
-    exp.Nullif: ("nullif", BINARY),
-    exp.Least: ("least", MANY),
-    exp.Greatest: ("greatest", MANY),
-    exp.Lower: ("lower", UNARY),
-    exp.Upper: ("upper", UNARY),
-    exp.Length: ("length", UNARY),
-    exp.Reverse: ("reverse", UNARY),
-    exp.Left: ("left", BINARY),
-    exp.Right: ("right", BINARY),
-    exp.Replace: ("replace", ("this", "expression", "replacement")),
-    exp.SplitPart: ("split_part", ("this", "delimiter", "part_index")),
-    exp.StartsWith: ("starts_with", BINARY),
-    exp.EndsWith: ("ends_with", BINARY),
-    exp.Contains: ("contains", BINARY),
-    exp.StrPosition: ("strpos", ("this", "substr")),
-    exp.Substring: ("substring", ("this", "start", "length")),
-    exp.Concat: ("concat", ("expressions",)),
-    exp.DPipe: ("||", BINARY),
-    exp.Grouping: ("grouping", ("expressions",)),
-    exp.LastDay: ("last_day", UNARY),
-    exp.Monthname: ("monthname", UNARY),
-    exp.Dayname: ("dayname", UNARY),
-}
-
-OTHERS = ("negative", "cast", "extract", "date_trunc", "date_diff", "trim", "ltrim", "rtrim", "lpad", "rpad",
-             "log10", "log2")  # read by `functions`  # fmt: skip
+UNARY = ("this",)
 
 PARTS_OF_DATES = {"dow": "dayofweek", "weekday": "dayofweek", "doy": "dayofyear", "weekofyear": "week",
                   "dayofmonth": "day"}  # other names for some  # fmt: skip

@@ -13,7 +13,7 @@ from sqlglot import exp
 from discreet.sql import query as q
 from discreet.sql.allowlist import AGGREGATES, QUANTILES
 
-__all__ = ["BINNED", "MOST_LISTED", "binned", "counted", "histogram", "labelled", "one_by_one", "renumber"]
+__all__ = ["BINNED", "MOST_LISTED", "binned", "histogram", "labelled", "one_by_one", "renumber"]
 
 MOST_LISTED = 50
 BINNED = ("histogram", "histogram_exact")  # of upper ends of bins, and of values
@@ -59,7 +59,8 @@ def renumber(node: exp.Select, sizes: list[int]) -> None:
 
 def histogram(item: q.Item) -> q.Aggregate | None:
     """The histogram that an item is, if it is one."""
-    return item.what if isinstance(item.what, q.Aggregate) and item.what.function in BINNED else None
+    what = item.what.as_aggregate
+    return what if what is not None and what.function in BINNED else None
 
 
 def binned(item: q.Item) -> list[q.Item]:
@@ -78,18 +79,16 @@ def binned(item: q.Item) -> list[q.Item]:
 
     if what.function == "histogram_exact":
         pairs = [(_label(each), call("=", value, each)) for each in ends]
-        return counted(item, [*pairs, ("other", call("not", call("in", value, *ends)))])
+        return _counted(item, what, [*pairs, ("other", call("not", call("in", value, *ends)))])
     for below, end in zip((None, *ends), ends, strict=False):
         inside = call("<=", value, end)
         pairs.append((_label(end), inside if below is None else call("and", call(">", value, below), inside)))
-    return counted(item, [*pairs, ("above", call(">", value, ends[-1]))])
+    return _counted(item, what, [*pairs, ("above", call(">", value, ends[-1]))])
 
 
-def counted(item: q.Item, conditions: Iterable[tuple[str, q.Expression]]) -> list[q.Item]:
+def _counted(item: q.Item, what: q.Aggregate, conditions: Iterable[tuple[str, q.Expression]]) -> list[q.Item]:
     """A count of the rows of a histogram that meet each condition, by its label; no row meets two."""
-    what, found = item.what, []
-    assert isinstance(what, q.Aggregate)
-    only, one = _filter(what), q.Constant(value=1, place=what.place)
+    only, one, found = _filter(what), q.Constant(value=1, place=what.place), []
     for label, condition in conditions:
         both = condition if only is None else q.Call(function="and", arguments=(only, condition), place=what.place)
         case = q.Call(function="case", arguments=(both, one), place=what.place)
@@ -98,21 +97,20 @@ def counted(item: q.Item, conditions: Iterable[tuple[str, q.Expression]]) -> lis
     return found
 
 
-def labelled(item: q.Item, values: Iterable[Any]) -> list[q.Item]:
+def labelled(item: q.Item, what: q.Aggregate, values: Iterable[Any]) -> list[q.Item]:
     """The counts of a histogram of these values."""
-    what = item.what
-    assert isinstance(what, q.Aggregate)
     constants = [q.Constant(value=each, place=what.place) for each in values]
-    return counted(
+    return _counted(
         item,
+        what,
         [(_label(each), q.Call(function="=", arguments=(_value(what), each), place=what.place)) for each in constants],
     )
 
 
 def _cased(what: q.Aggregate) -> tuple[q.Expression, ...]:
     """The condition and the value of a CASE with one branch, which is what FILTER makes of an argument."""
-    case = what.argument
-    return case.arguments if isinstance(case, q.Call) and case.function == "case" and len(case.arguments) == 2 else ()
+    parts = what.argument.operands("case") if what.argument is not None else ()
+    return parts if len(parts) == 2 else ()
 
 
 def _filter(what: q.Aggregate) -> q.Expression | None:
@@ -130,7 +128,7 @@ def _value(what: q.Aggregate) -> q.Expression:
 
 def _label(what: q.Expression) -> str:
     """A constant in the name of a column."""
-    value = what.value if isinstance(what, q.Constant) else None
+    value = what.literal
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, date):

@@ -6,38 +6,117 @@ the question, for refusals; places take no part in comparisons.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
+from typing import Any
 
 from discreet.errors import Place
 from discreet.sql.dates import Interval
+from discreet.sql.walk import Formula, Node, conjuncts
 
 __all__ = ["Aggregate", "Call", "Constant", "Exists", "Expression", "Item", "Join", "Joined", "Name", "Order", "Origin",
-           "Select", "Source", "Star", "Union", "Window", "aggregates", "conjuncts", "rename", "written"]  # fmt: skip
+           "Select", "Source", "Star", "Union", "Window", "conjuncts", "written"]  # fmt: skip
 
 Value = bool | int | Fraction | str | date | Interval | None  # a timestamp is a date, too
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Node:
+class _Placed:
     place: Place = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Name(_Node):
+class _Expression(_Placed, Formula["Expression"]):
+    """What can be asked of every expression; see `Formula` for more."""
+
+    @property
+    def as_aggregate(self) -> Aggregate | None:
+        """The aggregate that this is, if it is one."""
+        return None
+
+    @property
+    def as_window(self) -> Window | None:
+        """The window that this is, if it is one."""
+        return None
+
+    @property
+    def as_star(self) -> Star | None:
+        """The `*` that this is, if it is one."""
+        return None
+
+    @property
+    def bare(self) -> str | None:
+        """A name without that of a table, in small letters; None of anything else."""
+        return None
+
+    def means(self, column: str, alias: str) -> bool:
+        """Whether this is the name of a column, alone or after the name `alias` of its table."""
+        return False
+
+    @property
+    def tests(self) -> list[Exists]:
+        """Every EXISTS and IN (SELECT …)."""
+        return [test for each in self.children for test in each.tests]
+
+    @property
+    def as_exists(self) -> Exists | None:
+        """The EXISTS or IN (SELECT …) that this is, if it is one."""
+        return None
+
+    @property
+    def adds(self) -> bool:
+        """Whether it adds up rows; a window alone does not."""
+        return False
+
+    @property
+    def aggregates(self) -> bool:
+        """Whether an aggregate or a window is in it."""
+        return any(each.as_window or each.as_aggregate for each in self.walk())
+
+    def rename(self, by: Callable[[Name], Expression]) -> Expression:
+        """The same expression with other names."""
+        return self.fold(lambda part, inner: part._renamed(by, inner))
+
+    def _renamed(self, by: Callable[[Name], Expression], children: Sequence[Expression]) -> Expression:
+        return self.rebuilt(children)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Name(_Expression):
     """A column, perhaps of a named table."""
 
     name: str
     table: str | None = None
 
+    @property
+    def column(self) -> str:
+        return self.name
+
+    @property
+    def bare(self) -> str | None:
+        return self.name.lower() if self.table is None else None
+
+    def means(self, column: str, alias: str) -> bool:
+        mine = self.table is None or self.table.lower() == alias.lower()
+        return mine and self.name.lower() == column.lower()
+
+    def _renamed(self, by: Callable[[Name], Expression], children: Sequence[Expression]) -> Expression:
+        return by(self)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Constant(_Node):
+class Constant(_Expression):
     """A value written in the question. In Python 1, 1.0 and true are equal; here they are three constants."""
 
     value: Value
+
+    is_constant = True
+
+    @property
+    def literal(self) -> Any:
+        return self.value
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constant):
@@ -49,15 +128,30 @@ class Constant(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call(_Node):
+class Call(_Expression):
     """An operator or function of the allow-list, by our own name for it."""
 
     function: str
     arguments: tuple[Expression, ...]
 
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.arguments
+
+    def rebuilt(self, children: Sequence[Expression]) -> Call:
+        return replace(self, arguments=tuple(children))
+
+    @property
+    def applies(self) -> str:
+        return self.function
+
+    @property
+    def adds(self) -> bool:
+        return any(each.adds for each in self.arguments)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Aggregate(_Node):
+class Aggregate(_Expression):
     """COUNT, SUM, … of many rows; without an argument, COUNT(*). Whatever else it takes is in `more`."""
 
     function: str
@@ -65,9 +159,29 @@ class Aggregate(_Node):
     distinct: bool = False
     more: tuple[Expression, ...] = ()
 
+    @property
+    def adds(self) -> bool:
+        return True
+
+    @property
+    def as_aggregate(self) -> Aggregate:
+        return self
+
+    @property
+    def arguments(self) -> tuple[Expression, ...]:
+        return self.more if self.argument is None else (self.argument, *self.more)
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.arguments
+
+    def rebuilt(self, children: Sequence[Expression]) -> Aggregate:
+        argument, more = (None, children) if self.argument is None else (children[0], children[1:])
+        return replace(self, argument=argument, more=tuple(more))
+
 
 @dataclass(frozen=True, kw_only=True)
-class Window(_Node):
+class Window(_Expression):
     """A function over the rows of an answer."""
 
     function: str
@@ -76,56 +190,55 @@ class Window(_Node):
     order: tuple[Order, ...]
     frame: tuple[str, ...] = ()  # "rows", where it starts, where it ends
 
+    @property
+    def as_window(self) -> Window:
+        return self
+
+    @property
+    def adds(self) -> bool:
+        return any(each.adds for each in self.arguments)
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (*self.arguments, *self.partition, *(each.by for each in self.order))
+
+    def rebuilt(self, children: Sequence[Expression]) -> Window:
+        first, last = len(self.arguments), len(self.arguments) + len(self.partition)
+        order = tuple(replace(each, by=by) for each, by in zip(self.order, children[last:], strict=True))
+        return replace(self, arguments=tuple(children[:first]), partition=tuple(children[first:last]), order=order)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Star(_Node):
+class Star(_Expression):
     """Every column, perhaps of a named table."""
 
     table: str | None = None
 
+    @property
+    def as_star(self) -> Star:
+        return self
+
 
 @dataclass(frozen=True, kw_only=True)
-class Exists(_Node):
-    """Whether another SELECT has a row for this one; `of` IN (SELECT …) is written so, too."""
+class Exists(_Expression):
+    """Whether another SELECT has a row for this one; `of` IN (SELECT …) is written so, too.
+
+    It is a question of its own, so it has no children here.
+    """
 
     select: Select
     of: Expression | None = None
 
+    @property
+    def tests(self) -> list[Exists]:
+        return [self]
+
+    @property
+    def as_exists(self) -> Exists:
+        return self
+
 
 Expression = Name | Constant | Call | Aggregate | Window | Star | Exists
-
-
-def conjuncts(what: Expression | None) -> list[Expression]:
-    """The conditions that AND joins."""
-    if isinstance(what, Call) and what.function == "and":
-        return [each for part in what.arguments for each in conjuncts(part)]
-    return [] if what is None else [what]
-
-
-def rename(what: Expression, by: Callable[[Name], Expression]) -> Expression:
-    """The same expression with other names."""
-    if isinstance(what, Name):
-        return by(what)
-    if isinstance(what, Call):
-        return replace(what, arguments=tuple(rename(each, by) for each in what.arguments))
-    if isinstance(what, Aggregate):
-        more = tuple(rename(each, by) for each in what.more)
-        return what if what.argument is None else replace(what, argument=rename(what.argument, by), more=more)
-    if isinstance(what, Window):
-        return replace(
-            what,
-            arguments=tuple(rename(each, by) for each in what.arguments),
-            partition=tuple(rename(each, by) for each in what.partition),
-            order=tuple(replace(each, by=rename(each.by, by)) for each in what.order),
-        )
-    return what
-
-
-def aggregates(what: Expression) -> bool:
-    """Whether an expression has an aggregate or a window in it."""
-    if isinstance(what, (Aggregate, Window)):
-        return True
-    return isinstance(what, Call) and any(aggregates(each) for each in what.arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +251,7 @@ class Order:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item(_Node):
+class Item(_Placed):
     """One column of an answer: what it is, and its name."""
 
     what: Expression
@@ -146,7 +259,27 @@ class Item(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source(_Node):
+class _Origin(_Placed, Node["Origin"]):
+    """What a SELECT reads: tables, SELECTs, or several of these."""
+
+    @property
+    def tables(self) -> tuple[Origin, ...]:
+        """What stands side by side."""
+        return (self,)  # type: ignore[return-value]
+
+    @property
+    def joined(self) -> tuple[Joined, ...]:
+        """All of these but the first, each with how it is joined."""
+        return ()
+
+    @property
+    def as_select(self) -> Select | None:
+        """The SELECT that this is, if it is one."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(_Origin):
     """A table of the catalogue."""
 
     name: str
@@ -154,7 +287,7 @@ class Source(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Joined(_Node):
+class Joined(_Placed):
     """One table more: how, and under which condition; a comma has none."""
 
     source: Source | Select | Union
@@ -164,24 +297,45 @@ class Joined(_Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Join(_Node):
+class Join(_Origin):
     """Several tables side by side."""
 
     first: Source | Select | Union
     others: tuple[Joined, ...]
     alias: None = None
 
+    @property
+    def children(self) -> tuple[Origin, ...]:
+        return self.tables
+
+    @property
+    def tables(self) -> tuple[Origin, ...]:
+        return (self.first, *(each.source for each in self.others))
+
+    @property
+    def joined(self) -> tuple[Joined, ...]:
+        return self.others
+
 
 @dataclass(frozen=True, kw_only=True)
-class Union(_Node):
+class Union(_Origin):
     """The rows of several SELECTs, one after the other."""
 
     parts: tuple[Select, ...]
     alias: str | None = None
 
+    @property
+    def children(self) -> tuple[Origin, ...]:
+        return self.parts
+
+    @property
+    def first_items(self) -> tuple[Item, ...]:
+        """The columns that give their names to those of the whole."""
+        return self.parts[0].items
+
 
 @dataclass(frozen=True, kw_only=True)
-class Select(_Node):
+class Select(_Origin):
     """One SELECT: over a table of the catalogue, over several, or over another SELECT."""
 
     items: tuple[Item, ...]
@@ -197,45 +351,39 @@ class Select(_Node):
     offset: int | None = None
     distinct: bool = False
 
+    @property
+    def children(self) -> tuple[Origin, ...]:
+        """What stands after FROM, and the SELECTs that test its rows."""
+        return (self.source, *(each.select for each in (self.where.tests if self.where else ())))
+
+    @property
+    def first_items(self) -> tuple[Item, ...]:
+        """The columns of the answer."""
+        return self.items
+
+    @property
+    def as_select(self) -> Select:
+        return self
+
+    @property
+    def inner(self) -> Select | None:
+        """The SELECT that this one reads, if it reads one alone."""
+        return self.source.as_select
+
+    @property
+    def innermost(self) -> Select:
+        """The last of the SELECTs inside each other."""
+        return self if self.inner is None else self.inner.innermost
+
 
 Origin = Source | Select | Join | Union
 
 
-def size(what: Expression) -> int:
-    """How many nodes an expression has when it is written out; parts that stand in it twice count twice."""
-    known: dict[int, int] = {}
-
-    def count(part: Expression) -> int:
-        if id(part) not in known:
-            inner = part.arguments if isinstance(part, (Call, Window)) else ()
-            known[id(part)] = 1 + sum(count(each) for each in inner)
-        return known[id(part)]
-
-    return count(what)
-
-
 def written(select: Select) -> tuple[int, int]:
     """How many tables a question reads and how deep it is, when each name after WITH is written out."""
-    known: dict[int, tuple[int, int]] = {}
 
-    def count(part: Origin) -> tuple[int, int]:
-        if id(part) not in known:
-            if isinstance(part, Source):
-                inside: list[tuple[int, int]] = [(1, 0)]
-            elif isinstance(part, Union):
-                inside = [count(each) for each in part.parts]
-            elif isinstance(part, Join):
-                inside = [count(part.first), *(count(each.source) for each in part.others)]
-            else:
-                inside = [count(part.source), *(count(each.select) for each in _tests(part.where))]
-            known[id(part)] = sum(each[0] for each in inside), 1 + max(each[1] for each in inside)
-        return known[id(part)]
+    def count(_: Origin, inside: list[tuple[int, int]]) -> tuple[int, int]:
+        inside = inside or [(1, 0)]
+        return sum(each[0] for each in inside), 1 + max(each[1] for each in inside)
 
-    return count(select)
-
-
-def _tests(what: Expression | None) -> list[Exists]:
-    """EXISTS and IN (SELECT …), wherever they stand."""
-    if isinstance(what, Exists):
-        return [what]
-    return [each for part in what.arguments for each in _tests(part)] if isinstance(what, Call) else []
+    return select.fold(count)

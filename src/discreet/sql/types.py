@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["TYPES", "WORDS", "Kind"]
+__all__ = ["STORED", "TYPES", "WORDS", "Kind"]
 
 TYPES: dict[str, str] = {  # what CAST may make; what cannot be read so becomes NULL
     "BOOLEAN": "boolean",
@@ -29,6 +29,9 @@ MOST_VALUES = 100_000  # of one column
 MOST_DATES = 10_000  # that are listed one by one
 
 LONGEST = 200  # characters of a name or a value
+
+STORED = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE",
+          "timestamp": "TIMESTAMP"}  # in the database above the aggregation  # fmt: skip
 
 WORDS = {
     "integer": "a whole number",

@@ -12,7 +12,7 @@ from discreet.core.loss import Budget
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.compile.compiler import compile
 from discreet.plan.regions import MOST_REGIONS, Regions, regions
-from discreet.sql.parse import parse
+from discreet.sql.parser.parse import parse
 
 __all__ = ["conditions"]
 

@@ -23,6 +23,8 @@ from discreet.answers.formats import answer_csv, answer_json
 from discreet.catalogue import declarations
 from discreet.catalogue.schema import Table
 from discreet.core import record
+from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.sql.dialect import Stored
 from discreet.engines.sql.expressions import keyed, spell
 from discreet.plan import codec
 from discreet.plan.compile.types import typed
@@ -30,7 +32,7 @@ from discreet.plan.expressions.tree import Literal, Typed
 from discreet.plan.plan import Released
 from discreet.sql import calendar
 from discreet.sql.dates import Interval
-from discreet.sql.parse import parse
+from discreet.sql.parser.parse import parse
 
 BUDGET = dp.Budget(epsilon=10**9, delta="1e-3")
 SURE = 100  # an ε at which a count is off with probability e^-100
@@ -176,7 +178,9 @@ def known(expression: str, columns: dict[str, Any]) -> Typed:
     return typed(select.items[0].what, table, "data")
 
 
-STORED = {"day": "date", "other": "date", "at": "timestamp", "n": "integer", "word": "text", "x": "real"}
+STORED = Stored(
+    {"day": "date", "other": "date", "at": "timestamp", "n": "integer", "word": "text", "x": "real"}, DUCKDB
+)
 OVER_DATES = [
     "day", "day + INTERVAL 1 MONTH", "day - INTERVAL '13 months 5 days'", "day + n", "day - n", "day - other",
     "DATE_TRUNC('month', day)", "DATE_TRUNC('week', at)", "DATE_TRUNC('hour', at)", "DATE_TRUNC('day', at)",
@@ -253,7 +257,7 @@ def test_a_constant_is_the_same_in_both() -> None:
         tree = known(what, {}).tree
         assert isinstance(tree, Literal)
         assert calendar.number(computed(what)) == calendar.number(tree.value)  # type: ignore[arg-type]
-        assert spell(tree, {}).startswith(("DATE", "TIMESTAMP"))
+        assert spell(tree, STORED).startswith(("DATE", "TIMESTAMP"))
 
 
 # ── sources, records and frames ──────────────────────────────────────────────────────────────────────────────────

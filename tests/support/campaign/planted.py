@@ -19,6 +19,7 @@ import discreet as dp
 from discreet.engines.duckdb import parquet
 from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.engines.sql import bounding, histograms, relations
+from discreet.engines.sql.dialect import Stored
 from discreet.ledger import protection
 from discreet.ledger.balances import State
 from discreet.plan.compile import join, ownership, scope
@@ -84,9 +85,8 @@ def unbounded(patch: Patch) -> None:
 def _every(relation: Few, place: Any, tables: Any) -> tuple[str, Any]:
     inner, stored = relations.laid(relation.source, place, tables)
     names = dict.fromkeys((relation.unit, *relation.columns))
-    return f"SELECT {', '.join(relations.quoted(each) for each in names)} FROM {inner}", {
-        each: stored[each] for each in names
-    }
+    kept = Stored({each: stored[each] for each in names}, stored.dialect)
+    return f"SELECT {', '.join(map(stored.dialect.quoted, names))} FROM {inner}", kept
 
 
 def off_by_one(patch: Patch) -> None:

@@ -13,7 +13,9 @@ import duckdb
 
 from discreet.catalogue.schema import MIXED
 from discreet.core.fork import abandon
+from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.engine import Limits
+from discreet.engines.sql.dialect import Stored
 from discreet.errors import NotUnderstood
 from discreet.sql.spelling import quoted, text
 
@@ -98,7 +100,7 @@ class Source:
         self.connection, self._process = self.connect(), os.getpid()
         try:
             self.stored = {
-                table: _described(self.connection, place) | dict((beside or {}).get(table, {}))
+                table: Stored(_described(self.connection, place) | dict((beside or {}).get(table, {})), DUCKDB)
                 for table, place in self._places.items()
             }
         except duckdb.Error:

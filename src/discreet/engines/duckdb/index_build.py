@@ -28,7 +28,8 @@ import duckdb
 
 from discreet.engines.duckdb.connection import Source
 from discreet.engines.sql.bounding import _within
-from discreet.engines.sql.expressions import Stored, keyed, owner
+from discreet.engines.sql.dialect import Stored
+from discreet.engines.sql.expressions import keyed, owner
 from discreet.plan.unit_index import Choice, Indexed
 from discreet.sql.spelling import quoted, text
 
@@ -102,7 +103,7 @@ def _people(table: Indexed, place: str, stored: Stored, salt: int, some: str) ->
     for n, each in enumerate(table.choices):
         for key in each.keys:
             value = keyed(key.tree, key.kind, stored)
-            found.append(f"CASE WHEN {_within(value, key.values, key.span)} THEN {value} END AS k{n}")
+            found.append(f"CASE WHEN {_within(value, key.values, key.span, stored)} THEN {value} END AS k{n}")
     found += [f"{each} AS x{n}" for n, each in enumerate(columns)]
     known = f"{unit} IS NOT NULL AND {some}"
     return f"CREATE OR REPLACE TEMP TABLE {PEOPLE} AS SELECT {', '.join(found)} FROM {place} WHERE {known}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet.engines.sql.expressions import LONGEST, Stored, cut, keyed, one_of, owner, spell
-from discreet.engines.sql.histograms import OWN, Hashed
+from discreet.engines.sql.dialect import Dialect, Stored
+from discreet.engines.sql.expressions import LONGEST, cut, keyed, one_of, owner, spell
+from discreet.engines.sql.histograms import OWN, Bounded, Hashed
 from discreet.engines.sql.sums import plain, repeated, short, totals, values
 from discreet.plan.plan import Key, Plan
 
@@ -27,7 +28,7 @@ def statements(plan: Plan, place: str, stored: Stored, *, every: bool = False) -
         if measure.needs in OWN:
             own = OWN[measure.needs]
             rows = _rows(plan, place, stored, [f"{own.column(measure, stored)} AS x"], every=every)
-            found[n] = own.sql(measure, plan, rows, keys, _hashed(plan, keys))
+            found[n] = own.sql(measure, Bounded(plan, rows, keys, _hashed(plan, keys, stored.dialect), stored.dialect))
     return found
 
 
@@ -35,7 +36,7 @@ def sql(plan: Plan, place: str, stored: Stored, *, every: bool = False) -> str:
     """The SQL of a plan: for each group its keys, its units, and the numbers of each measure that is made of sums."""
     rows = _rows(plan, place, stored, values(plan.measures, stored), every=every)
     keys = [f"k{n}" for n in range(len(plan.keys))]
-    return _by_row(plan, rows, keys) if plan.caps.unit is None else _by_unit(plan, rows, keys)
+    return _by_row(plan, rows, keys, stored) if plan.caps.unit is None else _by_unit(plan, rows, keys, stored)
 
 
 def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: bool = False) -> str:
@@ -48,7 +49,7 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
         columns.insert(0, f"{unit} AS u")
         conditions.append(f"{unit} IS NOT NULL")
     conditions += [
-        _within(keyed(key.tree, key.kind, stored), key.values, key.span)
+        _within(keyed(key.tree, key.kind, stored), key.values, key.span, stored)
         for key in plan.keys
         if key.declared and not every
     ]
@@ -59,22 +60,23 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
 def _named(key: Key, stored: Stored) -> str:
     """A key as it is grouped by; one that the data name is no longer than what is computed from answers may be."""
     text = keyed(key.tree, key.kind, stored)
-    return text if key.declared or key.kind != "text" else cut(key.tree, text, LONGEST)
+    return text if key.declared or key.kind != "text" else cut(key.tree, text, LONGEST, stored.dialect)
 
 
-def _within(key: str, values: Any, span: Any) -> str:
+def _within(key: str, values: Any, span: Any, stored: Stored) -> str:
     if span is not None:
         return f"{key} BETWEEN {span[0]} AND {span[1]}"
-    return one_of(key, values)
+    return one_of(key, values, stored.dialect)
 
 
-def _by_row(plan: Plan, rows: str, keys: list[str]) -> str:
+def _by_row(plan: Plan, rows: str, keys: list[str], stored: Stored) -> str:
     """Every row is a unit: nothing to cut off."""
+    dialect = stored.dialect
     if not repeated(plan.measures):
-        columns = [*keys, "count(*) AS units", *plain(plan.measures)]
+        columns = [*keys, "count(*) AS units", *plain(plan.measures, dialect)]
         return f"SELECT {', '.join(columns)}\nFROM (\n  {rows}\n)" + _grouped(keys)
-    inner = [*keys, "count(*) AS r", *totals(plan.measures)]
-    columns = [*keys, "r AS units", *plain(plan.measures, named=True)]
+    inner = [*keys, "count(*) AS r", *totals(plan.measures, dialect)]
+    columns = [*keys, "r AS units", *plain(plan.measures, dialect, named=True)]
     return f"SELECT {', '.join(columns)}\nFROM (\n SELECT {', '.join(inner)}\n FROM (\n  {rows}\n ){_grouped(keys)}\n)"
 
 
@@ -82,7 +84,7 @@ def _grouped(keys: list[str]) -> str:
     return f"\nGROUP BY {', '.join(keys)}" if keys else ""
 
 
-def _by_unit(plan: Plan, rows: str, keys: list[str]) -> str:
+def _by_unit(plan: Plan, rows: str, keys: list[str], stored: Stored) -> str:
     """No more groups and rows of a unit than count; then one row for each unit and group; then the groups.
 
     Which groups of a unit count is decided by a hash h of the unit and the key under a fresh secret salt, so by that
@@ -92,9 +94,9 @@ def _by_unit(plan: Plan, rows: str, keys: list[str]) -> str:
     last bits of h, so there is less to sort. Where a unit may have more rows than there are groups, the rows of each
     group are added up before the groups are put in order, which is the same and sorts less.
     """
-    cap, groups = plan.caps.most_rows, plan.caps.most_groups
+    cap, groups, dialect = plan.caps.most_rows, plan.caps.most_groups, stored.dialect
     needs_rows = any(each.needs == "sums" for each in plan.measures)
-    kept, hashed, read = _hashed(plan, keys)
+    kept, hashed, read = _hashed(plan, keys, dialect)
     first = bool(keys) and plan.naming is None and plan.cells <= cap  # add up, then put in order
     if keys:
         rows = f"SELECT {kept}, {hashed} AS h\n  FROM (\n  {rows}\n  )"
@@ -102,14 +104,14 @@ def _by_unit(plan: Plan, rows: str, keys: list[str]) -> str:
         rows = _ranked(rows, groups, cap, "rank() OVER o - 1" if needs_rows else "")
     room = f"({cap} - b)" if keys else str(cap)
     people = [*read, *(["min(b) AS b"] if keys and needs_rows and not first else []), "count(*) AS r"]
-    people = [*(["u", "h"] if first else []), *people, *totals(plan.measures)]
+    people = [*(["u", "h"] if first else []), *people, *totals(plan.measures, dialect)]
     inner = f"SELECT {', '.join(people)}\n FROM (\n  {rows}\n )\n GROUP BY u{', h' if keys else ''}"
     if first:
-        inner = _ranked(inner, groups, cap, "CAST(sum(r) OVER o AS BIGINT) - r" if needs_rows else "")
+        inner = _ranked(inner, groups, cap, f"{dialect.cast('sum(r) OVER o', 'bigint')} - r" if needs_rows else "")
     if repeated(plan.measures):
-        weighed = [*keys, "r", f"{room} AS m", *plain(plan.measures, named=True)]
+        weighed = [*keys, "r", f"{room} AS m", *plain(plan.measures, dialect, named=True)]
         inner, room = f"SELECT {', '.join(weighed)}\n FROM (\n {inner}\n )", "m"
-    columns = [*keys, "count(*) AS units", *short(plan.measures, room, cap)]
+    columns = [*keys, "count(*) AS units", *short(plan.measures, room, cap, dialect)]
     return f"SELECT {', '.join(columns)}\nFROM (\n {inner}\n)" + _grouped(keys)
 
 
@@ -123,12 +125,13 @@ def _ranked(rows: str, groups: int, cap: int, before: str) -> str:
     )
 
 
-def _hashed(plan: Plan, keys: list[str]) -> Hashed:
+def _hashed(plan: Plan, keys: list[str], dialect: Dialect) -> Hashed:
     """How groups are put in order; a key that is a whole number between declared ends is in the last bits of it."""
-    text = f"hash(hash($salt, u, {', '.join(keys)}))"
+    text = dialect.unit_hash("u", *keys)
     if len(keys) != 1 or plan.keys[0].span is None:
         return Hashed("*", text, [f"min({key}) AS {key}" for key in keys])
     low, high = plan.keys[0].span
     last = (1 << (high - low).bit_length()) - 1
-    packed = f"({text} & {~last & (1 << 64) - 1}) | TRY_CAST(TRY_CAST(k0 AS BIGINT) - ({low}) AS UBIGINT)"
-    return Hashed("* EXCLUDE (k0)", packed, [f"CAST(h & {last} AS BIGINT) + ({low}) AS k0"])
+    bits = dialect.try_cast(f"{dialect.try_cast('k0', 'bigint')} - ({low})", "ubigint")
+    packed = f"({text} & {~last & (1 << 64) - 1}) | {bits}"
+    return Hashed(dialect.without("k0"), packed, [f"{dialect.cast(f'h & {last}', 'bigint')} + ({low}) AS k0"])

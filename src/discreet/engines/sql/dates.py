@@ -1,58 +1,55 @@
-"""Dates and timestamps in DuckDB's SQL, in forms that fail on no row.
+"""Dates and timestamps in SQL, in forms that fail on no row.
 
 Whatever is stored is read as a date of the calendar (see `sql/calendar`): before its first day as that day, after its
 last one as that; so years beyond Python's, and infinities, keep their order and do no harm. A text that is no such date
-is NULL. From there on nothing leads out of the years that DuckDB knows, so nothing overflows.
+is NULL. From there on nothing leads out of the years that engines know, so nothing overflows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime
 
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
-from discreet.sql.calendar import FIRST, LAST, UNITS
-from discreet.sql.spelling import constant, quoted
+from discreet.engines.sql.dialect import Dialect
+from discreet.plan.expressions.tree import Field, Tree
+from discreet.sql.calendar import FIRST, LAST
 
-__all__ = ["CLOCK", "MOMENTS", "read", "shown", "within"]
+__all__ = ["MOMENTS", "cast", "read", "shown", "within"]
 
-MOMENTS = {"date": "DATE", "timestamp": "TIMESTAMP"}
-ENDS = {"date": (constant(FIRST), constant(LAST)), "timestamp": (constant(datetime.min), constant(datetime.max))}
-NUMBERED = f"(CAST(({{x}}) - {constant(FIRST)} AS BIGINT) + 1)"
-Spell = Callable[[Tree], str]
+MOMENTS = ("date", "timestamp")
+ENDS: dict[str, tuple[date, date]] = {"date": (FIRST, LAST), "timestamp": (datetime.min, datetime.max)}
 
 
-def read(tree: Field, kept: str) -> str:
+def read(tree: Field, kept: str, dialect: Dialect) -> str:
     """A column of dates or timestamps."""
-    name = quoted(tree.name)
-    if kept in ("date", "timestamp"):
-        return _clamped(name, name, tree.kind)
+    name = dialect.quoted(tree.name)
+    if kept in MOMENTS:
+        return _clamped(name, name, tree.kind, dialect)
     if kept == "ticks":
-        return _clamped(f"TRY_CAST({name} AS TIMESTAMP)", f"TRY_CAST({name} AS TIMESTAMP)", "timestamp")
+        moment = dialect.try_cast(name, "timestamp")
+        return _clamped(moment, moment, "timestamp", dialect)
     if kept in ("zoned", "zoned ticks"):
-        name = name if kept == "zoned" else f"TRY_CAST({name} AS TIMESTAMPTZ)"
-        low, high = (f"TIMESTAMPTZ '{end.isoformat()}+00'" for end in (datetime.min, datetime.max))
-        inside = f"make_timestamp(epoch_us({name}))"
-        return _clamped(name, inside, "timestamp", (low, high))
-    return cast(f"CAST({name} AS VARCHAR)" if kept != "text" else name, tree.kind)
+        name = name if kept == "zoned" else dialect.try_cast(name, "zoned")
+        ends = [f"{dialect.words['zoned']} '{end.isoformat()}+00'" for end in (datetime.min, datetime.max)]
+        return _clamped(name, dialect.utc(name), "timestamp", dialect, ends)
+    return cast(dialect.cast(name, "text") if kept != "text" else name, tree.kind, dialect)
 
 
-def _clamped(compared: str, value: str, kind: str, ends: tuple[str, str] | None = None) -> str:
-    (first, last), (low, high) = ENDS[kind], ends or ENDS[kind]
+def _clamped(compared: str, value: str, kind: str, dialect: Dialect, ends: list[str] | None = None) -> str:
+    first, last = map(dialect.literal, ENDS[kind])
+    low, high = ends or (first, last)
     return f"CASE WHEN {compared} < {low} THEN {first} WHEN {compared} > {high} THEN {last} ELSE {value} END"
 
 
-def cast(text: str, kind: str) -> str:
+def cast(text: str, kind: str, dialect: Dialect) -> str:
     """A text as a date or a timestamp, NULL where it is none of the calendar."""
-    value, (low, high) = f"TRY_CAST({text} AS {MOMENTS[kind]})", ENDS[kind]
+    value, (low, high) = dialect.try_cast(text, kind), map(dialect.literal, ENDS[kind])
     return f"CASE WHEN {value} BETWEEN {low} AND {high} THEN {value} END"
 
 
-def shown(text: str, tree: Tree, kind: str) -> str:
+def shown(text: str, tree: Tree, kind: str, dialect: Dialect) -> str:
     """A group key: a day by its number, anything else within the calendar."""
-    if isinstance(tree, Apply) and tree.function == "day number":
-        return text
-    return text if isinstance(tree, Field) else _clamped(text, text, kind)
+    whole = tree.column is not None or tree.operands("day number")
+    return text if whole else _clamped(text, text, kind, dialect)
 
 
 def within(arguments: tuple[Tree, ...]) -> bool:
@@ -60,66 +57,6 @@ def within(arguments: tuple[Tree, ...]) -> bool:
 
     Not with timestamps: a stored date may be beyond all of these.
     """
-    inside = [
-        isinstance(each, Literal) and type(each.value) is date and FIRST.year < each.value.year < LAST.year
-        for each in arguments[1:]
-    ]
-    return isinstance(arguments[0], Field) and all(inside)
-
-
-def _bare(tree: Tree, spell: Spell) -> str:
-    return "NULL::DATE" if isinstance(tree, Literal) and tree.value is None else spell(tree)
-
-
-def _extract(tree: Apply, spell: Spell) -> str:
-    return f"CAST(date_part({spell(tree.arguments[0])}, {_bare(tree.arguments[1], spell)}) AS DOUBLE)"
-
-
-def _trunc(tree: Apply, spell: Spell) -> str:
-    unit = tree.arguments[0]
-    text = f"date_trunc({spell(unit)}, {_bare(tree.arguments[1], spell)})"
-    return f"CAST({text} AS DATE)" if isinstance(unit, Literal) and unit.value in UNITS else text
-
-
-def _diff(tree: Apply, spell: Spell) -> str:
-    first, last = (f"CAST({_bare(each, spell)} AS TIMESTAMP)" for each in tree.arguments[1:])
-    return f"CAST(date_diff({spell(tree.arguments[0])}, {first}, {last}) AS DOUBLE)"
-
-
-def _between(tree: Apply, spell: Spell) -> str:
-    first, last = (spell(each) for each in tree.arguments)
-    return f"CAST(({last}) - ({first}) AS DOUBLE)"
-
-
-def _months(tree: Apply, spell: Spell) -> str:
-    text = f"({spell(tree.arguments[0])}) + to_months({spell(tree.arguments[1])})"
-    return f"CAST({text} AS {MOMENTS[tree.kind]})"
-
-
-def _days(tree: Apply, spell: Spell) -> str:
-    value, days = tree.arguments
-    number = spell(days) if isinstance(days, Literal) else f"CAST(TRY_CAST({spell(days)} AS DECIMAL(6, 0)) AS INTEGER)"
-    return f"(({spell(value)}) + {number if tree.kind == 'date' else f'to_days({number})'})"
-
-
-def _time(tree: Apply, spell: Spell) -> str:
-    return f"(CAST({spell(tree.arguments[0])} AS TIMESTAMP) + to_microseconds({spell(tree.arguments[1])}))"
-
-
-def _plain(name: str) -> Callable[[Apply, Spell], str]:
-    return lambda tree, spell: f"{name}({_bare(tree.arguments[0], spell)})"
-
-
-CLOCK: dict[str, Callable[[Apply, Spell], str]] = {
-    "extract": _extract,
-    "date_trunc": _trunc,
-    "date_diff": _diff,
-    "days from": _between,
-    "day number": lambda tree, spell: NUMBERED.format(x=spell(tree.arguments[0])),
-    "add months": _months,
-    "add days": _days,
-    "add microseconds": _time,
-    "last_day": _plain("last_day"),
-    "monthname": _plain("monthname"),
-    "dayname": _plain("dayname"),
-}
+    days = [each.literal for each in arguments[1:]]
+    inside = all(type(day) is date and FIRST.year < day.year < LAST.year for day in days)
+    return arguments[0].column is not None and inside

@@ -1,4 +1,4 @@
-"""Expressions in DuckDB's SQL, in forms that fail on no row.
+"""Expressions in SQL, in forms that fail on no row.
 
 Numbers are computed as DOUBLE: arithmetic on doubles never raises, it gives NaN or infinities, and these have a fate of
 their own (NaN reads as NULL; an infinity is clamped like any other number). Whatever is not defined somewhere is NULL
@@ -19,14 +19,14 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
-from discreet.engines.sql.dates import CLOCK, MOMENTS, cast, read, shown, within
+from discreet.engines.sql.dates import MOMENTS, cast, read, shown, within
+from discreet.engines.sql.dialect import Dialect, Stored
+from discreet.plan.expressions.function import written
+from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
-from discreet.sql.spelling import case, constant, quoted
 
-__all__ = ["LONGEST", "Stored", "compared", "cut", "held", "keyed", "normal", "one_of", "owner", "spell", "stepped"]
+__all__ = ["LONGEST", "compared", "cut", "held", "keyed", "normal", "one_of", "owner", "spell", "stepped"]
 
-# Of each column: integer, wide (beyond 64 bits), whole (in a DOUBLE), real, decimal, text, boolean, date, …
-Stored = Mapping[str, str]
 LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
 # Letters of a text that is compared with a pattern: there are patterns that take the product of both lengths.
 SEARCHED = 1_000_000
@@ -40,65 +40,52 @@ def spell(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
     With `bare`, NaN stays what it is, for whoever has a fate for it. An engine writes out twice what it compares with
     NaN, so guards within guards would take time 2^depth to plan.
     """
-    if isinstance(tree, Literal):
-        return constant(tree.value)
-    if isinstance(tree, Field):
-        return _field(tree, stored, bare)
-    if tree.function in COMPARING:
-        return COMPARING[tree.function](*compared(tree.arguments, stored))
-    if tree.function in CLOCK:
-        return CLOCK[tree.function](tree, lambda each: spell(each, stored))
-    if tree.function in ("case", "coalesce", "nullif") and tree.kind in ("integer", "real"):
-        return SPELLED[tree.function](*_valued(tree, stored))  # once: twice at every depth is time 2^depth
-    numeric = tree.function in NUMERIC and tree.kind not in MOMENTS
-    carried = tree.function in CARRYING or (bare and tree.function in KEEPING)
-    arguments = [_number(each, stored, bare=carried) if numeric else spell(each, stored) for each in tree.arguments]
-    if tree.function in ("concat", "||", "replace"):
-        arguments = [f"left({each}, {LONGEST})" for each in arguments]
-    if tree.function in ("like", "ilike"):
-        arguments[0] = cut(tree.arguments[0], arguments[0], SEARCHED)
-    if tree.function == "cast":
-        return _cast(arguments[0], tree.kind, tree.arguments[0], stored)
-    text = SPELLED[tree.function](*arguments)
-    return _safe(text) if tree.function in UNSAFE and not bare else text
+    return WRITTEN[type(tree)](tree, stored, bare)
 
 
-def cut(tree: Tree, text: str, most: int) -> str:
+def _applied(tree: Apply, stored: Stored, bare: bool) -> str:
+    how = FUNCTIONS[tree.function].spelling
+    arguments = READS[how.reads](tree, stored, bare)
+    arguments += how.missing[len(arguments) - 1 :] if how.missing else ()
+    words, text = stored.dialect.words, stored.dialect.functions.get(tree.function, how.text)
+    text = text[tree.kind] if isinstance(text, Mapping) else text
+    found = written(text, arguments, {**words, "type": words.get(tree.kind, "")})
+    return _safe(found, stored) if how.nan in ("carries", "makes") and not bare else found
+
+
+def cut(tree: Tree, text: str, most: int, dialect: Dialect) -> str:
     """The text that a tree is spelled as, or so many letters of its beginning."""
-    if isinstance(tree, Field):  # the length in bytes is known without reading it
-        return f"CASE WHEN strlen({text}) <= {most} THEN {text} ELSE left({text}, {most}) END"
+    if tree.column is not None:  # the length in bytes is known without reading it
+        return f"CASE WHEN {dialect.bytes(text)} <= {most} THEN {text} ELSE left({text}, {most}) END"
     return f"left({text}, {most})"
 
 
 def _field(tree: Field, stored: Stored, bare: bool) -> str:
-    name, kept = quoted(tree.name), stored[tree.name]
+    dialect, kept = stored.dialect, stored[tree.name]
+    name = dialect.quoted(tree.name)
     if tree.kind in MOMENTS:
-        return read(tree, kept)
+        return read(tree, kept, dialect)
     if tree.kind == "text":
-        return name if kept == "text" else f"CAST({name} AS VARCHAR)"
+        return name if kept == "text" else dialect.cast(name, "text")
     if tree.kind == "boolean":
-        return name if kept == "boolean" else f"TRY_CAST({name} AS BOOLEAN)"
+        return name if kept == "boolean" else dialect.try_cast(name, "boolean")
     if tree.kind == "integer":
         if kept in ("integer", "wide", "whole"):
             return name
         if kept == "boolean":
-            return f"CAST({name} AS TINYINT)"
+            return dialect.cast(name, "tinyint")
         number = _bare(tree, stored)
-        return f"CASE WHEN {number} = floor({number}) THEN TRY_CAST({number} AS BIGINT) END"
+        return f"CASE WHEN {number} = floor({number}) THEN {dialect.try_cast(number, 'bigint')} END"
     number = _bare(tree, stored)
-    return _safe(number) if kept in ("text", "real") and not bare else number
+    return _safe(number, stored) if kept in ("text", "real") and not bare else number
 
 
 def _bare(tree: Field, stored: Stored) -> str:
-    name = quoted(tree.name)
-    return f"CAST({name} AS DOUBLE)" if stored[tree.name] in NUMBERS else f"TRY_CAST({name} AS DOUBLE)"
+    name, dialect = stored.dialect.quoted(tree.name), stored.dialect
+    return dialect.cast(name, "double") if stored[tree.name] in NUMBERS else dialect.try_cast(name, "double")
 
 
 def _kind(tree: Tree) -> str | None:
-    if isinstance(tree, Literal):
-        value = tree.value
-        named = {bool: "boolean", str: "text", type(None): None}
-        return "moment" if isinstance(value, date) else named.get(type(value), "number")
     if tree.kind in MOMENTS:
         return "moment"
     return "number" if tree.kind in ("integer", "real") else tree.kind
@@ -106,16 +93,21 @@ def _kind(tree: Tree) -> str | None:
 
 def _number(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
     """As DOUBLE, whatever it is stored as."""
-    if isinstance(tree, Literal):
-        assert not isinstance(tree.value, date)
-        return "NULL::DOUBLE" if tree.value is None else f"{float(Fraction(tree.value))!r}::DOUBLE"
-    text = spell(tree, stored, bare=bare)
-    return f"CAST({text} AS DOUBLE)" if isinstance(tree, Field) and tree.kind == "integer" else text
+    if tree.is_constant:
+        assert not isinstance(tree.literal, date)
+        return stored.dialect.double("NULL" if tree.literal is None else float(Fraction(tree.literal)))
+    text = WRITTEN[type(tree)](tree, stored, bare)  # as `spell` does: expressions may be deep
+    return stored.dialect.cast(text, "double") if tree.column is not None and tree.kind == "integer" else text
 
 
-def _double(tree: Apply | Field, stored: Stored) -> bool:
+def _double(tree: Tree, stored: Stored) -> bool:
     """Whether a whole number is computed as DOUBLE."""
-    return isinstance(tree, Apply) or stored[tree.name] == "whole"
+    return tree.applies is not None or _kept(tree, stored) == "whole"
+
+
+def _kept(tree: Tree, stored: Stored) -> str | None:
+    """How a column is stored; None of anything else."""
+    return None if tree.column is None else stored[tree.column]
 
 
 def _whole(tree: Tree, stored: Stored) -> bool:
@@ -123,15 +115,15 @@ def _whole(tree: Tree, stored: Stored) -> bool:
     written = _written(tree)
     if written is not None:
         return abs(written) < HUGE
-    return isinstance(tree, Field) and tree.kind == "integer" and not _double(tree, stored)
+    return tree.column is not None and tree.kind == "integer" and not _double(tree, stored)
 
 
 def _written(tree: Tree) -> int | None:
     """The value of a whole number that is written in a question, with its sign."""
-    if isinstance(tree, Apply) and tree.function == "negative":
-        value = _written(tree.arguments[0])
+    if signed := tree.operands("negative"):
+        value = _written(signed[0])
         return None if value is None else -value
-    return tree.value if isinstance(tree, Literal) and type(tree.value) is int else None
+    return tree.literal if type(tree.literal) is int else None
 
 
 def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
@@ -142,13 +134,15 @@ def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
              doubles only meet doubles; columns of dates that are stored alike are compared as they are stored.
     """
     if any(_kind(each) == "number" for each in arguments):
-        if all(_whole(each, stored) or (isinstance(each, Literal) and each.value is None) for each in arguments):
+        if all(_whole(each, stored) or (each.is_constant and each.literal is None) for each in arguments):
             return [_exactly(each, stored) for each in arguments]
         return [_number(each, stored) for each in arguments]
     if _kind(arguments[0]) == "moment" and _alike(arguments, stored):
-        return [quoted(each.name) for each in arguments if isinstance(each, Field)]
-    if _kind(arguments[0]) == "moment" and within(arguments) and _stored_moment(arguments[0], stored):
-        return [quoted(each.name) if isinstance(each, Field) else spell(each, stored) for each in arguments]
+        return [stored.dialect.quoted(each.column) for each in arguments if each.column is not None]
+    if _kind(arguments[0]) == "moment" and within(arguments) and _kept(arguments[0], stored) in MOMENTS:
+        return [
+            spell(each, stored) if each.column is None else stored.dialect.quoted(each.column) for each in arguments
+        ]
     return [spell(each, stored) for each in arguments]
 
 
@@ -158,24 +152,71 @@ def _exactly(tree: Tree, stored: Stored) -> str:
     return spell(tree, stored) if written is None else str(written)
 
 
-def one_of(text: str, values: Iterable[Any]) -> str:
+def one_of(text: str, values: Iterable[Any], dialect: Dialect) -> str:
     """Whether a key is one of these: whole numbers of any size as they are."""
-    spelled = (str(each) if type(each) is int and abs(each) < HUGE else constant(each) for each in values)
+    spelled = (str(each) if type(each) is int and abs(each) < HUGE else dialect.literal(each) for each in values)
     return f"{text} IN ({', '.join(spelled)})"
 
 
 def _alike(arguments: tuple[Tree, ...], stored: Stored) -> bool:
     """Whether all are columns of dates, or all of timestamps, that are stored as such."""
-    ways = {stored[each.name] if isinstance(each, Field) else None for each in arguments}
+    ways = {_kept(each, stored) for each in arguments}
     return len(ways) == 1 and ways <= set(MOMENTS)
 
 
-def _stored_moment(tree: Tree, stored: Stored) -> bool:
-    return isinstance(tree, Field) and stored[tree.name] in MOMENTS
+def _cast(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    """The argument of a CAST, cast."""
+    (inner,), kind = tree.arguments, tree.kind
+    return [_as(kind, spell(inner, stored), inner, stored)]
 
 
-def _valued(tree: Apply, stored: Stored) -> list[str]:
-    """Branches that are numbers, as DOUBLE; conditions as they are."""
+def _as(kind: str, value: str, inner: Tree, stored: Stored) -> str:
+    dialect = stored.dialect
+    if kind in MOMENTS:
+        return dialect.cast(value, kind) if _kind(inner) == "moment" else cast(value, kind, dialect)
+    if kind == "text":
+        whole = inner.kind == "integer" and _double(inner, stored)
+        return dialect.cast(dialect.try_cast(value, "bigint") if whole else value, "text")
+    if kind == "boolean":
+        return dialect.try_cast(value, "boolean")
+    number = dialect.try_cast(value, "double")
+    if _kind(inner) == "text":
+        number = _safe(number, stored)
+    return number if kind == "real" else f"round({number})"
+
+
+def _safe(text: str, stored: Stored) -> str:
+    """NaN, from infinities, is NULL."""
+    return f"NULLIF({text}, {stored.dialect.double('nan')})"
+
+
+WRITTEN: dict[type[Tree], Callable[[Any, Stored, bool], str]] = {
+    Literal: lambda tree, stored, bare: stored.dialect.literal(tree.value),
+    Field: _field,
+    Apply: _applied,
+}
+
+
+# ── arguments, as each function reads them ───────────────────────────────────────────────────────────────────────
+
+
+def _plain(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    return [WRITTEN[type(each)](each, stored, False) for each in tree.arguments]
+
+
+def _numbers(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    """As DOUBLE; NaN stays NaN inside of a function that makes NaN of it, and of nothing else where it may stay."""
+    if tree.kind in MOMENTS:
+        return _plain(tree, stored, bare)
+    nan = FUNCTIONS[tree.function].spelling.nan
+    carried = nan == "carries" or (bare and nan == "keeps")
+    return [_number(each, stored, bare=carried) for each in tree.arguments]
+
+
+def _values(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    """Branches that are numbers, as DOUBLE; conditions as they are. Once: twice at every depth is time 2^depth."""
+    if tree.kind not in ("integer", "real"):
+        return _plain(tree, stored, bare)
     found = []
     for index, each in enumerate(tree.arguments):
         condition = tree.function == "case" and index % 2 == 0 and index < len(tree.arguments) - 1
@@ -183,102 +224,35 @@ def _valued(tree: Apply, stored: Stored) -> list[str]:
     return found
 
 
-def _cast(value: str, kind: str, inner: Tree, stored: Stored) -> str:
-    if kind in MOMENTS:
-        return f"CAST({value} AS {MOMENTS[kind]})" if _kind(inner) == "moment" else cast(value, kind)
-    if kind == "text":
-        whole = not isinstance(inner, Literal) and inner.kind == "integer" and _double(inner, stored)
-        return f"CAST(TRY_CAST({value} AS BIGINT) AS VARCHAR)" if whole else f"CAST({value} AS VARCHAR)"
-    if kind == "boolean":
-        return f"TRY_CAST({value} AS BOOLEAN)"
-    number = f"TRY_CAST({value} AS DOUBLE)"
-    if _kind(inner) == "text":
-        number = f"NULLIF({number}, 'nan'::DOUBLE)"
-    return number if kind == "real" else f"round({number})"
+def _dates(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    """Dates, of which NULL is one too; a computed number of days as a small whole number."""
+    dialect = stored.dialect
+    found = [dialect.typed("NULL", "date") if each.is_constant and each.literal is None else spell(each, stored)
+             for each in tree.arguments]  # fmt: skip
+    if tree.function == "add days" and not tree.arguments[1].is_constant:
+        found[1] = dialect.cast(dialect.try_cast(found[1], "days"), "integer")
+    return found
 
 
-def _infix(sign: str) -> Callable[..., str]:
-    return lambda a, b: f"({a} {sign} {b})"
+def _short(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    return [f"left({each}, {LONGEST})" for each in _plain(tree, stored, bare)]
 
 
-def _called(name: str) -> Callable[..., str]:
-    return lambda *each: f"{name}({', '.join(each)})"
+def _searched(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    text, pattern = _plain(tree, stored, bare)
+    return [cut(tree.arguments[0], text, SEARCHED, stored.dialect), pattern]
 
 
-def _safe(text: str) -> str:
-    """NaN, from infinities, is NULL."""
-    return f"NULLIF({text}, 'nan'::DOUBLE)"
-
-
-COMPARING: dict[str, Callable[..., str]] = {
-    **{sign: _infix(sign) for sign in ("=", "<>", "<", "<=", ">", ">=")},
-    "in": lambda a, *values: f"({a} IN ({', '.join(values)}))",
+READS: dict[str, Callable[[Apply, Stored, bool], list[str]]] = {
+    "plain": _plain,
+    "numbers": _numbers,
+    "values": _values,
+    "compared": lambda tree, stored, bare: compared(tree.arguments, stored),
+    "dates": _dates,
+    "cast": _cast,
+    "short": _short,
+    "searched": _searched,
 }
-SPELLED: dict[str, Callable[..., str]] = {
-    "+": _infix("+"),
-    "-": _infix("-"),
-    "*": _infix("*"),
-    "/": lambda a, b: f"({a} / NULLIF({b}, 0::DOUBLE))",
-    "%": lambda a, b: f"({a} % NULLIF({b}, 0::DOUBLE))",
-    "negative": lambda a: f"(-{a})",
-    "abs": lambda a: f"abs({a})",
-    "sign": lambda a: f"CAST(sign({a}) AS DOUBLE)",
-    "floor": lambda a: f"floor({a})",
-    "ceil": lambda a: f"ceil({a})",
-    "round": lambda a, digits="0": f"round({a}, CAST({digits} AS INTEGER))",
-    "trunc": lambda a, digits="0": f"trunc({a}, CAST({digits} AS INTEGER))",
-    "//": lambda a, b: f"trunc({a} / NULLIF({b}, 0::DOUBLE))",
-    "log10": lambda a: f"log10(NULLIF({a}, 0::DOUBLE))",
-    "log2": lambda a: f"log2(NULLIF({a}, 0::DOUBLE))",
-    "sqrt": lambda a: f"sqrt({a})",
-    "ln": lambda a: f"ln(NULLIF({a}, 0::DOUBLE))",
-    "exp": lambda a: f"exp({a})",
-    "power": lambda a, b: f"pow({a}, {b})",
-    "least": lambda *each: f"least({', '.join(each)})",
-    "greatest": lambda *each: f"greatest({', '.join(each)})",
-    "and": _infix("AND"),
-    "or": _infix("OR"),
-    "not": lambda a: f"(NOT {a})",
-    "is": _infix("IS"),
-    "like": _infix("LIKE"),
-    "contains": lambda a, b: f"contains(CAST({a} AS VARCHAR), CAST({b} AS VARCHAR))",  # lists have one, too
-    "ilike": _infix("ILIKE"),
-    "case": case,
-    "coalesce": lambda *each: f"coalesce({', '.join(each)})",
-    "nullif": lambda a, b: f"nullif({a}, {b})",
-    "lower": lambda a: f"lower({a})",
-    "upper": lambda a: f"upper({a})",
-    **{
-        name: _called(name)
-        for name in (
-            "reverse",
-            "left",
-            "right",
-            "replace",
-            "split_part",
-            "starts_with",
-            "ends_with",
-            "lpad",
-            "rpad",
-            "trim",
-            "ltrim",
-            "rtrim",
-        )
-    },
-    "strpos": lambda a, part: f"CAST(strpos({a}, {part}) AS DOUBLE)",
-    "length": lambda a: f"CAST(length({a}) AS DOUBLE)",
-    "concat": lambda *each: f"concat({', '.join(each)})",
-    "||": _infix("||"),
-    "substring": lambda a, *places: f"substring({a}, {', '.join(places)})",
-}
-NUMERIC = {"+", "-", "*", "/", "%", "//", "negative", "abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "ln",
-           "log10", "log2", "exp", "power", "least", "greatest"}  # fmt: skip
-CARRYING = {"+", "-", "*", "/", "%", "//"}  # of NaN they make NaN, for which they have a guard themselves
-KEEPING = {"negative", "abs", "floor", "ceil"}  # of NaN they make NaN, and of nothing else
-UNSAFE = CARRYING | {"sqrt", "ln", "log10", "log2", "power"}  # they make NaN of other numbers
-
-
-GROWING = {"concat", "||", "replace", "lpad", "rpad"}  # texts that are longer than those they are made of
 
 
 def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> str:
@@ -288,32 +262,34 @@ def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> 
              every number, infinity included, and so takes no branch; a TRY_CAST of it is NULL, as it is of a negative
              number that is made unsigned, so that one comparison keeps both ends.
     """
-    kind = "" if isinstance(tree, Literal) else tree.kind
+    kind, dialect = "" if tree.is_constant else tree.kind, stored.dialect
     most = max(abs(low), abs(high) + 1)
-    small = "SMALLINT" if most < 1 << 15 else "INTEGER" if most < 1 << 31 else "BIGINT"
-    if kind == "boolean" or (isinstance(tree, Field) and kind == "integer" and step == 1):
-        value = spell(tree, stored) if kind == "integer" else f"CAST({spell(tree, stored)} AS TINYINT)"
+    small = "smallint" if most < 1 << 15 else "integer" if most < 1 << 31 else "bigint"
+    if kind == "boolean" or (tree.column is not None and kind == "integer" and step == 1):
+        value = spell(tree, stored) if kind == "integer" else dialect.cast(spell(tree, stored), "tinyint")
         clamped = f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"
-        return f"CAST({clamped} AS {small})"
+        return dialect.cast(clamped, small)
     value = _number(tree, stored, bare=True)
     whole = (1 / step).denominator == 1
-    steps = f"({value} * {float(1 / step)!r}::DOUBLE)" if whole else f"({value} / {float(step)!r}::DOUBLE)"
-    outside = f"WHEN {steps} < {float(low)!r}::DOUBLE THEN {low} WHEN {steps} <= 'inf'::DOUBLE THEN {high} END"
+    steps = f"({value} * {dialect.double(float(1 / step))})" if whole else f"({value} / {dialect.double(float(step))})"
+    first, last, infinite = dialect.double(float(low)), dialect.double(float(high)), dialect.double("inf")
+    outside = f"WHEN {steps} < {first} THEN {low} WHEN {steps} <= {infinite} THEN {high} END"
     if low == 0 and high < 1 << 32:  # a second comparison would take as long as all the rest
-        return f"CASE WHEN TRY_CAST({steps} AS UINTEGER) <= {high} THEN TRY_CAST({steps} AS UINTEGER) {outside}"
-    inside = f"{steps} >= {float(low)!r}::DOUBLE AND {steps} <= {float(high)!r}::DOUBLE"
-    return f"CASE WHEN {inside} THEN CAST({steps} AS {small}) {outside}"
+        short = dialect.try_cast(steps, "uinteger")
+        return f"CASE WHEN {short} <= {high} THEN {short} {outside}"
+    inside = f"{steps} >= {first} AND {steps} <= {last}"
+    return f"CASE WHEN {inside} THEN {dialect.cast(steps, small)} {outside}"
 
 
 def keyed(tree: Tree, kind: str, stored: Stored) -> str:
     """A group key in its one normal form."""
     text = spell(tree, stored)
     if kind in MOMENTS:
-        return shown(text, tree, kind)
-    if kind == "integer" and (isinstance(tree, Literal) or _double(tree, stored)):
-        return f"CASE WHEN abs({text}) < 1e15 THEN CAST({text} AS BIGINT) END"
-    if isinstance(tree, Field) and kind == "integer" and stored[tree.name] == "wide":
-        return f"TRY_CAST({text} AS BIGINT)"
+        return shown(text, tree, kind, stored.dialect)
+    if kind == "integer" and (tree.is_constant or _double(tree, stored)):
+        return f"CASE WHEN abs({text}) < 1e15 THEN {stored.dialect.cast(text, 'bigint')} END"
+    if kind == "integer" and _kept(tree, stored) == "wide":
+        return stored.dialect.try_cast(text, "bigint")
     return text
 
 
@@ -327,18 +303,19 @@ def held(tree: Tree, text: str) -> str:
 
 def _grows(tree: Tree) -> bool:
     """Whether a text may be longer than all that it is computed of."""
-    if not isinstance(tree, Apply) or tree.kind != "text":
+    if tree.kind != "text":
         return False
-    return tree.function in GROWING or any(map(_grows, tree.arguments))
+    return (tree.applies is not None and FUNCTIONS[tree.applies].spelling.grows) or any(map(_grows, tree.children))
 
 
 def owner(name: str, stored: Stored) -> str:
     """The unit of a row in its one normal form: a zero has no sign, and whoever is NaN is nobody."""
-    return _safe(f"({quoted(name)} + 0::DOUBLE)") if stored[name] == "real" else quoted(name)
+    unit = stored.dialect.quoted(name)
+    return _safe(f"({unit} + {stored.dialect.double('0')})", stored) if stored[name] == "real" else unit
 
 
 def normal(tree: Tree, stored: Stored) -> str:
     """A value in its one normal form, to be told from others: zero has no sign, and NaN is NULL."""
-    if not isinstance(tree, Literal) and tree.kind in ("integer", "real") and not _whole(tree, stored):
-        return _safe(f"({_number(tree, stored)} + 0::DOUBLE)")
+    if not tree.is_constant and tree.kind in ("integer", "real") and not _whole(tree, stored):
+        return _safe(f"({_number(tree, stored)} + {stored.dialect.double('0')})", stored)
     return spell(tree, stored)

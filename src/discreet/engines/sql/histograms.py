@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.core.laws.law import Integers, narrowest
-from discreet.engines.sql.expressions import Stored, held, keyed, normal, one_of, spell, stepped
+from discreet.engines.sql.dialect import Dialect, Stored
+from discreet.engines.sql.expressions import held, keyed, normal, one_of, spell, stepped
 from discreet.engines.sql.widths import CODED, WORD
 from discreet.mechanisms.quantiles.histogram import Histogram
-from discreet.plan.expressions.tree import Apply
 from discreet.plan.measures.count_batch import Batch
 from discreet.plan.measures.distinct import Distinct
 from discreet.plan.measures.measure import Measure
@@ -27,7 +27,7 @@ from discreet.plan.measures.quantiles import Extremes, Ranks
 from discreet.plan.measures.upper_bound import Ceilings
 from discreet.plan.plan import Plan
 
-__all__ = ["OWN", "Hashed", "Own", "chosen"]
+__all__ = ["OWN", "Bounded", "Hashed", "Own", "chosen"]
 
 MOST_BITS = 32  # of a value that is kept in its hash
 COUNTED = 1 << 22  # groups and values that are counted in the engine; more are listed
@@ -44,18 +44,26 @@ class Hashed(NamedTuple):
     read: list[str]  # the keys, from the rows of one hash
 
 
+class Bounded(NamedTuple):
+    """The rows that a plan asks about, with their keys and a value x, and how their contributions are bounded."""
+
+    plan: Plan
+    rows: str
+    keys: list[str]
+    hashed: Hashed
+    dialect: Dialect
+
+
 class Own(NamedTuple):
     """How the exact data that a measure needs are found."""
 
     column: Callable[[Any, Stored], str]  # what is read of each row for this measure, to be x
-    sql: Callable[[Any, Plan, str, list[str], Hashed], str]  # of its plan, rows with keys and x, keys, and their hash
+    sql: Callable[[Any, Bounded], str]
     read: Callable[[Any, Any, Index], Any]  # what its mechanism takes, from rows of keys and numbers
     arrow: bool = False  # whether it reads an Arrow table
 
 
-def chosen(
-    plan: Plan, rows: str, keys: list[str], hashed: Hashed, *, once: bool = False, span: tuple[int, int] | None = None
-) -> str:
+def chosen(bounded: Bounded, *, once: bool = False, span: tuple[int, int] | None = None) -> str:
     """The rows with a value x that count, as keys and x; with `once`, equal values of a unit in a group are one.
 
     Promise  no more rows and groups of a unit than its caps, by a choice that depends on that unit's rows and the salt
@@ -68,18 +76,19 @@ def chosen(
              Groups without a value take no place of others, where all are declared; where keys are private they do, so
              that a unit is counted in no group that it is not named in.
     """
+    plan, rows, keys, hashed, dialect = bounded
     names = ", ".join([*keys, "x"])
     if plan.caps.unit is None:
         return f"SELECT {names}\n FROM (\n  {rows}\n ) WHERE x IS NOT NULL"
     packed = len(keys) == 1 and plan.keys[0].span is not None
     groups = ["h"] if packed else ["h", *keys] if keys else []
-    place = "hash(hash($salt, u, x))"
+    place = dialect.unit_hash("u", "x")
     value, read, order = "x", "x", [place, "x"]
     if span is not None and (bits := (span[1] - span[0]).bit_length()) <= MOST_BITS:
         last = (1 << bits) - 1
-        low = f"CAST(CAST(x AS BIGINT) - ({span[0]}) AS UBIGINT)"
+        low = dialect.cast(f"{dialect.cast('x', 'bigint')} - ({span[0]})", "ubigint")
         value, order = f"({place} & {~last & (1 << 64) - 1}) | {low} AS p", ["p"]
-        read = f"CAST(p & {last} AS BIGINT) + ({span[0]}) AS x"
+        read = f"{dialect.cast(f'p & {last}', 'bigint')} + ({span[0]}) AS x"
     kept = ["u", *([] if packed else keys), *([f"{hashed.text} AS h"] if keys else []), value]
     values = f"SELECT {'DISTINCT ' if once else ''}{', '.join(kept)}\n  FROM (\n  {rows}\n  )"
     over, few = f"(PARTITION BY u ORDER BY {', '.join([*groups, *order])}", [f"b <= {plan.caps.most_rows}"]
@@ -99,10 +108,10 @@ def chosen(
 # ── COUNT(DISTINCT x) ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _distinct(_: Distinct, plan: Plan, rows: str, keys: list[str], hashed: Hashed) -> str:
-    counted = chosen(plan, rows, keys, hashed, once=True)
-    text = f"SELECT {', '.join([*keys, 'count(DISTINCT x)'])}\nFROM (\n {counted}\n)"
-    return text + _by(keys)
+def _distinct(_: Distinct, bounded: Bounded) -> str:
+    counted = chosen(bounded, once=True)
+    text = f"SELECT {', '.join([*bounded.keys, 'count(DISTINCT x)'])}\nFROM (\n {counted}\n)"
+    return text + _by(bounded.keys)
 
 
 def _counts(_: Distinct, found: Found, index: Index) -> Integers:
@@ -116,8 +125,8 @@ def _counts(_: Distinct, found: Found, index: Index) -> Integers:
 def _normal(measure: Distinct, stored: Stored) -> str:
     """A value as it is told from others, also under a condition: whole numbers of any size as they are stored."""
     tree = measure.of
-    if isinstance(tree, Apply) and tree.function == "case" and len(tree.arguments) == 2:
-        condition, value = tree.arguments
+    if len(parts := tree.operands("case")) == 2:
+        condition, value = parts
         return f"CASE WHEN {spell(condition, stored)} THEN {held(value, normal(value, stored))} END"
     return held(tree, normal(tree, stored))
 
@@ -125,21 +134,22 @@ def _normal(measure: Distinct, stored: Stored) -> str:
 # ── quantiles, extremes and commonest values ─────────────────────────────────────────────────────────────────────
 
 
-def _histogram(measure: Measure, plan: Plan, rows: str, keys: list[str], hashed: Hashed) -> str:
+def _histogram(measure: Measure, bounded: Bounded) -> str:
     """How many of the rows that count have each value: for each group a list of values, and one of counts.
 
     Where there can be more groups and values than it would help to count, for each group a list of its values alone.
     """
     span = (measure.low, measure.high) if isinstance(measure, Ranks | Extremes) else None
-    counted = chosen(plan, rows, keys, hashed, span=span)
-    if isinstance(measure, Ranks | Extremes) and keys and plan.cells * (measure.high - measure.low) > COUNTED:
-        return f"SELECT {', '.join([*keys, 'list(x) AS x'])}\nFROM (\n {counted}\n)" + _by(keys)
+    counted, keys, values = chosen(bounded, span=span), bounded.keys, f"{bounded.dialect.gather('x')} AS x"
+    if span is not None and keys and bounded.plan.cells * (span[1] - span[0]) > COUNTED:
+        return f"SELECT {', '.join([*keys, values])}\nFROM (\n {counted}\n)" + _by(keys)
     names = ", ".join([*keys, "x"])
     text = f"SELECT {names}, count(*) AS c\n FROM (\n {counted}\n )\n GROUP BY {names}"
-    return f"SELECT {', '.join([*keys, 'list(x) AS x', 'list(c) AS c'])}\nFROM (\n {text}\n)" + _by(keys)
+    counts = f"{bounded.dialect.gather('c')} AS c"
+    return f"SELECT {', '.join([*keys, values, counts])}\nFROM (\n {text}\n)" + _by(keys)
 
 
-def _shares(measure: Batch, plan: Plan, rows: str, keys: list[str], hashed: Hashed) -> str:
+def _shares(measure: Batch, bounded: Bounded) -> str:
     """How many rows that count are in each region; of a unit with more of them than count, so many in proportion.
 
     Promise  a unit adds to the regions of its groups whole numbers, none negative, that are at most its cap in all, in
@@ -150,8 +160,9 @@ def _shares(measure: Batch, plan: Plan, rows: str, keys: list[str], hashed: Hash
              region gets what ⌊(sm + o)/r⌋ grows by in it, with one o < r for the group: it never shrinks, and grows
              from 0 to m in all. The mean of ⌊(a + o)/r⌋ over all o is a/r.
     """
+    plan, rows, keys, hashed, dialect = bounded
     if plan.caps.unit is None:
-        return _histogram(measure, plan, rows, keys, hashed)
+        return _histogram(measure, bounded)
     cap, names = plan.caps.most_rows, ["u", *(["h", *keys] if keys else [])]
     by, of = ", ".join(names), ", ".join([*names, "x"])
     some = "" if plan.naming else " WHERE x IS NOT NULL"  # as in `chosen`
@@ -164,13 +175,16 @@ def _shares(measure: Batch, plan: Plan, rows: str, keys: list[str], hashed: Hash
         totals += [f"sum(c) OVER {window} AS e", f"dense_rank() OVER {window} AS g"]
         few = f"\n WHERE g <= {plan.caps.most_groups} AND e - r < {cap} AND x IS NOT NULL"
     room = f"({cap} - (e - r))" if keys else str(cap)
-    start = f"CAST(hash(hash($salt, {'h' if keys else 'u'})) % CAST(greatest(r, 1) AS UBIGINT) AS HUGEINT) AS o"
+    many = dialect.cast("greatest(r, 1)", "ubigint")
+    start = dialect.cast(f"{dialect.unit_hash('h' if keys else 'u')} % {many}", "hugeint") + " AS o"
     unit = f"SELECT *, {start}\n  FROM (\n  SELECT *, {', '.join(totals)}\n  FROM (\n   {each}\n  )\n  )"
-    share = f"(s * {room} + o) // r - ((s - c) * {room} + o) // r"
-    counts = f"CAST(sum(CASE WHEN r <= {room} THEN c ELSE {share} END) AS BIGINT) AS c"
+    ends = [dialect.whole_quotient(f"({each} * {room} + o)", "r") for each in ("s", "(s - c)")]
+    share = " - ".join(ends)
+    counts = f"{dialect.cast(f'sum(CASE WHEN r <= {room} THEN c ELSE {share} END)', 'bigint')} AS c"
     read = ", ".join([*keys, "x"])
     text = f"SELECT {read}, {counts}\n FROM (\n  {unit}\n ){few}\n GROUP BY {read}"
-    return f"SELECT {', '.join([*keys, 'list(x) AS x', 'list(c) AS c'])}\nFROM (\n {text}\n)" + _by(keys)
+    lists = [f"{dialect.gather(each)} AS {each}" for each in "xc"]
+    return f"SELECT {', '.join([*keys, *lists])}\nFROM (\n {text}\n)" + _by(keys)
 
 
 def _by(keys: list[str]) -> str:
@@ -216,7 +230,8 @@ def _stepped(measure: Ranks | Extremes, stored: Stored) -> str:
 def _laddered(measure: Ceilings, stored: Stored) -> str:
     """The number of the first rung that is not below a value; one more than the last, where there is none."""
     value = spell(measure.of, stored)
-    rungs = " ".join(f"WHEN {value} <= {float(each)!r}::DOUBLE THEN {n}" for n, each in enumerate(measure.rungs))
+    ends = [stored.dialect.double(float(each)) for each in measure.rungs]
+    rungs = " ".join(f"WHEN {value} <= {end} THEN {n}" for n, end in enumerate(ends))
     return f"CASE WHEN {value} IS NULL THEN NULL {rungs} ELSE {len(measure.rungs)} END"
 
 
@@ -244,17 +259,19 @@ def _coded(measure: Batch, stored: Stored) -> str:
     """
     if not measure.conditions:
         return _declared(measure, stored)
+    dialect, powers = stored.dialect, [1 << n % WORD for n in range(len(measure.conditions))]
+    ones = [dialect.typed(str(each), "bigint") for each in powers]
     bits = [
-        f"{1 << n % WORD}::BIGINT"
-        if each is None
-        else f"CASE WHEN {spell(each, stored)} THEN {1 << n % WORD}::BIGINT ELSE 0 END"
-        for n, each in enumerate(measure.conditions)
+        one if each is None else f"CASE WHEN {spell(each, stored)} THEN {one} ELSE 0 END"
+        for one, each in zip(ones, measure.conditions, strict=True)
     ]
     words = [f"({' + '.join(bits[n : n + WORD])})" for n in range(0, len(bits), WORD)]
     if len(bits) <= CODED:
-        shifted = [each if n == 0 else f"CAST({each} AS HUGEINT) * {1 << n * WORD}" for n, each in enumerate(words)]
+        shifted = [
+            each if n == 0 else f"{dialect.cast(each, 'hugeint')} * {1 << n * WORD}" for n, each in enumerate(words)
+        ]
         return f"NULLIF({' + '.join(shifted)}, 0)"
-    written = " || ' ' || ".join(f"CAST({each} AS VARCHAR)" for each in words)
+    written = " || ' ' || ".join(dialect.cast(each, "text") for each in words)
     return f"NULLIF({written}, '{' '.join('0' for _ in words)}')"
 
 
@@ -277,7 +294,7 @@ def _declared(measure: Mode | Batch, stored: Stored) -> str:
     first, last = measure.values[0], measure.values[-1]
     if isinstance(first, int) and isinstance(last, int) and measure.values == tuple(range(first, last + 1)):
         return f"CASE WHEN {text} BETWEEN {first} AND {last} THEN {text} END"
-    return f"CASE WHEN {one_of(text, measure.values)} THEN {text} END"
+    return f"CASE WHEN {one_of(text, measure.values, stored.dialect)} THEN {text} END"
 
 
 OWN: dict[str, Own] = {

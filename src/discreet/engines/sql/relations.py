@@ -1,21 +1,21 @@
-"""Relations in DuckDB's SQL: joins, rows made of rows, aggregates within one unit. Like all else, total."""
+"""Relations in SQL: joins, rows made of rows, aggregates within one unit. Like all else, total."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from discreet.engines.sql.expressions import Stored, compared, held, keyed, owner, spell, stepped
+from discreet.engines.sql.dialect import Dialect, Stored
+from discreet.engines.sql.expressions import compared, held, keyed, owner, spell, stepped
 from discreet.engines.sql.widths import ROWS
-from discreet.plan.expressions.tree import Apply, Field, Tree, fields
+from discreet.plan.expressions.tree import Tree, conjuncts
 from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, Total, United
 from discreet.plan.weights import HELD, LEAST, NAMED
-from discreet.sql.spelling import quoted
 
 __all__ = ["laid"]
 
 Place = Callable[[str], str]
 Tables = Mapping[str, Stored]
-MANY = quoted("\x01many")  # whoever has more rows than meet others; no table can have it
+MANY = "\x01many"  # whoever has more rows than meet others; no table can have it
 TEXTS = ("text", "other")  # ways to store what may be long
 KEPT = {"integer": "integer", "real": "real", "text": "text", "boolean": "boolean"}  # what is computed, as it is stored
 
@@ -29,15 +29,14 @@ def laid(relation: Relation, place: Place, tables: Tables) -> tuple[str, Stored]
 
 
 def _joined(relation: From, place: Place, tables: Tables) -> tuple[str, Stored]:
-    stored: dict[str, str] = {}
-    text = ""
+    stored, text = Stored({}, laid(relation.parts[0].source, place, tables)[1].dialect), ""
     for part in relation.parts:
         inner, known = laid(part.source, place, tables)
         stored |= {outer: known[name] for name, outer in part.names}
-        side = _named(part, inner, stored)
-        text += f"  {side}" if part.on is None else f"\n  {WORDS[part.how]} {side} ON {spell(part.on, stored)}"
-    shown = [outer for part in relation.parts if part.how not in ("semi", "anti") for _, outer in part.names]
-    return f"SELECT {', '.join(quoted(each) for each in shown) or '1'} FROM\n{text}", stored
+        side, how = _named(part, inner, stored), stored.dialect.joins.get(part.how)
+        text += f"  {side}" if part.on is None else f"\n  {how} {side} ON {spell(part.on, stored)}"
+    shown = [stored.dialect.quoted(outer) for part in relation.parts if not part.tests_only for _, outer in part.names]
+    return f"SELECT {', '.join(shown) or '1'} FROM\n{text}", stored
 
 
 def _named(part: Part, inner: str, stored: Stored) -> str:
@@ -45,35 +44,33 @@ def _named(part: Part, inner: str, stored: Stored) -> str:
 
     Rows are the same there when the join's condition cannot tell them apart, however their columns are stored.
     """
-    columns = ", ".join(f"{quoted(name)} AS {quoted(outer)}" for name, outer in part.names) or "1"
+    dialect = stored.dialect
+    columns = ", ".join(f"{dialect.quoted(name)} AS {dialect.quoted(outer)}" for name, outer in part.names) or "1"
     text = f"SELECT {columns} FROM {inner}"
     if part.single:
         own = [outer for _, outer in part.names]
         keys = ", ".join(dict.fromkeys(_told(part.on, set(own), stored)))
-        others = ", ".join(quoted(each) for each in own)
-        text = f"SELECT * FROM ({text}) QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {others}) = 1"
+        others = ", ".join(map(dialect.quoted, own))
+        text = dialect.first_rows("*", f"({text})", f"row_number() OVER (PARTITION BY {keys} ORDER BY {others}) = 1")
     return f"({text})"
 
 
 def _told(on: Tree | None, own: set[str], stored: Stored) -> list[str]:
     """A table's own columns as a condition compares them with something of the others."""
-    if not isinstance(on, Apply) or on.function not in ("and", "="):
-        return []
-    if on.function == "and":
-        return [each for part in on.arguments for each in _told(part, own, stored)]
-    texts, sides = compared(on.arguments, stored), [fields(each) for each in on.arguments]
-    pairs = zip(on.arguments, texts, sides, sides[::-1], strict=True)
+    equal = [pair for each in conjuncts(on) if (pair := each.operands("="))]
     return [
-        said
-        for tree, said, mine, other in pairs
-        if isinstance(tree, Field) and mine <= own and other - own == other != set()
+        text
+        for pair in equal
+        for tree, text, other in zip(pair, compared(pair, stored), pair[::-1], strict=True)
+        if tree.column in own and other.columns and not other.columns & own
     ]
 
 
 def _derived(relation: Derived, place: Place, tables: Tables) -> tuple[str, Stored]:
     inner, stored = laid(relation.source, place, tables)
+    quoted = stored.dialect.quoted
     columns = [f"{_value(each, stored)} AS {quoted(each.name)}" for each in relation.columns]
-    kept = {each.name: _kept(each) for each in relation.columns}
+    kept = Stored({each.name: _kept(each) for each in relation.columns}, stored.dialect)
     if relation.unit is not None and relation.called is not None:
         columns.insert(0, f"{quoted(relation.unit)} AS {quoted(relation.called)}")
         kept[relation.called] = stored[relation.unit]
@@ -92,18 +89,19 @@ def _held(tree: Tree, kind: str, stored: Stored) -> str:
 
 def _kept(made: Made) -> str:
     """How a computed column is stored."""
-    return "whole" if made.kind == "integer" and isinstance(made.tree, Apply) else KEPT.get(made.kind, made.kind)
+    return "whole" if made.kind == "integer" and made.tree.applies else KEPT.get(made.kind, made.kind)
 
 
 def _folded(relation: Folded, place: Place, tables: Tables) -> tuple[str, Stored]:
     inner, stored = laid(relation.source, place, tables)
+    quoted = stored.dialect.quoted
     keys = [f"{_held(each.tree, each.kind, stored)} AS {quoted(each.name)}" for each in relation.keys]
     unit = owner(relation.unit, stored)
     columns = [f"{unit} AS {quoted(relation.called)}", *keys]
     columns += [f"{_total(each, stored)} AS {quoted(each.name)}" for each in relation.totals]
     conditions = [f"{unit} IS NOT NULL"] + ([] if relation.where is None else [spell(relation.where, stored)])
     text = f"SELECT {', '.join(columns)} FROM {inner}\nWHERE {' AND '.join(conditions)}"
-    kept = {each.name: KEPT.get(each.kind, each.kind) for each in relation.keys}
+    kept = Stored({each.name: KEPT.get(each.kind, each.kind) for each in relation.keys}, stored.dialect)
     kept |= {each.name: KEPT.get(each.kind, each.kind) for each in relation.totals}
     kept[relation.called] = stored[relation.unit]
     by = ", ".join(str(n) for n in range(1, 2 + len(keys)))
@@ -115,7 +113,7 @@ def _total(total: Total, stored: Stored) -> str:
 
     There are never more than ROWS, so a product of caps that is larger than that cuts nothing off.
     """
-    most = None if total.most is None else min(total.most, ROWS)
+    most, dialect = None if total.most is None else min(total.most, ROWS), stored.dialect
     if total.of is None or total.function in ("present", "distinct"):
         inner = "*" if total.of is None else _held(total.of, _kind(total), stored)
         count = f"count({'DISTINCT ' if total.function == 'distinct' else ''}{inner})"
@@ -125,37 +123,39 @@ def _total(total: Total, stored: Stored) -> str:
     steps = stepped(total.of, total.low, total.high, total.step, stored)
     value = f"sum({steps})"
     if total.function == "avg":
-        return f"CAST({value} AS DOUBLE) / nullif(count({steps}), 0) {_scaled(total)}"
+        return f"{dialect.cast(value, 'double')} / nullif(count({steps}), 0) {_scaled(total, dialect)}"
     if most is not None:
         low, high = min(total.low, total.low * most), max(total.high, total.high * most)
         value = f"least(greatest({value}, {low}), {high}) + 0 * {value}"  # NULL where there is no value
     if total.kind == "integer":
-        number = f"({value})" if total.step == 1 else f"CAST({value} AS DOUBLE) {_scaled(total)}"
-        return f"TRY_CAST({number} AS BIGINT)"
-    return f"CAST({value} AS DOUBLE) {_scaled(total)}"
+        number = f"({value})" if total.step == 1 else f"{dialect.cast(value, 'double')} {_scaled(total, dialect)}"
+        return dialect.try_cast(number, "bigint")
+    return f"{dialect.cast(value, 'double')} {_scaled(total, dialect)}"
 
 
 def _kind(total: Total) -> str:
-    return "text" if total.of is None else getattr(total.of, "kind", "text")
+    return "text" if total.of is None or total.of.is_constant else str(total.of.kind)
 
 
-def _scaled(total: Total) -> str:
+def _scaled(total: Total, dialect: Dialect) -> str:
     """Steps as numbers: a product with a whole number, or a quotient by one, as near as doubles are."""
-    return f"* {float(total.step.numerator)!r}::DOUBLE / {float(total.step.denominator)!r}::DOUBLE"
+    by, divided = (dialect.double(float(each)) for each in (total.step.numerator, total.step.denominator))
+    return f"* {by} / {divided}"
 
 
 def _united(relation: United, place: Place, tables: Tables) -> tuple[str, Stored]:
     """The unit of all parts in one form: an engine that looks for it by itself may find one that it cannot cast to."""
     parts = [_derived(each, place, tables) for each in relation.parts]
-    kept, unit = dict(parts[0][1]), relation.parts[0].called
+    dialect = parts[0][1].dialect
+    kept, unit = Stored(parts[0][1], dialect), relation.parts[0].called
     forms = {stored[unit] for _, stored in parts if unit is not None}
     if len(forms) > 1 or "other" in forms:
         kept[unit or ""] = "wide" if "wide" in forms else "text"
     kept |= dict.fromkeys({name for _, stored in parts for name in stored if stored[name] == "whole"}, "whole")
-    shown = {each: quoted(each) for each in kept}
+    shown = {each: dialect.quoted(each) for each in kept}
     if unit is not None and kept[unit] in ("wide", "text"):
-        form = "HUGEINT" if kept[unit] == "wide" else "VARCHAR"
-        shown[unit] = f"CAST({quoted(unit)} AS {form}) AS {quoted(unit)}"
+        name, form = dialect.quoted(unit), "hugeint" if kept[unit] == "wide" else "text"
+        shown[unit] = f"{dialect.cast(name, form)} AS {name}"
     names = ", ".join(shown.values()) or "1"
     return "\nUNION ALL\n".join(f"SELECT {names} FROM (\n{text}\n)" for text, _ in parts), kept
 
@@ -169,9 +169,9 @@ def _few(relation: Few, place: Place, tables: Tables) -> tuple[str, Stored]:
     Of a table, those who have more are found first, so that only their rows have to be put in order.
     """
     inner, stored = laid(relation.source, place, tables)
-    names = dict.fromkeys((relation.unit, *relation.columns))
-    columns, unit = ", ".join(quoted(each) for each in names), owner(relation.unit, stored)
-    order = f"PARTITION BY {unit} ORDER BY hash(hash($salt, {columns})), {columns}"
+    dialect, names = stored.dialect, dict.fromkeys((relation.unit, *relation.columns))
+    columns, unit = ", ".join(map(dialect.quoted, names)), owner(relation.unit, stored)
+    order = f"PARTITION BY {unit} ORDER BY {dialect.unit_hash(columns)}, {columns}"
     some, more = f"row_number() OVER ({order}) <= {relation.most}", f"count(*) > {relation.most}"
     if sizes := [_bytes(each, stored) for each in names if stored[each] in TEXTS]:
         size, room = " + ".join(sizes), max(HELD * relation.most, LEAST)
@@ -179,23 +179,25 @@ def _few(relation: Few, place: Place, tables: Tables) -> tuple[str, Stored]:
         more += f" OR sum({size}) > {room}"
     if stored[relation.unit] in TEXTS:
         inner = f"(SELECT * FROM {inner} WHERE {_bytes(relation.unit, stored)} <= {NAMED})"
-    kept = {each: stored[each] for each in names}
+    kept, name = Stored({each: stored[each] for each in names}, dialect), dialect.quoted(MANY)
     if not isinstance(relation.source, str):
-        return f"SELECT {columns} FROM {inner}\nQUALIFY {some}", kept
-    many = f"(SELECT {unit} AS {MANY} FROM {inner} GROUP BY 1 HAVING {more}) ON {unit} = {MANY}"
-    others, theirs = (f"SELECT {columns} FROM {inner} {how} JOIN {many}" for how in ("ANTI", "SEMI"))
-    return f"{others}\nUNION ALL\nSELECT {columns} FROM ({theirs})\nQUALIFY {some}", kept
+        return dialect.first_rows(columns, inner, some), kept
+    many = f"(SELECT {unit} AS {name} FROM {inner} GROUP BY 1 HAVING {more})"
+    others, theirs = (
+        f"SELECT {columns} FROM {dialect.some_rows(how, inner, many, f'{unit} = {name}')}" for how in ("anti", "semi")
+    )
+    return f"{others}\nUNION ALL\n{dialect.first_rows(columns, f'({theirs})', some)}", kept
 
 
 def _bytes(name: str, stored: Stored) -> str:
     """How many bytes a text of a row takes, or what is read as text; none where there is none."""
-    text = quoted(name)
+    dialect, text = stored.dialect, stored.dialect.quoted(name)
     if stored[name] == "text":
-        return f"coalesce(strlen({text}), 0)"
-    return f"CASE WHEN typeof({text}) = 'BLOB' THEN coalesce(strlen(CAST({text} AS VARCHAR)), 0) ELSE 0 END"
+        return f"coalesce({dialect.bytes(text)}, 0)"
+    size = dialect.bytes(dialect.cast(text, "text"))
+    return f"CASE WHEN {dialect.is_bytes(text)} THEN coalesce({size}, 0) ELSE 0 END"
 
 
-WORDS = {"inner": "JOIN", "left": "LEFT JOIN", "semi": "SEMI JOIN", "anti": "ANTI JOIN"}
 LAID: dict[type, Callable[..., tuple[str, Stored]]] = {
     From: _joined,
     Derived: _derived,

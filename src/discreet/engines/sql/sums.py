@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from discreet.engines.sql.expressions import Stored, spell, stepped
+from discreet.engines.sql.dialect import Dialect, Stored
+from discreet.engines.sql.expressions import spell, stepped
 from discreet.engines.sql.widths import ROWS, integer, running
 from discreet.plan.measures.measure import Added, Form, Measure, Steps
 
@@ -41,16 +42,16 @@ def _value(value: Steps, stored: Stored) -> str:
     if value.step is None:
         return f"CASE WHEN {spell(value.of, stored)} IS NOT NULL THEN 1 END"
     text = stepped(value.of, value.low, value.high, value.step, stored)
-    return f"CAST({text} AS BIGINT) - ({value.base})" if value.base else text
+    return f"{stored.dialect.cast(text, 'bigint')} - ({value.base})" if value.base else text
 
 
-def plain(measures: Sequence[Measure], *, named: bool = False) -> list[str]:
+def plain(measures: Sequence[Measure], dialect: Dialect, *, named: bool = False) -> list[str]:
     """The running totals of each measure over the rows of a group, as columns; `named`: of what `totals` are called."""
     found = []
     for n, measure in summed(measures):
         for i, form in enumerate(running(measure)):
-            spelled = partial(_name if named else _total, n)
-            found.append(f"{_weighted(form, spelled)} AS p{n}_{i}")
+            spelled = partial(_name, n) if named else partial(_total, n, dialect=dialect)
+            found.append(f"{_weighted(form, spelled, dialect)} AS p{n}_{i}")
     return found
 
 
@@ -61,16 +62,16 @@ def repeated(measures: Sequence[Measure]) -> bool:
     return written > 2 * sum(len({powers for form in each for powers in form}) for each in forms)
 
 
-def totals(measures: Sequence[Measure]) -> list[str]:
+def totals(measures: Sequence[Measure], dialect: Dialect) -> list[str]:
     """The sums over rows that running totals are made of, as columns; r is how many rows there are."""
     found = []
     for n, measure in summed(measures):
         used = dict.fromkeys(powers for form in measure.forms for powers in form if powers)
-        found += [f"{_total(n, powers)} AS {_name(n, powers)}" for powers in used]
+        found += [f"{_total(n, powers, dialect)} AS {_name(n, powers)}" for powers in used]
     return found
 
 
-def short(measures: Sequence[Measure], room: str, cap: int) -> list[str]:
+def short(measures: Sequence[Measure], room: str, cap: int, dialect: Dialect) -> list[str]:
     """The running totals of each measure over units, as columns: of each only so many rows as it has room for.
 
     The room is at most the cap, which says how wide a product with it is (see `widths`).
@@ -83,9 +84,10 @@ def short(measures: Sequence[Measure], room: str, cap: int) -> list[str]:
     for n, measure in summed(measures):
         wide = integer(ROWS * measure.most_added * cap)
         for i, form in enumerate(running(measure)):
-            text = f"p{n}_{i}" if named else _weighted(form, partial(_name, n))
-            whole = f"({text})" if wide == "BIGINT" else f"({text})::{wide}"
-            cut = f"CASE WHEN r <= {room} THEN {text} ELSE ({whole} * {room}) // r END"
+            text = f"p{n}_{i}" if named else _weighted(form, partial(_name, n), dialect)
+            whole = f"({text})" if wide == "BIGINT" else dialect.typed(f"({text})", wide.lower())
+            part = dialect.whole_quotient(f"({whole} * {room})", "r")
+            cut = f"CASE WHEN r <= {room} THEN {text} ELSE {part} END"
             found.append(f"sum({cut}) AS p{n}_{i}")
     return found
 
@@ -94,7 +96,7 @@ def _name(n: int, powers: tuple[int, ...]) -> str:
     return "_".join([f"s{n}", *map(str, powers)]) if powers else "r"
 
 
-def _total(n: int, powers: tuple[int, ...]) -> str:
+def _total(n: int, powers: tuple[int, ...], dialect: Dialect) -> str:
     """A sum over rows: the number of those that have all values, or of products of their powers."""
     if not powers:
         return "count(*)"
@@ -104,13 +106,13 @@ def _total(n: int, powers: tuple[int, ...]) -> str:
     if not factors:
         return f"count({names[0]})" + there
     if len(factors) > 1:
-        factors[0] = f"CAST({factors[0]} AS BIGINT)"
+        factors[0] = dialect.cast(factors[0], "bigint")
     return f"sum({' * '.join(factors)})" + there
 
 
-def _weighted(form: Form, spelled: Callable[[tuple[int, ...]], str]) -> str:
+def _weighted(form: Form, spelled: Callable[[tuple[int, ...]], str], dialect: Dialect) -> str:
     """A weighted sum, in as many bits as it needs."""
     signs = ["-" if weight < 0 else "+" for weight in form.values()]
-    sizes = ["" if abs(weight) == 1 else f"{abs(weight)}::HUGEINT * " for weight in form.values()]
+    sizes = ["" if abs(weight) == 1 else f"{dialect.typed(str(abs(weight)), 'hugeint')} * " for weight in form.values()]
     terms = [f"{sign} {size}{spelled(powers)}" for sign, size, powers in zip(signs, sizes, form, strict=True)]
     return " ".join(terms).removeprefix("+ ") or "0"

@@ -24,7 +24,7 @@ from discreet.errors import NotAllowed
 from discreet.plan.measures.count_batch import Batch
 from discreet.plan.measures.measure import Added, Form
 from discreet.plan.plan import Plan
-from discreet.plan.relation import Derived, Few, Folded, From, Relation, Total, United
+from discreet.plan.relation import Relation, Total, node
 
 __all__ = ["CODED", "ROWS", "WORD", "Width", "fitting", "integer", "running", "widths"]
 
@@ -112,17 +112,9 @@ def running(measure: Added) -> list[Form]:
 
 def _below(relation: Relation) -> Iterator[Width]:
     """The numbers that are added up within one unit."""
-    if isinstance(relation, str):
-        return
-    if isinstance(relation, (From, United)):
-        for part in relation.parts:
-            yield from _below(part if isinstance(part, Derived) else part.source)
-        return
-    if isinstance(relation, Folded):
-        for total in relation.totals:
+    for each in node(relation).walk():
+        for total in each.added:
             yield Width(f"{total.function} within one unit", _total(total), "HUGEINT")
-    assert isinstance(relation, (Derived, Few, Folded))
-    yield from _below(relation.source)
 
 
 def _total(total: Total) -> int:

@@ -14,7 +14,7 @@ from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.mechanisms.quantiles.extreme import Side
 from discreet.plan.compile.split import Question
 from discreet.plan.compile.types import FINE, is_unit, step_of, typed, unbounded
-from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, Typed
+from discreet.plan.expressions.tree import Apply, Literal, Tree, Typed
 from discreet.plan.measures.distinct import Distinct, Owners, owners
 from discreet.plan.measures.measure import MOST_STEPS, Measure
 from discreet.plan.measures.mode import Mode
@@ -92,7 +92,7 @@ def people(aggregate: q.Aggregate, question: Question) -> bool:
 
 def named(argument: q.Expression | None) -> str:
     """A column by its name; dots for anything else."""
-    return argument.name if isinstance(argument, q.Name) else "…"
+    return (None if argument is None else argument.column) or "…"
 
 
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,7 +115,7 @@ def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
             )
         return Asked("distinct", (what,), place)
     if function == "count":
-        whole = isinstance(argument, q.Constant) and argument.value is not None
+        whole = argument.literal is not None
         return Asked("rows", (), place) if whole else Asked("present", (what,), place)
     if (known := function_of(aggregate, what, named(argument))) is not None:
         return Asked(known, (what if known == "mode" else numbered(what),), place)
@@ -126,10 +126,10 @@ def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
 
 
 def _numeric(what: Typed, function: str, place: Place) -> None:
-    if what.kind == "text" and isinstance(what.tree, Field):
+    if what.kind == "text" and what.tree.column is not None:
         raise NotAllowed(
-            f"`{what.tree.name}` is text here, without bounds, so it cannot be added up.",
-            instead=f"if it holds numbers, declare it: {what.tree.name} = {{ min = 0, max = 100 }}",
+            f"`{what.tree.column}` is text here, without bounds, so it cannot be added up.",
+            instead=f"if it holds numbers, declare it: {what.tree.column} = {{ min = 0, max = 100 }}",
             place=place,
         )
     if what.kind not in ("integer", "real", "boolean"):
@@ -230,10 +230,10 @@ def function_of(aggregate: q.Aggregate, what: Typed, named: str) -> str | None:
         return "mode"
     if said not in ENDS and said != "median" and not said.startswith("quantile"):
         return None
-    if what.kind == "text" and isinstance(what.tree, Field):
+    if what.kind == "text" and what.tree.column is not None:
         raise NotAllowed(
-            f"`{what.tree.name}` is text here, without bounds, so its values have no order that is public.",
-            instead=f"if it holds numbers, declare it: {what.tree.name} = {{ min = 0, max = 100 }}",
+            f"`{what.tree.column}` is text here, without bounds, so its values have no order that is public.",
+            instead=f"if it holds numbers, declare it: {what.tree.column} = {{ min = 0, max = 100 }}",
             place=aggregate.place,
         )
     if what.kind not in ("integer", "real", "boolean", "date"):
@@ -244,8 +244,7 @@ def function_of(aggregate: q.Aggregate, what: Typed, named: str) -> str | None:
         )
     if said in ENDS:
         return ENDS[said]
-    share = aggregate.more[0] if aggregate.more else None
-    value = share.value if isinstance(share, q.Constant) else None
+    value = aggregate.more[0].literal if aggregate.more else None
     at = str(Fraction(value) if isinstance(value, (int, Fraction)) else HALF)
     return f"{said.removeprefix('quantile_')} {at}" if said in BOUNDS else at
 

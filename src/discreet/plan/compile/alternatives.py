@@ -28,7 +28,7 @@ from discreet.plan.plan import Plan
 from discreet.plan.pricing import counted_error, plans_for
 from discreet.plan.reading import Reading
 from discreet.plan.regions import Regions, regions
-from discreet.postprocess.intervals import flatten
+from discreet.postprocess.intervals import flatten, released_names
 from discreet.sql import query as q
 
 if TYPE_CHECKING:
@@ -151,32 +151,23 @@ def foremost(view: q.Select, measures: tuple[Measure, ...], among: int) -> Forem
     if view.limit is None or not view.order or len(measures) != 1 or not isinstance(measures[0], Sums):
         return None
     k, score = view.limit + (view.offset or 0), measures[0]
-    plain = not (view.where or view.keys or view.having or view.qualify or view.distinct) and _bare(view.source)
+    plain = not (view.where or view.keys or view.having or view.qualify or view.distinct) and _bare(view.inner)
     shown = [flatten(view, item.what) for item in view.items]
     first = view.order[0].by
     named = {item.name.lower(): item.what for item in view.items}
-    if isinstance(first, q.Name) and first.table is None:  # a column of the answer
-        first = named.get(first.name.lower(), first)
-    by = flatten(view, first)
-    if not plain or not view.limit or any(each is None or _reads(each) for each in shown):
+    by = flatten(view, named.get(first.bare or "", first))  # a bare name is a column of the answer first
+    if not plain or not view.limit or any(each is None or released_names(each) for each in shown):
         return None
-    if not isinstance(by, q.Name) or by.name != "a0" or len(score.parts) != 1:
+    if by is None or by.column != "a0" or len(score.parts) != 1:
         return None
     if not 0 < k < among or k > MOST or k * among > MOST_SCORES:
         return None
     return Foremost(score=score, k=k, among=among, least=not view.order[0].descending)
 
 
-def _bare(source: q.Origin) -> bool:
+def _bare(source: q.Select | None) -> bool:
     """Whether SELECTs further inside give all groups on, as they are."""
-    if not isinstance(source, q.Select):
+    if source is None:
         return True
     more = source.where or source.keys or source.having or source.qualify or source.distinct
-    return not more and source.limit is None and source.offset is None and _bare(source.source)
-
-
-def _reads(what: q.Expression) -> bool:
-    """Whether a released number stands in an expression."""
-    if isinstance(what, q.Name):
-        return what.name.startswith("a")
-    return isinstance(what, q.Call) and any(_reads(each) for each in what.arguments)
+    return not more and source.limit is None and source.offset is None and _bare(source.inner)

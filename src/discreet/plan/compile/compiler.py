@@ -20,10 +20,10 @@ from discreet.plan.compile.from_clause import condition
 from discreet.plan.compile.split import Question, split
 from discreet.plan.compile.types import is_unit, typed
 from discreet.plan.draft import Draft
-from discreet.plan.expressions.tree import Apply, Domain, Tree, Typed, both, fields, size
+from discreet.plan.expressions.tree import Apply, Domain, Tree, Typed, both, fields
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import MOST_CELLS, Key
-from discreet.plan.relation import From, Relation, prune, tests_of
+from discreet.plan.relation import Relation, node, prune, tests_of
 from discreet.plan.weights import weight
 from discreet.sql import query as q
 from discreet.sql.calendar import consecutive
@@ -41,7 +41,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     table = question.table
     if table.public:
         said = f"{table.name} is public: nobody is in it."
-        raise NotUnderstood(said, instead="read it directly", place=_innermost(question.view).place)
+        raise NotUnderstood(said, instead="read it directly", place=question.view.innermost.source.place)
     asked = condition(question.where, table, question.alias)
     where = both(question.given, None if asked is None else asked.tree)
     keys = tuple(_key(each, question) for each in question.keys)
@@ -64,7 +64,8 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
             instead="add COUNT(*)",
             place=question.keys[0].place,
         )
-    joined = len(question.relation.parts) if isinstance(question.relation, From) else 1
+    rows = node(question.relation)
+    joined = len(rows.sources) if rows.joins else 1
     sums = sum(len(each.parts) for each in measures if each.needs == "sums")
     spend(SUM * sums * (1 + joined // 4), question.view.place)  # an engine reads them all, above each table
     caps = _caps(question, cells if all(key.declared for key in keys) else None)
@@ -99,7 +100,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
 def _tested(relation: Relation, conditions: Sequence[Tree], question: Question) -> None:
     """Refuse conditions that name, and name again, what is large; keys are tested for their values, too."""
     sizes, largest = tests_of(relation)
-    if max(largest, *(size(each, sizes) for each in conditions), 0) > MOST_TESTED:
+    if max(largest, *(each.size(sizes) for each in conditions), 0) > MOST_TESTED:
         raise NotAllowed(
             "this question is too large.", instead="write it with fewer parts", place=question.view.place
         )  # fmt: skip
@@ -122,19 +123,13 @@ def _adds(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ..
         )
 
 
-def _innermost(view: q.Select) -> q.Origin:
-    return _innermost(view.source) if isinstance(view.source, q.Select) else view.source
-
-
 def _title(aggregate: q.Aggregate, name: str, view: q.Select) -> str:
     """An aggregate as it is written; what the answer calls it, where it is one of a list, or not written as a whole."""
     text = " ".join(aggregate.place.text[aggregate.place.start : aggregate.place.end].split())
     listed = "[" in text or text.upper().startswith("HISTOGRAM")
     if re.match(r"\w+ ?\(", text) and text.count("(") == text.count(")") and not listed:
         return text
-    while isinstance(view.source, q.Select):
-        view = view.source
-    called = (item.name for item in view.items if isinstance(item.what, q.Name) and item.what.name == name)
+    called = (item.name for item in view.innermost.items if item.what.column == name)
     return next(called, text)
 
 
@@ -142,7 +137,7 @@ def _title(aggregate: q.Aggregate, name: str, view: q.Select) -> str:
 
 
 def _key(what: q.Expression, question: Question) -> Key:
-    named = any(is_unit(each, question.table, question.alias) for each in _names(what))
+    named = any(is_unit(each, question.table, question.alias) for each in what.walk())
     found = None if named else typed(what, question.table, question.alias)
     if found is None or question.unit in fields(found.tree):
         raise NotAllowed(
@@ -155,7 +150,7 @@ def _key(what: q.Expression, question: Question) -> Key:
     if found.domain is not None:
         return _declared(found)
     if found.kind == "real":
-        name, bounded = aggregates.named(what), isinstance(what, q.Name) and found.bounds
+        name, bounded = aggregates.named(what), what.column and found.bounds
         raise NotAllowed(
             "groups of a number with decimals are nearly one for each person.",
             instead=f"group by a range of it: FLOOR({name} / 10)" + (", or declare step = 1" if bounded else ""),
@@ -180,12 +175,6 @@ def _declared(found: Typed) -> Key:
         numbered = Apply(function="day number", arguments=(found.tree,), kind="integer")
         return Key(tree=numbered, kind="date", span=days)
     return Key(tree=found.tree, kind=found.kind, values=tuple(domain))
-
-
-def _names(what: q.Expression) -> list[q.Name]:
-    if isinstance(what, q.Name):
-        return [what]
-    return [name for each in what.arguments for name in _names(each)] if isinstance(what, q.Call) else []
 
 
 def _caps(question: Question, cells: int | None) -> Caps:

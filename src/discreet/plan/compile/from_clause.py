@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.catalogue.schema import Catalogue, Column, Table, same
-from discreet.errors import NotAllowed, NotUnderstood
+from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.plan.compile.types import is_unit, typed
 from discreet.plan.expressions import intervals as box
 from discreet.plan.expressions.rules import finite
-from discreet.plan.expressions.tree import Apply, Domain, Field, Tree, Typed, both, fields, size
+from discreet.plan.expressions.tree import Domain, Field, Tree, Typed, both, fields
 from discreet.plan.relation import Derived, Made, Relation, United, tables_of
 from discreet.sql import query as q
 
@@ -42,6 +42,10 @@ class Below:
     unit: str | None  # the relation's column that the table's unit is
     where: Tree | None = None  # which of its rows
     places: tuple[int, ...] | None = None  # of a SELECT: which of its columns are the unit; none where it is not named
+
+    def people(self, place: Place) -> Below:
+        """Rows of people, as these are; an answer refuses."""
+        return self
 
 
 def scanned(source: q.Source, catalogue: Catalogue) -> Below:
@@ -139,13 +143,11 @@ def brief(below: Below, select: q.Select, catalogue: Catalogue) -> Below:
 
     Columns whose bounds are found in the data are read from their own table, so they stay where they are.
     """
-    made = {each.name.lower(): each.made for each in below.table.columns if isinstance(each.made, Apply)}
-    read: list[q.Name] = []
-    for what in (*(item.what for item in select.items), *select.keys, select.where, select.having):
-        if what is not None and made:
-            q.rename(what, lambda name: read.append(name) or name)  # type: ignore[func-returns-value]
-    sizes = {name: size(tree) for name, tree in made.items()}
-    if sum(sizes.get(each.name.lower(), 0) for each in read) <= LARGE:
+    made = {each.name.lower(): each.made for each in below.table.columns if each.made and each.made.applies}
+    sizes = {name: tree.size() for name, tree in made.items()}
+    parts = (*(item.what for item in select.items), *select.keys, select.where, select.having)
+    read = [each.column or "" for what in parts if what is not None and made for each in what.walk()]
+    if sum(sizes.get(name.lower(), 0) for name in read) <= LARGE:
         return below
     names = tables_of(below.relation)
     tables = [each for each in catalogue.tables if each.name in names]
@@ -156,7 +158,7 @@ def brief(below: Below, select: q.Select, catalogue: Catalogue) -> Below:
 def known(name: str, found: Typed) -> Column:
     """A column that is computed, and all that is known of it."""
     values = None if found.domain == finite(found.kind, found.bounds) else found.domain
-    stored = found.exact and isinstance(found.tree, Field)
+    stored = found.exact and found.tree.column is not None
     return Column(
         name=name, bounds=found.bounds, step=found.step, values=values, kind=found.kind, made=found.tree, exact=stored
     )
@@ -166,10 +168,11 @@ def _expanded(items: tuple[q.Item, ...], below: Below) -> list[q.Item]:
     """`*` is every column."""
     found: list[q.Item] = []
     for item in items:
-        if not isinstance(item.what, q.Star):
+        star = item.what.as_star
+        if star is None:
             found.append(item)
             continue
-        said = item.what.table
+        said = star.table
         if said is not None and said.lower() != below.alias.lower():
             raise NotUnderstood(
                 f"there is no table `{said}` in this question.", instead=f"write {below.alias}.*", place=item.place
@@ -208,7 +211,7 @@ def _plain(select: q.Select) -> None:
             instead="group by the unit inside, or leave DISTINCT out",
             place=select.items[0].place,
         )
-    windows = [item.what for item in select.items if isinstance(item.what, q.Window)]
+    windows = [item.what for item in select.items if item.what.as_window]
     if windows or select.qualify is not None:
         place = windows[0].place if windows else select.qualify.place if select.qualify else select.place
         raise NotAllowed(

@@ -28,8 +28,8 @@ def _counts(item: q.Item, table: Table, alias: str) -> list[q.Item]:
         return [item]
     found = typed(what.argument, table, alias)
     if found.domain is not None and len(found.domain) <= MOST_LISTED:
-        return labelled(item, found.domain)
-    name = what.argument.name if isinstance(what.argument, q.Name) else "x"
+        return labelled(item, what, found.domain)
+    name = what.argument.column or "x"
     bins = "DATE '2024-03-31', DATE '2024-06-30'" if found.dated else "10, 20, 50"
     many = "those of this are not declared" if found.domain is None else f"this has {len(found.domain):,}"
     ways = [f"HISTOGRAM({name}, [{bins}])"] if found.numeric or found.dated else []
@@ -43,7 +43,7 @@ def _counts(item: q.Item, table: Table, alias: str) -> list[q.Item]:
 
 def _moved(by: q.Expression, sizes: list[int]) -> q.Expression:
     """A number of a column, after the columns before it became more."""
-    number = by.value if isinstance(by, q.Constant) else None
+    number = by.literal
     if type(number) is not int or not 1 <= number <= len(sizes):
         return by
     return q.Constant(value=1 + sum(sizes[: number - 1]), place=by.place)

@@ -45,10 +45,10 @@ class _Joiner:
         self.catalogue = catalogue
         self.sides = named(sides)
         self.scope = Scope([each for each in self.sides if not each.tests])
-        self.on = {id(side): [q.rename(each, self._within(side)) for each in side.on] for side in self.sides}
+        self.on = {id(side): [each.rename(self._within(side)) for each in side.on] for side in self.sides}
         self.pool = [each for side in self.sides if side.inner for each in self.on[id(side)]]
-        self.pool += [q.rename(each, self.scope) for each in where]
-        self.strange = [each for each in self.pool if not self.scope.names(_reads(each))]  # a filter refuses them
+        self.pool += [each.rename(self.scope) for each in where]
+        self.strange = [each for each in self.pool if not self.scope.names(each.columns)]  # a filter refuses them
         self.pool = [each for each in self.pool if each not in self.strange]
         for side in [each for each in self.sides if each.inner]:
             self._add_parents(side)
@@ -187,9 +187,9 @@ class _Joiner:
         own = set(side.names.values())
         there = {name for each in self.placed for name in each.names.values()} | own
         if side.inner:
-            found = [each for each in self.pool if _reads(each) & own and _reads(each) <= there]
+            found = [each for each in self.pool if each.columns & own and each.columns <= there]
         else:
-            reads = set().union(*(_reads(each) for each in self.on[id(side)]))
+            reads = set[str]().union(*(each.columns for each in self.on[id(side)]))
             found = self.on[id(side)] if reads <= there and self._within(side).names(reads) else []
         joins = _sides(found, own)[0] or (side.tests and side.table.public)
         return found if joins else []
@@ -348,7 +348,7 @@ def _one(key: tuple[str, ...]) -> str | None:
 
 def _matched(condition: q.Expression, own: set[str]) -> bool:
     """Whether an engine finds the rows that a condition joins by looking them up, or by filtering the table alone."""
-    return bool(_sides([condition], own)[0]) or _reads(condition) <= own
+    return bool(_sides([condition], own)[0]) or condition.columns <= own
 
 
 def _single(side: Side, mine: list[str], *, row: bool) -> tuple[str, ...]:
@@ -368,30 +368,19 @@ def _all(conditions: list[q.Expression]) -> q.Expression | None:
     return whole
 
 
-def _reads(what: q.Expression) -> set[str]:
-    """The columns that a condition reads."""
-    if isinstance(what, q.Name):
-        return {what.name}
-    return {name for each in what.arguments for name in _reads(each)} if isinstance(what, q.Call) else set()
-
-
 def _pair(what: q.Expression) -> tuple[str, str] | None:
     """Two columns that a condition sets equal."""
-    if isinstance(what, q.Call) and what.function == "=":
-        a, b = what.arguments
-        if isinstance(a, q.Name) and isinstance(b, q.Name):
-            return a.name, b.name
-    return None
+    names = [each.column for each in what.operands("=") if each.column is not None]
+    return (names[0], names[1]) if len(names) == 2 else None
 
 
 def _sides(conditions: list[q.Expression], own: set[str]) -> tuple[list[str], list[str]]:
     """The columns of a table that conditions set equal to something of the others, and which columns that is."""
-    mine, theirs = [], []
+    mine, theirs = list[str](), list[str]()
     for each in conditions:
-        if not isinstance(each, q.Call) or each.function != "=":
-            continue
-        for a, b in (each.arguments, each.arguments[::-1]):
-            if isinstance(a, q.Name) and a.name in own and not _reads(b) & own and _reads(b):
-                mine.append(a.name)
-                theirs += [b.name] if isinstance(b, q.Name) else []
+        pair = each.operands("=")
+        for a, b in (pair, pair[::-1]) if pair else ():
+            if a.column in own and b.columns and not b.columns & own:
+                mine.append(a.column)
+                theirs += [] if b.column is None else [b.column]
     return mine, theirs

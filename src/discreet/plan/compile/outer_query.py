@@ -19,8 +19,9 @@ def outer(select: q.Select, inner: q.Select) -> q.Select:
     columns = {item.name.lower(): item.name for item in inner.items}
     items: list[q.Item] = []
     for item in select.items:
-        if isinstance(item.what, q.Star):
-            _starred(item.what, select)
+        star = item.what.as_star
+        if star is not None:
+            _starred(star, select)
             items += [replace(each, what=q.Name(name=each.name, place=item.place)) for each in inner.items]
         else:
             items.append(replace(item, what=_checked(item.what, columns, select)))
@@ -57,45 +58,36 @@ def _starred(what: q.Star, select: q.Select) -> None:
 def _order(by: q.Expression, select: q.Select, columns: dict[str, str]) -> q.Expression:
     """What an answer is ordered by: a bare name is a column of it first; all others are of the answer inside."""
     names = {item.name.lower(): item.name for item in select.items}
-    if isinstance(by, q.Name) and by.table is None and by.name.lower() in names:
-        return replace(by, name=names[by.name.lower()])
-    if isinstance(by, q.Constant) and type(by.value) is int:
-        found = numbered(by, select)
-    else:
-        found = _checked(by, {**names, **columns}, select)
+    if by.bare is not None and by.bare in names:
+        return q.Name(name=names[by.bare], place=by.place)
+    found = numbered(by, select) if type(by.literal) is int else _checked(by, {**names, **columns}, select)
     inside = set(columns.values())
     alias = select.source.alias or INNER
-    return q.rename(found, lambda name: replace(name, table=alias) if name.name in inside else name)
+    return found.rename(lambda name: replace(name, table=alias) if name.name in inside else name)
 
 
 def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q.Expression:
-    if isinstance(what, q.Name):
-        known = columns.get(what.name.lower())
-        alias = select.source.alias
-        if known is None or (what.table is not None and what.table.lower() != (alias or "").lower()):
+    """The same expression, with every name as the answer inside has it."""
+    alias = select.source.alias
+
+    def meant(name: q.Name) -> q.Name:
+        known = columns.get(name.name.lower())
+        if known is None or (name.table is not None and name.table.lower() != (alias or "").lower()):
             raise NotUnderstood(
-                f"`{what.name}` is not a column of the answer inside.",
+                f"`{name.name}` is not a column of the answer inside.",
                 instead=f"its columns: {', '.join(list(columns.values())[:12])}",
-                place=what.place,
+                place=name.place,
             )
-        return replace(what, name=known, table=None)
-    if isinstance(what, q.Call):
-        return replace(what, arguments=tuple(_checked(each, columns, select) for each in what.arguments))
-    if isinstance(what, q.Aggregate):
-        alone(what)
-        more = tuple(_checked(each, columns, select) for each in what.more)
-        return replace(what, argument=what.argument and _checked(what.argument, columns, select), more=more)
-    if isinstance(what, q.Window):
-        steady(what)
-        return replace(
-            what,
-            arguments=tuple(_checked(each, columns, select) for each in what.arguments),
-            partition=tuple(_checked(each, columns, select) for each in what.partition),
-            order=tuple(replace(each, by=_checked(each.by, columns, select)) for each in what.order),
-        )
-    if isinstance(what, q.Star):
-        raise NotUnderstood("`*` stands alone, or in COUNT(*).", instead="name a column", place=what.place)
-    return what
+        return replace(name, name=known, table=None)
+
+    for each in what.walk():
+        if each.as_aggregate is not None:
+            alone(each.as_aggregate)
+        if each.as_star is not None:
+            raise NotUnderstood("`*` stands alone, or in COUNT(*).", instead="name a column", place=each.place)
+        if each.as_window is not None:
+            steady(each.as_window)
+    return what.rename(meant)
 
 
 def apart(items: tuple[q.Item, ...]) -> tuple[q.Item, ...]:
@@ -112,9 +104,9 @@ def apart(items: tuple[q.Item, ...]) -> tuple[q.Item, ...]:
     return tuple(found)
 
 
-def numbered(by: q.Constant, select: q.Select) -> q.Expression:
+def numbered(by: q.Expression, select: q.Select) -> q.Expression:
     """The column of an answer that a number stands for."""
-    position = by.value if isinstance(by.value, int) else 0
+    position: int = by.literal
     if not 1 <= position <= len(select.items):
         raise NotUnderstood(f"columns are numbered 1 to {len(select.items)}.", instead="write its name", place=by.place)
     return select.items[position - 1].what
@@ -124,7 +116,7 @@ def steady(what: q.Window) -> None:
     """How many parts NTILE makes, and how far LAG and LEAD look, is written in the question."""
     counts = {"ntile": what.arguments[:1], "lag": what.arguments[1:2], "lead": what.arguments[1:2]}
     for given in counts.get(what.function, ()):
-        value = given.value if isinstance(given, q.Constant) else None
+        value = given.literal
         if type(value) is not int or not 1 <= value <= 1_000_000:
             raise NotUnderstood(
                 f"{what.function.upper()} takes a whole number from 1 to 1,000,000.",

@@ -25,11 +25,11 @@ from discreet.core.contribution import Caps
 from discreet.errors import NotAllowed
 from discreet.plan.compile.join import DECLARED, REPEATED
 from discreet.plan.compile.scope import Classes
-from discreet.plan.expressions.tree import Apply, Field, Tree, fields
+from discreet.plan.expressions.tree import Tree, conjuncts, fields
 from discreet.plan.measures.distinct import Owners
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Key
-from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, United
+from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, United, node
 from discreet.plan.weights import weight
 
 __all__ = ["check", "owned"]
@@ -109,19 +109,14 @@ def _lost() -> NotAllowed:
 
 def _equal(tree: Tree | None) -> Pairs:
     """The pairs of columns that a condition sets equal."""
-    if not isinstance(tree, Apply) or tree.function not in ("and", "="):
-        return frozenset()
-    if tree.function == "and":
-        return frozenset[tuple[str, str]]().union(*(_equal(each) for each in tree.arguments))
-    a, b = tree.arguments
-    return frozenset({(a.name, b.name)}) if isinstance(a, Field) and isinstance(b, Field) else frozenset()
+    pairs = [pair for each in conjuncts(tree) if (pair := each.operands("="))]
+    return frozenset((a.column, b.column) for a, b in pairs if a.column is not None and b.column is not None)
 
 
 def _counted(tree: Tree) -> str | None:
     """The column that is counted where something is true."""
-    plain = isinstance(tree, Apply) and tree.function == "case" and len(tree.arguments) == 2
-    value = tree.arguments[1] if isinstance(tree, Apply) and plain else None
-    return value.name if isinstance(value, Field) else None
+    parts = tree.operands("case")
+    return parts[1].column if len(parts) == 2 else None
 
 
 # ── a rule for each kind ─────────────────────────────────────────────────────────────────────────────────────────
@@ -160,9 +155,9 @@ def _made(found: Owned, made: tuple[Made, ...], unit: str | None, called: str | 
     if len(set(names)) < len(names):
         raise _lost()
     origins = {
-        each.name: found.origins[each.tree.name]
+        each.name: found.origins[each.tree.column]
         for each in made
-        if isinstance(each.tree, Field) and each.tree.name in found.origins
+        if each.tree.column is not None and each.tree.column in found.origins
     }
     if called is not None and unit is not None and unit in found.origins:
         origins[called] = found.origins[unit]
@@ -269,8 +264,9 @@ def _often(relation: From, parts: list[Owned]) -> int:
     """
     shown = [n for n, each in enumerate(relation.parts) if each.how not in ("semi", "anti")]
     people = [n for n in shown if not (parts[n].public or parts[n].once or parts[n].rows)]
-    free = [n for n in people if not isinstance(relation.parts[n].source, Few)]
-    product = math.prod(each.source.most for each in relation.parts if isinstance(each.source, Few))
+    limits = [node(each).limit for each in relation.sources]
+    free = [n for n in people if limits[n] is None]
+    product = math.prod(each for each in limits if each is not None)
     if len(free) > 1 or (free and product > REPEATED):
         raise _lost()
     return product

@@ -97,7 +97,7 @@ def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple
             f"{function.upper()} within one {table.unit} is not answered.",
             instead="COUNT, SUM, AVG, MIN and MAX are", place=aggregate.place,
         )  # fmt: skip
-    constant = isinstance(argument, q.Constant) and argument.value is not None and not aggregate.distinct
+    constant = argument is not None and argument.literal is not None and not aggregate.distinct
     if argument is None or (constant and function == "count"):
         return Total(name=name, function="rows", most=most), Column(name=name, bounds=count, kind="integer")
     what = typed(argument, table.counting if function == "count" else table, alias)

@@ -7,10 +7,12 @@ aggregate a0, a1, …, and what remains is a question over the released table al
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from discreet.catalogue.schema import Catalogue, Table
-from discreet.errors import NotAllowed, NotUnderstood
+from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.plan.compile.from_clause import Below, brief, derived, laid, scanned, united
 from discreet.plan.compile.histogram import alone, spread_out
 from discreet.plan.compile.join import join
@@ -50,6 +52,14 @@ class Question:
     aggregates: tuple[q.Aggregate, ...]
     view: q.Select
 
+    def people(self, place: Place) -> Below:
+        """Refuse to take an answer for rows of people."""
+        raise NotAllowed(
+            "an answer cannot be joined with people.",
+            instead="ask it first, and write its numbers into the next question",
+            place=place,
+        )
+
 
 def split(select: q.Select, catalogue: Catalogue, share: int = 1) -> Question:
     """Find the aggregation, and cut there. Of the rows of one unit that may meet, one in `share` does (see `weights`).
@@ -69,13 +79,12 @@ def split(select: q.Select, catalogue: Catalogue, share: int = 1) -> Question:
 def _read(select: q.Select, catalogue: Catalogue, share: int) -> Question | tuple[q.Select, Below]:
     """What a SELECT reads: an answer, or a relation; then names in the SELECT are those of the relation's columns."""
     origin, inside = select.source, share * _halves(select)
-    source = origin.first if isinstance(origin, q.Join) else origin
-    others = origin.others if isinstance(origin, q.Join) else ()
-    found = _inside(source, catalogue, inside) if isinstance(source, q.Select) else None
-    if isinstance(found, Question) and not others:
+    source = origin.tables[0]
+    found = SIDES[type(source)](source, catalogue, inside)
+    if isinstance(found, Question) and not origin.joined:
         return found
-    sides = [replace(_side(source, "inner", catalogue, inside, found), mark="\x010")]
-    for each in others:
+    sides = [Side(below=found.people(source.place), how="inner", on=(), place=source.place, mark="\x010")]
+    for each in origin.joined:
         sides.append(_more(each, sides, catalogue, inside))
     _apart(sides)
     tests = {n: _test(each, catalogue, inside) for n, each in enumerate(q.conjuncts(select.where))}
@@ -96,21 +105,20 @@ def _read(select: q.Select, catalogue: Catalogue, share: int) -> Question | tupl
 
 def _origins(select: q.Select) -> list[q.Origin]:
     """What a SELECT reads side by side, also to test its rows."""
-    source = select.source
-    there = [source.first, *(each.source for each in source.others)] if isinstance(source, q.Join) else [source]
-    tests = [each.arguments[0] if isinstance(each, q.Call) and each.function == "not" else each
-             for each in q.conjuncts(select.where)]  # fmt: skip
-    return [*there, *(each.select for each in tests if isinstance(each, q.Exists))]
+    tests = [test for each in q.conjuncts(select.where) if (test := _tested(each)[0]) is not None]
+    return [*select.source.tables, *(each.select for each in tests)]
+
+
+def _tested(what: q.Expression) -> tuple[q.Exists | None, bool]:
+    """The EXISTS or IN (SELECT …) that a condition is, if it is one; and whether it is negated."""
+    negated = what.operands("not")
+    return (negated[0] if negated else what).as_exists, bool(negated)
 
 
 def _meet(origin: q.Origin) -> bool:
     """Whether rows may meet others somewhere inside."""
-    if isinstance(origin, q.Union):
-        return any(map(_meet, origin.parts))
-    if not isinstance(origin, q.Select):
-        return False
-    there = _origins(origin)
-    return len(there) > 1 or any(map(_meet, there))
+    there = origin.children if origin.as_select is None else _origins(origin.as_select)
+    return (origin.as_select is not None and len(there) > 1) or any(map(_meet, there))
 
 
 def _halves(select: q.Select) -> int:
@@ -126,7 +134,7 @@ def _inside(select: q.Select, catalogue: Catalogue, share: int) -> Question | Be
         return replace(found, view=outer(select, found.view))
     select, below = found
     cut = _Cut(select, below)
-    if not select.keys and select.having is None and not any(_adds(item.what) for item in select.items):
+    if not select.keys and select.having is None and not any(item.what.adds for item in select.items):
         if select.distinct:
             return cut.question()
         return derived(select, below)
@@ -141,37 +149,27 @@ def _inside(select: q.Select, catalogue: Catalogue, share: int) -> Question | Be
     return cut.question()
 
 
-def _adds(what: q.Expression) -> bool:
-    """Whether an expression adds up rows; a window alone does not."""
-    if isinstance(what, q.Aggregate):
-        return True
-    return isinstance(what, (q.Call, q.Window)) and any(_adds(each) for each in what.arguments)
-
-
-def _side(source: q.Origin, how: How, catalogue: Catalogue, share: int, found: Question | Below | None = None) -> Side:
+def _side(source: q.Origin, how: How, catalogue: Catalogue, share: int) -> Side:
     """A table or a SELECT among those that are joined."""
-    if found is not None:
-        below = found
-    elif isinstance(source, q.Source):
-        below = scanned(source, catalogue)
-    elif isinstance(source, q.Union):
-        each_share = share * max(sum(map(_meet, source.parts)), 1)
-        parts = [_inside(each, catalogue, each_share) for each in source.parts]
-        below = united(source, [_people(each, part) for each, part in zip(parts, source.parts, strict=True)])
-    else:
-        assert isinstance(source, q.Select)
-        below = _inside(source, catalogue, share)
-    return Side(below=_people(below, source), how=how, on=(), place=source.place)
+    below = SIDES[type(source)](source, catalogue, share)
+    return Side(below=below.people(source.place), how=how, on=(), place=source.place)
 
 
-def _people(found: Question | Below, source: q.Origin) -> Below:
-    if isinstance(found, Question):
-        raise NotAllowed(
-            "an answer cannot be joined with people.",
-            instead="ask it first, and write its numbers into the next question",
-            place=source.place,
-        )
-    return found
+def _scanned(source: q.Source, catalogue: Catalogue, share: int) -> Below:
+    return scanned(source, catalogue)
+
+
+def _united(source: q.Union, catalogue: Catalogue, share: int) -> Below:
+    each_share = share * max(sum(map(_meet, source.parts)), 1)
+    parts = [_inside(each, catalogue, each_share) for each in source.parts]
+    return united(source, [each.people(part.place) for each, part in zip(parts, source.parts, strict=True)])
+
+
+SIDES: dict[type[q.Origin], Callable[..., Question | Below]] = {
+    q.Source: _scanned,
+    q.Union: _united,
+    q.Select: _inside,
+}
 
 
 def _more(joined: q.Joined, before: list[Side], catalogue: Catalogue, share: int) -> Side:
@@ -210,16 +208,16 @@ def _has(side: Side, name: str) -> bool:
 
 def _test(what: q.Expression, catalogue: Catalogue, share: int) -> Side | None:
     """A condition that another table decides: EXISTS and IN (SELECT …), or not."""
-    negated = isinstance(what, q.Call) and what.function == "not"
-    inner = what.arguments[0] if isinstance(what, q.Call) and negated else what
-    if not isinstance(inner, q.Exists):
+    inner, negated = _tested(what)
+    if inner is None:
         return None
     how: How = "anti" if negated else "semi"
     select = inner.select
     if inner.of is None:
-        plain = isinstance(select.source, (q.Source, q.Select)) and not select.keys and not select.having
+        one = type(select.source) in (q.Source, q.Select)
+        plain = one and not select.keys and not select.having
         cut = select.limit is not None or select.offset is not None or select.qualify is not None
-        if not plain or cut or any(q.aggregates(item.what) for item in select.items):
+        if not plain or cut or any(item.what.aggregates for item in select.items):
             raise NotAllowed(
                 "EXISTS takes a plain SELECT of one table.", instead="EXISTS (SELECT * FROM … WHERE …)",
                 place=inner.place,
@@ -245,26 +243,27 @@ def _renamed(select: q.Select, scope: Scope) -> q.Select:
     return replace(
         select,
         items=tuple(each for item in select.items for each in _meant(item, scope)),
-        keys=tuple(q.rename(each, scope) for each in select.keys),
-        having=select.having and q.rename(select.having, scope),
-        qualify=select.qualify and q.rename(select.qualify, scope),
+        keys=tuple(each.rename(scope) for each in select.keys),
+        having=select.having and select.having.rename(scope),
+        qualify=select.qualify and select.qualify.rename(scope),
         order=tuple(replace(each, by=_by(each.by, aliases, scope)) for each in select.order),
     )
 
 
 def _meant(item: q.Item, scope: Scope) -> list[q.Item]:
     """A column of a SELECT over a join; `x.*` is as many as the table has."""
-    if isinstance(item.what, q.Star):
-        return [item] if item.what.table is None else scope.star(item, item.what)
-    return [replace(item, what=q.rename(item.what, scope))]
+    star = item.what.as_star
+    if star is None:
+        return [replace(item, what=item.what.rename(scope))]
+    return [item] if star.table is None else scope.star(item, star)
 
 
 def _by(by: q.Expression, aliases: set[str], scope: Scope) -> q.Expression:
     """What an answer is ordered by: a bare name is a column of the answer first, one with a table's name never is."""
-    if isinstance(by, q.Name) and by.table is None and by.name.lower() in aliases:
+    if by.bare in aliases:
         return by
-    found = q.rename(by, scope)
-    return replace(found, table="") if isinstance(by, q.Name) and isinstance(found, q.Name) else found
+    found = by.rename(scope)
+    return found if found.column is None else q.Name(name=found.column, table="", place=found.place)
 
 
 class _Cut:
@@ -275,6 +274,7 @@ class _Cut:
         self.aggregates: list[q.Aggregate] = []
         self.keys: list[q.Expression] = []
         self.steps = 0
+        self.within: tuple[str, ...] = ()  # the names of the answer that are being read already
 
     def question(self) -> Question:
         select = self.select
@@ -283,7 +283,7 @@ class _Cut:
             raise NotAllowed(MANY, instead="ask in several parts", place=self.keys[MOST_KEYS].place)
         view = q.Select(
             items=apart(
-                tuple(replace(item, what=self.above(item.what, (item.name.lower(),))) for item in select.items)
+                tuple(replace(item, what=self._reading(item.what, item.name.lower())) for item in select.items)
             ),
             source=q.Source(name=RELEASED, alias=RELEASED, place=select.source.place),
             alias=select.alias,
@@ -302,7 +302,7 @@ class _Cut:
                 place=select.items[0].place,
             )
         names = [next((i.name for i, v in zip(select.items, view.items, strict=False)
-                       if isinstance(v.what, q.Name) and v.what.name == f"k{n}"), f"key {n + 1}")
+                       if v.what.column == f"k{n}"), f"key {n + 1}")
                  for n in range(len(self.keys))]  # fmt: skip
         return Question(
             relation=self.below.relation,
@@ -330,76 +330,79 @@ class _Cut:
     def _written_keys(self) -> tuple[q.Expression, ...]:
         select = self.select
         for item in select.items:
-            if isinstance(item.what, q.Star):
+            if item.what.as_star is not None:
                 raise NotAllowed(
                     "all columns of a person cannot be asked for.",
                     instead="ask for aggregates: COUNT(*), SUM(…), AVG(…)",
                     place=item.place,
                 )
-        if select.distinct and not select.keys and not any(q.aggregates(item.what) for item in select.items):
+        if select.distinct and not select.keys and not any(item.what.aggregates for item in select.items):
             return tuple(item.what for item in select.items)
         return tuple(self._by(key) for key in select.keys)
 
     def _by(self, key: q.Expression) -> q.Expression:
         """A key may be a column, an expression, or the name of a column of the answer."""
-        own = isinstance(key, q.Name) and (self.table.column(key.name) is not None or folds((key,), self.below))
-        if isinstance(key, q.Name) and key.table is None and not own:
-            return self.aliases.get(key.name.lower(), key)
-        return key
+        if key.bare is None or self.table.column(key.bare) is not None or folds((key,), self.below):
+            return key
+        return self.aliases.get(key.bare, key)
 
     def plain(self, what: q.Expression) -> q.Expression:
         """Names without the name of the table and in the table's own spelling, so that equal things are equal."""
-        if isinstance(what, q.Name):
-            column = self.table.column(what.name)
-            mine = what.table is None or what.table.lower() == self.alias.lower()
-            own = column.name if column else self.table.unit if folds((what,), self.below) else what.name
-            return replace(what, name=own or what.name, table=None) if mine else what
-        if isinstance(what, q.Call):
-            return replace(what, arguments=tuple(self.plain(each) for each in what.arguments))
-        if isinstance(what, q.Aggregate) and what.argument is not None:
-            return replace(what, argument=self.plain(what.argument), more=tuple(self.plain(each) for each in what.more))
-        return what
+        return what.rename(self._own)
 
-    def above(self, what: q.Expression, within: tuple[str, ...] = ()) -> q.Expression:
-        """The same over released names; `within` are the names of the answer that are being read already."""
+    def _own(self, name: q.Name) -> q.Name:
+        column = self.table.column(name.name)
+        mine = name.table is None or name.table.lower() == self.alias.lower()
+        own = column.name if column else self.table.unit if folds((name,), self.below) else name.name
+        return replace(name, name=own or name.name, table=None) if mine else name
+
+    def _reading(self, what: q.Expression, name: str) -> q.Expression:
+        """The same over released names, of what the answer knows by this name."""
+        before, self.within = self.within, (*self.within, name)
+        found = self.above(what)
+        self.within = before
+        return found
+
+    def above(self, what: q.Expression) -> q.Expression:
+        """The same over released names."""
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise NotAllowed("this question is too large.", instead="write it with fewer parts", place=what.place)
         here = self.plain(what)
         if here in self.keys:
             return q.Name(name=f"k{self.keys.index(here)}", place=what.place)
-        if isinstance(here, q.Aggregate):
-            alone(here)
-            if here not in self.aggregates:
-                self.aggregates.append(here)
-            if len(self.aggregates) > MOST_NUMBERS:
-                raise NotAllowed(MANY, instead="ask in several parts", place=what.place)
-            return q.Name(name=f"a{self.aggregates.index(here)}", place=what.place)
-        if isinstance(what, q.Call) and what.function == "grouping" and len(what.arguments) == 1 and self.select.sets:
-            key = self.above(what.arguments[0], within)
-            if isinstance(key, q.Name) and key.name.startswith("k"):
-                return replace(key, name=f"g{key.name[1:]}")
-        if isinstance(what, q.Call):
-            return replace(what, arguments=tuple(self.above(each, within) for each in what.arguments))
-        if isinstance(what, q.Window):
-            steady(what)
-            return replace(
-                what,
-                arguments=tuple(self.above(each, within) for each in what.arguments),
-                partition=tuple(self.above(each, within) for each in what.partition),
-                order=self._order(what.order, within),
-            )
-        if isinstance(what, q.Name):
-            return self._named(what, here, within)
-        if isinstance(what, q.Star):
-            raise NotUnderstood("`*` stands in COUNT(*) only.", instead="write COUNT(*)", place=what.place)
-        return what
+        if (grouped := what.operands("grouping")) and len(grouped) == 1 and self.select.sets:
+            key = self.above(grouped[0])
+            if (key.column or "").startswith("k"):
+                return q.Name(name=f"g{(key.column or '')[1:]}", place=key.place)
+        rule = self.ABOVE.get(type(what))
+        return what.map(self.above) if rule is None else rule(self, what, here)
 
-    def _named(self, what: q.Name, here: q.Expression, within: tuple[str, ...]) -> q.Expression:
+    def _aggregate(self, what: q.Aggregate, here: q.Aggregate) -> q.Name:
+        alone(here)
+        if here not in self.aggregates:
+            self.aggregates.append(here)
+        if len(self.aggregates) > MOST_NUMBERS:
+            raise NotAllowed(MANY, instead="ask in several parts", place=what.place)
+        return q.Name(name=f"a{self.aggregates.index(here)}", place=what.place)
+
+    def _window(self, what: q.Window, here: q.Expression) -> q.Window:
+        steady(what)
+        return replace(
+            what,
+            arguments=tuple(map(self.above, what.arguments)),
+            partition=tuple(map(self.above, what.partition)),
+            order=self._order(what.order),
+        )
+
+    def _star(self, what: q.Star, here: q.Expression) -> q.Expression:
+        raise NotUnderstood("`*` stands in COUNT(*) only.", instead="write COUNT(*)", place=what.place)
+
+    def _named(self, what: q.Name, here: q.Expression) -> q.Expression:
         """A name that is no key: that of a column of the answer, or a mistake."""
         meant = self.aliases.get(what.name.lower()) if what.table is None else None
-        if meant is not None and what.name.lower() not in within:
-            return self.above(meant, (*within, what.name.lower()))
+        if meant is not None and what.name.lower() not in self.within:
+            return self._reading(meant, what.name.lower())
         if what.table is not None and what.table.lower() != self.alias.lower():
             raise NotUnderstood(
                 f"there is no table `{what.table}` in this question.",
@@ -413,14 +416,21 @@ class _Cut:
             place=what.place,
         )
 
-    def _order(self, order: tuple[q.Order, ...], within: tuple[str, ...] = ()) -> tuple[q.Order, ...]:
+    def _order(self, order: tuple[q.Order, ...]) -> tuple[q.Order, ...]:
         found = []
         for each in order:
             by = each.by
-            if isinstance(by, q.Constant) and type(by.value) is int:
+            if type(by.literal) is int:
                 by = numbered(by, self.select)
-            elif isinstance(by, q.Name) and by.table is None and not within:
-                by = self.aliases.get(by.name.lower(), by)
-            above = q.rename(self.above(by, within), lambda name: replace(name, table=RELEASED))
+            elif by.bare is not None and not self.within:
+                by = self.aliases.get(by.bare, by)
+            above = self.above(by).rename(lambda name: replace(name, table=RELEASED))
             found.append(replace(each, by=above))
         return tuple(found)
+
+    ABOVE: ClassVar[dict[type[q.Expression], Callable[..., q.Expression]]] = {
+        q.Aggregate: _aggregate,
+        q.Window: _window,
+        q.Name: _named,
+        q.Star: _star,
+    }

@@ -6,6 +6,7 @@ Numbers are added up on a grid, whole steps between bounds.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import date
 from fractions import Fraction
 
@@ -13,9 +14,9 @@ from discreet.catalogue.schema import PROMISE, Column, Table
 from discreet.core.work import NODE, spend
 from discreet.errors import NotAllowed, NotUnderstood, Place
 from discreet.plan.expressions.dates import constant as moment
-from discreet.plan.expressions.functions import RULES
+from discreet.plan.expressions.functions import FUNCTIONS, planned
 from discreet.plan.expressions.rules import finite, small
-from discreet.plan.expressions.tree import Bounds, Domain, Field, Literal, Typed, depth, fields, planned, size
+from discreet.plan.expressions.tree import Bounds, Domain, Field, Literal, Typed, fields
 from discreet.sql import query as q
 from discreet.sql.calendar import number
 from discreet.sql.dates import Interval
@@ -34,9 +35,9 @@ def typed(what: q.Expression, table: Table, alias: str) -> Typed:
     found = _typed(what, table, alias)
     if found.kind == "interval":
         raise _lonely(what)
-    if depth(found.tree) > DEEPEST:
+    if found.tree.depth() > DEEPEST:
         raise NotAllowed("this is nested too deeply.", instead="write it in fewer layers", place=what.place)
-    if size(found.tree) > MOST_NODES or planned(found.tree) > MOST_PLANNED:
+    if found.tree.size() > MOST_NODES or planned(found.tree) > MOST_PLANNED:
         raise NotAllowed("this expression is too large.", instead="write it with fewer parts", place=what.place)
     return found
 
@@ -47,39 +48,37 @@ def is_unit(what: q.Expression | None, table: Table, alias: str) -> bool:
     A column of a relation has no other name there than its own, so a name means the unit, or something else, never
     both. What is computed from columns further inside is compared with the relation's name of the unit, not with this.
     """
-    if not isinstance(what, q.Name) or table.unit is None or what.name.lower() != table.unit.lower():
-        return False
-    return what.table is None or what.table.lower() == alias.lower()
+    return what is not None and table.unit is not None and what.means(table.unit, alias)
 
 
 def _typed(what: q.Expression, table: Table, alias: str) -> Typed:
     spend(NODE, what.place)
-    if isinstance(what, q.Constant):
-        return _constant(what)
-    if isinstance(what, q.Name):
-        return _field(what, table, alias)
-    if isinstance(what, q.Call) and what.function == "grouping":
-        raise NotUnderstood(
-            "GROUPING stands beside the columns of an answer that has ROLLUP, CUBE or GROUPING SETS.",
-            instead="write GROUPING(ward) for a column that is grouped by",
-            place=what.place,
-        )
-    if isinstance(what, q.Call):
-        arguments = [_typed(each, table, alias) for each in what.arguments]
-        if what.function not in ("+", "-") and any(each.kind == "interval" for each in arguments):
-            raise _lonely(what)
-        return RULES[what.function](what, arguments)
-    if isinstance(what, q.Star):
-        raise NotAllowed(
-            "all columns of a person cannot be asked for.", instead="ask for counts and sums", place=what.place
-        )
-    if isinstance(what, q.Exists):
-        raise NotAllowed(
-            "EXISTS and IN (SELECT …) stand in WHERE, alone or between ANDs.",
-            instead="write WHERE … AND EXISTS (SELECT …)",
-            place=what.place,
-        )
-    inside = "an aggregate" if isinstance(what, q.Aggregate) else "a window"
+    return TYPED[type(what)](what, table, alias)
+
+
+def _call(what: q.Call, table: Table, alias: str) -> Typed:
+    arguments = [_typed(each, table, alias) for each in what.arguments]
+    if what.function not in ("+", "-") and any(each.kind == "interval" for each in arguments):
+        raise _lonely(what)
+    return FUNCTIONS[what.function].rule(what, arguments)
+
+
+def _star(what: q.Star, table: Table, alias: str) -> Typed:
+    raise NotAllowed(
+        "all columns of a person cannot be asked for.", instead="ask for counts and sums", place=what.place
+    )
+
+
+def _exists(what: q.Exists, table: Table, alias: str) -> Typed:
+    raise NotAllowed(
+        "EXISTS and IN (SELECT …) stand in WHERE, alone or between ANDs.",
+        instead="write WHERE … AND EXISTS (SELECT …)",
+        place=what.place,
+    )
+
+
+def _over_rows(what: q.Aggregate | q.Window, table: Table, alias: str) -> Typed:
+    inside = "a window" if what.as_window else "an aggregate"
     raise NotUnderstood(
         f"{inside} stands beside the columns of the answer, not inside a filter, a key or another aggregate.",
         instead="filter answers with HAVING",
@@ -93,7 +92,7 @@ def _lonely(what: q.Expression) -> NotUnderstood:
     )
 
 
-def _constant(what: q.Constant) -> Typed:
+def _constant(what: q.Constant, table: Table, alias: str) -> Typed:
     value = what.value
     if isinstance(value, Interval):  # whoever adds it reads it from the question
         return Typed(tree=Literal(value=None), kind="interval")
@@ -135,6 +134,17 @@ def _field(what: q.Name, table: Table, alias: str) -> Typed:
     tree = column.made or Field(name=column.name, kind=column.kind)
     bounds, domain = _bounds(column), _domain(column)
     return Typed(tree=tree, kind=column.kind, bounds=bounds, domain=domain, step=column.step, exact=column.exact)
+
+
+TYPED: dict[type[q.Expression], Callable[..., Typed]] = {
+    q.Constant: _constant,
+    q.Name: _field,
+    q.Call: _call,
+    q.Star: _star,
+    q.Exists: _exists,
+    q.Aggregate: _over_rows,
+    q.Window: _over_rows,
+}
 
 
 def _bounds(column: Column) -> Bounds | None:

@@ -6,16 +6,22 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Literal as Either
+
+import numpy as np
 
 from discreet.plan.expressions import intervals as box
-from discreet.plan.expressions.rules import Rule, applied, fixed, image, need, numbers, whole
+from discreet.plan.expressions import margins
+from discreet.plan.expressions.function import BINARY, UNARY, Above, Doc, Function, Rule, Spelling
+from discreet.plan.expressions.rules import applied, fixed, image, need, numbers, whole
 from discreet.plan.expressions.tree import Bounds, Domain, Literal, Typed
 from discreet.sql import query as q
 from discreet.sql.types import Kind
 
-__all__ = ["NUMERIC", "same"]
+__all__ = ["ARITHMETIC", "arithmetic", "difference_of", "negated", "same", "sum_of"]
 
 EXACTLY = ("+", "-", "*", "/")  # done by the planner where both sides are constants
+CALLED = Above()
 MOST_BITS = 200  # of a constant that is computed
 
 
@@ -29,7 +35,9 @@ def same(arguments: list[Typed]) -> Kind:
     return "integer" if all(each.kind in ("integer", None) for each in arguments) else "real"
 
 
-def _arithmetic(rule: Callable[..., Bounds | None], kind: Kind | None = None) -> Rule:
+def arithmetic(rule: Callable[..., Bounds | None], kind: Kind | None = None) -> Rule:
+    """The rule of a function of numbers: of a kind, or whole where they are, within bounds that follow from theirs."""
+
     def apply(what: q.Call, arguments: list[Typed]) -> Typed:
         numbers(what, arguments)
         bounds = None if (known := _known(arguments)) is None else rule(*known)
@@ -59,13 +67,13 @@ def _image(function: str, arguments: list[Typed]) -> Domain | None:
 
 def _remainder(what: q.Call, arguments: list[Typed]) -> Typed:
     step = Fraction(same(arguments) == "integer")
-    return _arithmetic(lambda a, b: box.remainder(a, b, step))(what, arguments)
+    return arithmetic(lambda a, b: box.remainder(a, b, step))(what, arguments)
 
 
 def _divided(what: q.Call, arguments: list[Typed]) -> Typed:
     """a // b: towards zero."""
     need(what, arguments, ("integer",), "whole numbers")
-    return _arithmetic(lambda a, b: (known := box.quotient(a, b)) and box.rounded(known, math.trunc))(what, arguments)
+    return arithmetic(lambda a, b: (known := box.quotient(a, b)) and box.rounded(known, math.trunc))(what, arguments)
 
 
 def _round(what: q.Call, arguments: list[Typed]) -> Typed:
@@ -90,24 +98,60 @@ def _power(what: q.Call, arguments: list[Typed]) -> Typed:
     return applied(what, arguments, "integer" if integral else "real", bounds)
 
 
-NUMERIC: dict[str, Rule] = {
-    "+": _arithmetic(box.total),
-    "-": _arithmetic(box.difference),
-    "*": _arithmetic(box.product),
-    "/": _arithmetic(box.quotient, "real"),
-    "%": _remainder,
-    "//": _divided,
-    "negative": _arithmetic(box.negative),
-    "abs": _arithmetic(box.absolute),
-    "sign": _arithmetic(lambda a: (Fraction(-1), Fraction(1)), "integer"),
-    "floor": _arithmetic(lambda a: box.rounded(a, math.floor), "integer"),
-    "ceil": _arithmetic(lambda a: box.rounded(a, math.ceil), "integer"),
-    "round": _round,
-    "trunc": _round,
-    "sqrt": _arithmetic(box.root, "real"),
-    "ln": _arithmetic(box.logarithm, "real"),
-    "log10": _arithmetic(lambda a: box.logarithm(a, 10), "real"),
-    "log2": _arithmetic(lambda a: box.logarithm(a, 2), "real"),
-    "exp": _arithmetic(box.exponential, "real"),
-    "power": _power,
-}
+def _entry(
+    name: str, node: str, rule: Rule, text: str, *, above: Above = CALLED, slots: tuple[str, ...] = UNARY,
+    nan: Either["never", "keeps", "carries", "makes"] = "never", times: int = 1, divides: bool = False,
+    missing: tuple[str, ...] = (), doc: Doc | None = None,
+) -> Function:  # fmt: skip
+    """A function of numbers, which are read as such."""
+    spelling = Spelling(text=text, reads="numbers", missing=missing, nan=nan, times=times, divides=divides)
+    return Function(name=name, rule=rule, spelling=spelling, above=above, node=node, slots=slots, doc=doc)
+
+
+sum_of, difference_of, negated = arithmetic(box.total), arithmetic(box.difference), arithmetic(box.negative)
+LOGARITHM = "nullif({}(nullif({{0}}, 0)), 'nan'::DOUBLE)"
+
+ARITHMETIC: tuple[Function, ...] = (
+    _entry("*", "Mul", arithmetic(box.product), "({0} * {1})", slots=BINARY, nan="carries",
+           above=Above(text="({0} * {1})", margin=margins.product)),
+    _entry("/", "Div", arithmetic(box.quotient, "real"), "({0} / NULLIF({1}, {zero}))", slots=BINARY, nan="carries",
+           divides=True, above=Above(text="({0} / NULLIF({1}, 0))", margin=margins.quotient, times=2),
+           doc=Doc("Operators", "x / y", "the quotient, also of whole numbers; by zero it is NULL")),
+    _entry("//", "IntDiv", _divided, "trunc({0} / NULLIF({1}, {zero}))", slots=BINARY, nan="carries", divides=True,
+           above=Above(text="TRY_CAST(trunc({0} / NULLIF({1}, 0)) AS BIGINT)", times=2),
+           doc=Doc("Operators", "x // 10", "the quotient of whole numbers without its fraction, towards zero")),
+    _entry("%", "Mod", _remainder, "({0} % NULLIF({1}, {zero}))", slots=BINARY, nan="carries", divides=True,
+           above=Above(text="({0} % NULLIF({1}, 0))", times=2), doc=Doc("Operators", "x % 10", "the remainder")),
+    _entry("negative", "", negated, "(-{0})", nan="keeps", above=Above(text="(-{0})", margin=margins.negative)),
+    _entry("abs", "Abs", arithmetic(box.absolute), "abs({0})", nan="keeps", above=Above(margin=margins.absolute),
+           doc=Doc("Numbers", "ABS(x)", "the number without its sign")),
+    _entry("sign", "Sign", arithmetic(lambda a: (Fraction(-1), Fraction(1)), "integer"), "CAST(sign({0}) AS {double})",
+           doc=Doc("Numbers", "SIGN(x)", "−1, 0 or 1")),
+    _entry("floor", "Floor", arithmetic(lambda a: box.rounded(a, math.floor), "integer"), "floor({0})", nan="keeps",
+           above=Above(margin=margins.rising(np.floor)),
+           doc=Doc("Numbers", "FLOOR(y)", "the next whole number below")),
+    _entry("ceil", "Ceil", arithmetic(lambda a: box.rounded(a, math.ceil), "integer"), "ceil({0})", nan="keeps",
+           above=Above(margin=margins.rising(np.ceil)), doc=Doc("Numbers", "CEIL(y)", "the next whole number above")),
+    _entry("round", "Round", _round, "round({0}, CAST({1} AS {integer}))", slots=("this", "decimals"), missing=("0",),
+           times=2, above=Above(margin=margins.rounded), doc=Doc("Numbers", "ROUND(y, 1)",
+           "rounded to so many digits, from −15 to 15; without a second argument to a whole number")),
+    _entry("trunc", "Trunc", _round, "trunc({0}, CAST({1} AS {integer}))", slots=("this", "decimals"), missing=("0",),
+           times=2, doc=Doc("Numbers", "TRUNC(y, 1)", "the same towards zero")),
+    _entry("sqrt", "Sqrt", arithmetic(box.root, "real"), "sqrt({0})", nan="makes", times=2,
+           above=Above(text="nullif(sqrt({0}), 'nan'::DOUBLE)", times=2,
+                       margin=margins.rising(lambda x: np.sqrt(np.maximum(x, 0)))),
+           doc=Doc("Numbers", "SQRT(x)", "the square root; of a negative number NULL")),
+    _entry("ln", "Ln", arithmetic(box.logarithm, "real"), "ln(NULLIF({0}, {zero}))", nan="makes", times=4,
+           above=Above(text=LOGARITHM.format("ln"), times=4),
+           doc=Doc("Numbers", "LN(x)", "the natural logarithm; where there is none, NULL")),
+    _entry("log10", "", arithmetic(lambda a: box.logarithm(a, 10), "real"), "log10(NULLIF({0}, {zero}))", nan="makes",
+           times=4, above=Above(text=LOGARITHM.format("log10"), times=4),
+           doc=Doc("Numbers", "LOG10(x) ; LOG(x)", "the logarithm to the base 10")),
+    _entry("log2", "", arithmetic(lambda a: box.logarithm(a, 2), "real"), "log2(NULLIF({0}, {zero}))", nan="makes",
+           times=4, above=Above(text=LOGARITHM.format("log2"), times=4),
+           doc=Doc("Numbers", "LOG2(x)", "the logarithm to the base 2")),
+    _entry("exp", "Exp", arithmetic(box.exponential, "real"), "exp({0})", above=Above(margin=margins.rising(np.exp)),
+           doc=Doc("Numbers", "EXP(y)", "e to this power")),
+    _entry("power", "Pow", _power, "pow({0}, {1})", slots=BINARY, nan="makes", times=2,
+           doc=Doc("Numbers", "POWER(x, 2)", "`x` to this power")),
+)  # fmt: skip

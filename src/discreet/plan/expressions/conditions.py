@@ -9,16 +9,30 @@ from fractions import Fraction
 
 from discreet.errors import NotUnderstood
 from discreet.plan.expressions import intervals as box
+from discreet.plan.expressions import margins
 from discreet.plan.expressions.arithmetic import same
 from discreet.plan.expressions.dates import MOMENTS, cast_moment, dated
-from discreet.plan.expressions.rules import COMPUTED, Rule, applied, fixed, need, numbers
+from discreet.plan.expressions.function import (
+    BINARY,
+    MANY,
+    PLAIN,
+    Above,
+    Doc,
+    Function,
+    Margin,
+    Reads,
+    Rule,
+    Spelling,
+    first,
+)
+from discreet.plan.expressions.rules import COMPUTED, applied, fixed, need, numbers
 from discreet.plan.expressions.tree import Apply, Bounds, Domain, Typed
 from discreet.sql import query as q
-from discreet.sql.types import WORDS, Kind
+from discreet.sql.spelling import case
+from discreet.sql.types import STORED, WORDS, Kind
 
-__all__ = ["CHOICES"]
+__all__ = ["CONDITIONS"]
 
-COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 QUOTES = "write texts in quotes and numbers without"
 DATES = "write dates as DATE '2024-01-31'; a text becomes one with CAST(… AS DATE)"
 
@@ -35,7 +49,7 @@ def _alike(what: q.Call, arguments: list[Typed]) -> list[Typed]:
     if len(set(kinds.values())) > 1:
         first = min(kinds)
         at = next(i for i, kind in kinds.items() if kind != kinds[first])
-        if len(arguments) == 2 and isinstance(what.arguments[0], q.Constant):
+        if len(arguments) == 2 and what.arguments[0].is_constant:
             first, at = at, first
         raise NotUnderstood(
             f"{WORDS[arguments[first].kind]} is compared with {WORDS[arguments[at].kind]}.",
@@ -61,22 +75,23 @@ def _between(what: q.Call, arguments: list[Typed]) -> Typed:
 
 
 def _in(what: q.Call, arguments: list[Typed]) -> Typed:
-    if len(arguments) > 2001 or not all(isinstance(each, q.Constant) or _signed(each) for each in what.arguments[1:]):
+    if len(arguments) > 2001 or not all(map(_written, what.arguments[1:])):
         raise NotUnderstood(
             "IN takes at most 2,000 constants.", instead="write IN ('a', 'b')", place=what.arguments[-1].place
         )
     return _compare(what, arguments)
 
 
-def _signed(each: q.Expression) -> bool:
-    return isinstance(each, q.Call) and each.function == "negative" and isinstance(each.arguments[0], q.Constant)
+def _written(each: q.Expression) -> bool:
+    """Whether it is a constant, which may have a sign."""
+    return each.is_constant or any(inner.is_constant for inner in each.operands("negative"))
 
 
 def _is(what: q.Call, arguments: list[Typed]) -> Typed:
     right = what.arguments[1]
-    if not isinstance(right, q.Constant) or not (right.value is None or isinstance(right.value, bool)):
+    if not right.is_constant or not isinstance(right.literal, bool | None):
         raise NotUnderstood("IS takes NULL, TRUE or FALSE.", instead="write IS NULL, or =", place=right.place)
-    if right.value is not None:
+    if right.literal is not None:
         need(what, arguments, ("boolean",), "true or false")
     return applied(what, arguments, "boolean")
 
@@ -178,8 +193,7 @@ def _most(which: Callable[[list[Fraction]], Fraction], ends: list[Fraction | Non
 
 
 def _cast(what: q.Call, arguments: list[Typed]) -> Typed:
-    inner, target = arguments[0], what.arguments[1]
-    kind = target.value if isinstance(target, q.Constant) else None
+    inner, kind = arguments[0], what.arguments[1].literal
     if kind in MOMENTS or inner.kind in MOMENTS:
         return cast_moment(what, inner, str(kind))
     bounds = inner.bounds if kind in COMPUTED else None
@@ -187,21 +201,89 @@ def _cast(what: q.Call, arguments: list[Typed]) -> Typed:
         bounds = box.rounded(bounds, box.nearest)
     if inner.kind == "boolean" and kind in COMPUTED:
         bounds = (Fraction(0), Fraction(1))
-    return applied(what, arguments[:1], kind, bounds)  # type: ignore[arg-type]
+    return applied(what, arguments[:1], kind, bounds)
 
 
-CHOICES: dict[str, Rule] = {
-    **dict.fromkeys(COMPARISONS, _compare),
-    "between": _between,
-    "in": _in,
-    "is": _is,
-    "and": _logic,
-    "or": _logic,
-    "not": _logic,
-    "case": _case,
-    "coalesce": _coalesce,
-    "nullif": _nullif,
-    "least": _extreme,
-    "greatest": _extreme,
-    "cast": _cast,
-}
+def _grouping(what: q.Call, arguments: list[Typed]) -> Typed:
+    raise NotUnderstood(
+        "GROUPING stands beside the columns of an answer that has ROLLUP, CUBE or GROUPING SETS.",
+        instead="write GROUPING(ward) for a column that is grouped by",
+        place=what.place,
+    )
+
+
+# ── the entries ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _infix(name: str, node: str, rule: Rule, sign: str, reads: Reads = "plain") -> Function:
+    text = f"({{0}} {sign} {{1}})"
+    return Function(
+        name=name, node=node, slots=BINARY, rule=rule, spelling=Spelling(text=text, reads=reads), above=Above(text=text)
+    )
+
+
+def _longest(what: q.Call, sizes: list[int]) -> int:
+    return max(sizes, default=PLAIN)
+
+
+def _of_branches(what: q.Call, sizes: list[int]) -> int:
+    """Conditions and values by turns, then perhaps what else."""
+    return max(sizes[1::2] + (sizes[-1:] if len(sizes) % 2 else []), default=PLAIN)
+
+
+def _cast_above(value: str, kind: str) -> str:
+    return f"TRY_CAST({value} AS {STORED[kind.strip(chr(39))]})"
+
+
+def _extremes(name: str, node: str, margin: Margin) -> Function:
+    return Function(
+        name=name, node=node, slots=MANY, rule=_extreme, spelling=Spelling(text=name + "({all})", reads="numbers"),
+        above=Above(margin=margin, letters=_longest),
+    )  # fmt: skip
+
+
+IN = "({0} IN ({rest}))"
+CONDITIONS: tuple[Function, ...] = (
+    *(
+        _infix(sign, node, _compare, sign, "compared")
+        for sign, node in (("=", "EQ"), ("<>", "NEQ"), ("<", "LT"), ("<=", "LTE"), (">", "GT"), (">=", "GTE"))
+    ),
+    _infix("and", "And", _logic, "AND"),
+    _infix("or", "Or", _logic, "OR"),
+    _infix("is", "Is", _is, "IS"),
+    Function(name="not", node="Not", rule=_logic, spelling=Spelling(text="(NOT {0})"), above=Above(text="(NOT {0})")),
+    Function(
+        name="in", node="In", slots=MANY, rule=_in, spelling=Spelling(text=IN, reads="compared"), above=Above(text=IN),
+        doc=Doc("Operators", "x IN (1, 2, 3)", "whether it is one of these"),
+    ),
+    Function(
+        name="between", node="Between", slots=("this", "low", "high"), rule=_between,
+        spelling=Spelling(text="({0} BETWEEN {1} AND {2})", reads="compared"),
+        above=Above(text="({0} BETWEEN {1} AND {2})"),
+        doc=Doc("Operators", "x BETWEEN 1 AND 3", "whether it is from 1 to 3"),
+    ),
+    Function(
+        name="case", node="If", slots=("this", "true", "false"), rule=_case,
+        spelling=Spelling(text=case, reads="values"), above=Above(text=case, letters=_of_branches),
+        doc=Doc("Choices", "IF(x > 1, 2, 3)", "one of two"),
+    ),
+    Function(
+        name="coalesce", node="Coalesce", slots=MANY, rule=_coalesce,
+        spelling=Spelling(text="coalesce({all})", reads="values"), above=Above(letters=_longest),
+        doc=Doc("Choices", "COALESCE(x, 0) ; IFNULL(x, 0)", "the first that is not NULL"),
+    ),
+    Function(
+        name="nullif", node="Nullif", slots=BINARY, rule=_nullif,
+        spelling=Spelling(text="nullif({0}, {1})", reads="values", times=2), above=Above(letters=first, times=2),
+        doc=Doc("Choices", "NULLIF(x, 0)", "`x`, and NULL where the two are equal"),
+    ),
+    _extremes("least", "Least", margins.least),
+    _extremes("greatest", "Greatest", margins.greatest),
+    Function(
+        name="cast", rule=_cast, spelling=Spelling(text="{0}", reads="cast", times=2),
+        above=Above(text=_cast_above, margin=margins.rounded, letters=lambda what, sizes: max(PLAIN, *sizes[:1])),
+        doc=Doc("Choices", "CAST(s AS INT) ; TRY_CAST(s AS INT) ; s::INT",
+                "another type: INT, DOUBLE, TEXT, DATE, TIMESTAMP, BOOLEAN; NULL where it cannot be read so"),
+    ),
+    Function(name="grouping", node="Grouping", slots=("expressions",), rule=_grouping, spelling=Spelling(text="")),
+)  # fmt: skip

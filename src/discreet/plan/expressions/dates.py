@@ -15,21 +15,24 @@ from typing import Any
 
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.plan.expressions import intervals as box
-from discreet.plan.expressions.arithmetic import NUMERIC
-from discreet.plan.expressions.rules import Rule, applied, distinct, finite, fixed, steady
-from discreet.plan.expressions.tree import Apply, Bounds, Domain, Literal, Tree, Typed, size
+from discreet.plan.expressions import margins
+from discreet.plan.expressions.arithmetic import difference_of, negated, sum_of
+from discreet.plan.expressions.function import BINARY, Above, Doc, Function, Rule, Spelling
+from discreet.plan.expressions.rules import applied, distinct, finite, fixed
+from discreet.plan.expressions.tree import Apply, Bounds, Domain, Literal, Tree, Typed
 from discreet.sql import calendar
 from discreet.sql import query as q
 from discreet.sql.dates import Interval, iso, midnight, whole_day
 from discreet.sql.types import MOST_VALUES, WORDS, Kind
 
-__all__ = ["MOMENTS", "TIMES", "cast_moment", "constant", "dated"]
+__all__ = ["DATES", "MOMENTS", "cast_moment", "constant", "dated"]
 
 MOMENTS = ("date", "timestamp")
 MOST_LISTED = 10_000  # dates that are listed one by one, as values of a key
 MOST_CAST = 12  # nodes of a text that is read as a date
 FARTHEST = 36_500_000  # days that additions may lead away from the calendar; engines know ten times as many
 ADDED = 10**6  # days that one addition of a computed number may lead
+DAYS = {"add months": Fraction(31), "add days": Fraction(1), "add microseconds": Fraction(1, calendar.DAY)}
 BEYOND = "this leads beyond the years 1 to 9999."
 
 
@@ -46,7 +49,7 @@ def dated(what: q.Call, arguments: list[Typed]) -> list[Typed]:
         return arguments
     found = []
     for written, each in zip(what.arguments, arguments, strict=True):
-        text = steady(each.tree)
+        text = each.tree.literal
         found.append(constant(_read(text, written)) if isinstance(text, str) else each)
     return found
 
@@ -60,7 +63,7 @@ def _read(text: str, written: q.Expression) -> date:
 
 def _moment(what: q.Call, argument: Typed, written: q.Expression) -> Typed:
     """An argument that must be a date or a timestamp."""
-    text = steady(argument.tree)
+    text = argument.tree.literal
     if isinstance(text, str):
         return constant(_read(text, written))
     if argument.kind not in (*MOMENTS, None):
@@ -74,8 +77,7 @@ def _moment(what: q.Call, argument: Typed, written: q.Expression) -> Typed:
 
 def _unit(what: q.Call, known: tuple[str, ...]) -> str:
     """The part or unit that is named first."""
-    written = what.arguments[0]
-    unit = written.value if isinstance(written, q.Constant) else None
+    unit = what.arguments[0].literal
     if unit not in known:
         raise NotUnderstood(
             f"`{what.function.upper()}` does not know this part of a date.",
@@ -217,7 +219,7 @@ def _plus(what: q.Call, arguments: list[Typed]) -> Typed:
     arguments = dated(what, arguments)
     kinds = {each.kind for each in arguments}
     if not kinds & {*MOMENTS, "interval"}:
-        return NUMERIC["+"](what, arguments)
+        return sum_of(what, arguments)
     pairs = list(zip(what.arguments, arguments, strict=True))
     if arguments[0].kind not in MOMENTS:
         pairs.reverse()
@@ -232,7 +234,7 @@ def _minus(what: q.Call, arguments: list[Typed]) -> Typed:
     arguments = dated(what, arguments)
     kinds = {each.kind for each in arguments}
     if not kinds & {*MOMENTS, "interval"}:
-        return NUMERIC["-"](what, arguments)
+        return difference_of(what, arguments)
     value, step = arguments
     if value.kind == step.kind == "date":
         bounds = box.difference(value.bounds, step.bounds) if value.bounds and step.bounds else None
@@ -251,7 +253,7 @@ def _no_way(what: q.Call, reason: str) -> NotUnderstood:
 def _moved(what: q.Call, value: Typed, step: Typed, written: q.Expression, sign: int) -> Typed:
     """A date or a timestamp, so much later or earlier."""
     if step.kind == "interval":
-        way = written.value if isinstance(written, q.Constant) else None
+        way = written.literal
         assert isinstance(way, Interval)
         return _by(what, value, way if sign > 0 else -way)
     if value.kind == "timestamp":
@@ -260,7 +262,7 @@ def _moved(what: q.Call, value: Typed, step: Typed, written: q.Expression, sign:
     if days is not None:
         return _by(what, value, Interval(0, sign * int(days)))
     if sign < 0:
-        step = NUMERIC["negative"](q.Call(function="negative", arguments=(written,), place=what.place), [step])
+        step = negated(q.Call(function="negative", arguments=(written,), place=what.place), [step])
     bounds = _inside(box.total(value.bounds, step.bounds) if value.bounds and step.bounds else None)
     return _near(what, applied(replace(what, function="add days"), [value, step], "date", bounds))
 
@@ -269,7 +271,7 @@ def _by(what: q.Call, value: Typed, way: Interval) -> Typed:
     """A constant way: a constant stays one, and anything else has its months, its days and its time added by turns."""
     if not way.reasonable:
         raise NotAllowed("this interval is longer than 1,000 years.", instead="write a shorter one", place=what.place)
-    written = steady(value.tree)
+    written = value.tree.literal
     if isinstance(written, date):
         there = calendar.after(written, way)
         if there is None:
@@ -305,32 +307,21 @@ def _near(what: q.Call, found: Typed) -> Typed:
 
 def _drift(tree: Tree) -> int:
     """How many days the additions in a tree can lead away, at most."""
-    known: dict[int, int] = {}
-
-    def days(part: Tree) -> int:
-        if not isinstance(part, Apply):
-            return 0
-        if id(part) not in known:
-            known[id(part)] = _added(part) + max((days(each) for each in part.arguments), default=0)
-        return known[id(part)]
-
-    return days(tree)
+    return tree.fold(lambda part, inner: _added(part) + max(inner, default=0))
 
 
-def _added(part: Apply) -> int:
-    if not part.function.startswith("add "):
+def _added(part: Tree) -> int:
+    added = part.operands(*DAYS)
+    if not added:
         return 0
-    amount: int | None = steady(part.arguments[1])
-    if amount is None:
-        return ADDED
-    days = {"add months": Fraction(31), "add days": Fraction(1)}.get(part.function, Fraction(1, calendar.DAY))
-    return ceil(abs(amount) * days)
+    amount: int | None = added[1].literal
+    return ADDED if amount is None else ceil(abs(amount) * DAYS[part.applies or ""])
 
 
 def cast_moment(what: q.Call, inner: Typed, kind: str) -> Typed:
     """CAST of a text to a date or a timestamp, of one of these to the other, and of both to text."""
     written = what.arguments[0]
-    text = steady(inner.tree)
+    text = inner.tree.literal
     if isinstance(text, str):
         value = _read(text, written)
         return constant(whole_day(value) if kind == "date" else midnight(value))
@@ -340,7 +331,7 @@ def cast_moment(what: q.Call, inner: Typed, kind: str) -> Typed:
             instead="take a part of it, YEAR(…), or days: day - DATE '2000-01-01'",
             place=written.place,
         )
-    if inner.kind == "text" and size(inner.tree) > MOST_CAST:
+    if inner.kind == "text" and inner.tree.size() > MOST_CAST:
         raise NotAllowed("this text is too long to read as a date.", instead="cast a column", place=written.place)
     if inner.kind == kind:
         return inner
@@ -353,13 +344,70 @@ def cast_moment(what: q.Call, inner: Typed, kind: str) -> Typed:
     return applied(what, [inner], "date", bounds)
 
 
-TIMES: dict[str, Rule] = {
-    "+": _plus,
-    "-": _minus,
-    "extract": _extract,
-    "date_trunc": _trunc,
-    "date_diff": _diff,
-    "last_day": _last_day,
-    "monthname": _named(lambda day: calendar.NAMES[day.month - 1], calendar.NAMES),
-    "dayname": _named(lambda day: calendar.WEEK[day.weekday()], calendar.WEEK),
-}
+# ── the entries ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _unwritten(what: q.Call, arguments: list[Typed]) -> Typed:
+    """The rule of a function that no question can write, as others are made of it: nothing is known of its value."""
+    return applied(what, arguments, "integer")
+
+
+def _inside_only(name: str, text: str | dict[str, str]) -> Function:
+    return Function(name=name, rule=_unwritten, spelling=Spelling(text=text, reads="dates"))
+
+
+def _began(unit: str, value: str) -> str:
+    return f"CAST(date_trunc({unit}, {value}) AS {'DATE' if unit[1:-1] in calendar.UNITS else 'TIMESTAMP'})"
+
+
+SECTION = "Dates and timestamps"
+DATES: tuple[Function, ...] = (
+    Function(
+        name="+", node="Add", slots=BINARY, rule=_plus,
+        spelling=Spelling(text="({0} + {1})", reads="numbers", nan="carries"),
+        above=Above(text="({0} + {1})", margin=margins.total),
+    ),
+    Function(
+        name="-", node="Sub", slots=BINARY, rule=_minus,
+        spelling=Spelling(text="({0} - {1})", reads="numbers", nan="carries"),
+        above=Above(text="({0} - {1})", margin=margins.difference),
+    ),
+    Function(
+        name="extract", rule=_extract,
+        spelling=Spelling(text="CAST(date_part({0}, {1}) AS {double})", reads="dates"),
+        above=Above(text="date_part({0}, {1})"),
+    ),
+    Function(
+        name="date_trunc", rule=_trunc, above=Above(text=_began),
+        spelling=Spelling(reads="dates", text={"date": "CAST(date_trunc({0}, {1}) AS {date})",
+                                               "timestamp": "date_trunc({0}, {1})"}),
+        doc=Doc(SECTION, "DATE_TRUNC('month', day)", "the first day of its month, year, quarter, week, …; "
+                "of a timestamp also the hour, minute, second"),
+    ),
+    Function(
+        name="date_diff", rule=_diff,
+        spelling=Spelling(reads="dates", text="CAST(date_diff({0}, CAST({1} AS {timestamp}), CAST({2} AS {timestamp}))"
+                                              " AS {double})"),
+        doc=Doc(SECTION, "DATE_DIFF('month', day, DATE '2026-01-01')", "how many months (years, quarters, days, hours, "
+                "minutes, seconds) begin between two moments"),
+    ),
+    Function(
+        name="last_day", node="LastDay", rule=_last_day, spelling=Spelling(text="last_day({0})", reads="dates"),
+        doc=Doc(SECTION, "LAST_DAY(day)", "the last day of its month"),
+    ),
+    Function(
+        name="monthname", node="Monthname", rule=_named(lambda day: calendar.NAMES[day.month - 1], calendar.NAMES),
+        spelling=Spelling(text="monthname({0})", reads="dates"),
+        doc=Doc(SECTION, "MONTHNAME(day)", "the name of its month, in English"),
+    ),
+    Function(
+        name="dayname", node="Dayname", rule=_named(lambda day: calendar.WEEK[day.weekday()], calendar.WEEK),
+        spelling=Spelling(text="dayname({0})", reads="dates"),
+        doc=Doc(SECTION, "DAYNAME(day)", "the name of its day of the week"),
+    ),
+    _inside_only("days from", "CAST(({1}) - ({0}) AS {double})"),
+    _inside_only("day number", "(CAST(({0}) - {first_day} AS {bigint}) + 1)"),
+    _inside_only("add months", "CAST(({0}) + to_months({1}) AS {type})"),
+    _inside_only("add days", {"date": "(({0}) + {1})", "timestamp": "(({0}) + to_days({1}))"}),
+    _inside_only("add microseconds", "(CAST({0} AS {timestamp}) + to_microseconds({1}))"),
+)  # fmt: skip

@@ -1,16 +1,45 @@
-"""What each function makes of its arguments: the kind of its value, its bounds and its domain, or a refusal.
+"""Every function and operator that a question may use: what is not here is refused.
 
-A new function of SQL adds a rule to the file of its subject; how it is spelled is the engine's business.
+A new function of SQL is one entry in the file of its subject. Whatever else knows of functions looks them up here.
 """
 
 from __future__ import annotations
 
-from discreet.plan.expressions.arithmetic import NUMERIC
-from discreet.plan.expressions.conditions import CHOICES
-from discreet.plan.expressions.dates import TIMES
-from discreet.plan.expressions.rules import Rule
-from discreet.plan.expressions.strings import TEXTS
+from discreet.plan.expressions.arithmetic import ARITHMETIC
+from discreet.plan.expressions.conditions import CONDITIONS
+from discreet.plan.expressions.dates import DATES
+from discreet.plan.expressions.function import Function
+from discreet.plan.expressions.strings import STRINGS
+from discreet.plan.expressions.tree import Tree
 
-__all__ = ["RULES"]
+__all__ = ["BY_NODE", "FUNCTIONS", "planned", "register"]
 
-RULES: dict[str, Rule] = {**NUMERIC, **CHOICES, **TEXTS, **TIMES}
+FUNCTIONS: dict[str, Function] = {}  # by our own names for them
+BY_NODE: dict[str, Function] = {}  # by sqlglot's names of their nodes
+
+
+def register(function: Function) -> None:
+    """Let questions use a function."""
+    FUNCTIONS[function.name] = function
+    if function.node:
+        BY_NODE[function.node] = function
+
+
+for _each in (*ARITHMETIC, *CONDITIONS, *STRINGS, *DATES):
+    register(_each)
+
+
+def planned(tree: Tree) -> int:
+    """How many nodes an engine makes of a tree, or hardly more: what is compared with NaN or zero is there twice."""
+
+    def count(part: Tree, inner: list[tuple[int, int]]) -> tuple[int, int]:
+        """The nodes of a part on its own, and inside of a function that carries NaN on, which is guarded once."""
+        if part.applies is None:
+            return 1, 1
+        spelling = FUNCTIONS[part.applies].spelling
+        carrying = spelling.nan == "carries"
+        sizes = [inside if carrying else alone for alone, inside in inner]
+        nodes = 1 + sum(sizes) + (sizes[-1] if spelling.divides else 0)
+        return (2 * nodes, nodes) if carrying else (spelling.times * nodes, spelling.times * nodes)
+
+    return tree.fold(count)[0]

@@ -11,14 +11,13 @@ from typing import Any
 
 from discreet.core.work import spend
 from discreet.errors import NotUnderstood
-from discreet.plan.expressions.tree import Apply, Bounds, Domain, Literal, Tree, Typed
+from discreet.plan.expressions.tree import Apply, Bounds, Domain, Typed
 from discreet.sql import query as q
 from discreet.sql.types import MOST_VALUES, WORDS, Kind
 
 __all__ = [
     "COMPUTED",
     "MOST_TRIED",
-    "Rule",
     "applied",
     "distinct",
     "enough",
@@ -28,7 +27,6 @@ __all__ = [
     "need",
     "numbers",
     "small",
-    "steady",
     "whole",
 ]
 
@@ -44,8 +42,6 @@ INSTEAD = {
     "date": "compute with its parts, YEAR(…), or with days: DATE_DIFF('day', …, …)",
     "timestamp": "compute with its parts, YEAR(…), or with days: DATE_DIFF('day', …, …)",
 }
-
-Rule = Callable[[q.Call, list[Typed]], Typed]
 
 
 def finite(kind: Kind | None, bounds: Bounds | None) -> Domain | None:
@@ -123,17 +119,10 @@ def enough(what: q.Call, arguments: list[Typed], index: int) -> None:
         )
 
 
-def steady(tree: Tree) -> Any:
-    """The value of a constant, or None."""
-    return tree.value if isinstance(tree, Literal) else None
-
-
 def fixed(each: Typed) -> Fraction | None:
     """The value of a constant number, which may have a sign; of a date, the number of its day."""
-    tree, sign = each.tree, 1
-    if isinstance(tree, Apply) and tree.function == "negative":
-        tree, sign = tree.arguments[0], -1
-    value = steady(tree)
+    signed = each.tree.operands("negative")
+    value, sign = (signed[0].literal, -1) if signed else (each.tree.literal, 1)
     if isinstance(value, date):
         return each.bounds[0] if each.bounds else None
     return None if value is None or isinstance(value, (bool, str)) else sign * Fraction(value)

@@ -12,50 +12,68 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.plan.expressions.rules import Rule, applied, enough, image, need, steady, whole
-from discreet.plan.expressions.tree import Domain, Typed, size
+from discreet.plan.expressions.function import (
+    BINARY,
+    PLAIN,
+    UNARY,
+    Above,
+    Doc,
+    Function,
+    Letters,
+    Reads,
+    Rule,
+    Spelling,
+    first,
+)
+from discreet.plan.expressions.rules import applied, enough, image, need, whole
+from discreet.plan.expressions.tree import Domain, Typed
 from discreet.sql import query as q
 from discreet.sql.types import LONGEST, Kind
 
-__all__ = ["TEXTS"]
+__all__ = ["STRINGS"]
 
 PATTERN = 1000  # letters of a pattern
 MOST_JOINED = 40  # nodes of a text that is put together
 PADDED = 1000  # letters that a text is made to have at most
+Python = Callable[..., Any]
 
 
 def _plain(value: Any) -> bool:
     return not isinstance(value, str) or (value.isascii() and value.isprintable())
 
 
-def _image(what: q.Call, arguments: list[Typed]) -> Domain | None:
+def _image(arguments: list[Typed], python: Python) -> Domain | None:
     """All values of a function of declared values and constants."""
-    function = PYTHON.get(what.function)
-    if function is None or not all(_plain(value) for each in arguments for value in each.domain or ()):
+    if not all(_plain(value) for each in arguments for value in each.domain or ()):
         return None
-    found = image(function, arguments)
+    found = image(python, arguments)
     return None if any(isinstance(each, str) and len(each) > LONGEST for each in found or ()) else found
 
 
-def _made(what: q.Call, arguments: list[Typed], kind: Kind) -> Typed:
-    """A function of texts, with its image."""
-    found, domain = applied(what, arguments, kind), _image(what, arguments)
+def _made(what: q.Call, arguments: list[Typed], python: Python | None, kind: Kind = "text") -> Typed:
+    """A function of texts, with its image, as Python computes it."""
+    found, domain = applied(what, arguments, kind), None if python is None else _image(arguments, python)
     if kind == "boolean" or not domain:
         return found
     counts = [Fraction(each) for each in domain if isinstance(each, int)]
     return replace(found, domain=domain, bounds=(min(counts), max(counts)) if counts else None)
 
 
-def _text(what: q.Call, arguments: list[Typed]) -> Typed:
-    need(what, arguments, ("text",), "text")
-    return _made(what, arguments, KINDS.get(what.function, "text"))
+def _text(python: Python | None = None, kind: Kind = "text") -> Rule:
+    """A function of texts alone."""
+
+    def rule(what: q.Call, arguments: list[Typed]) -> Typed:
+        need(what, arguments, ("text",), "text")
+        return _made(what, arguments, python, kind)
+
+    return rule
 
 
 def _like(what: q.Call, arguments: list[Typed]) -> Typed:
     need(what, arguments, ("text",), "text")
-    if not isinstance(what.arguments[1], q.Constant):
+    if not what.arguments[1].is_constant:
         raise NotUnderstood("LIKE takes a constant pattern.", instead="write LIKE 'a%'", place=what.arguments[1].place)
-    if len(str(what.arguments[1].value)) > PATTERN:
+    if len(str(what.arguments[1].literal)) > PATTERN:
         raise NotAllowed(
             f"a pattern of LIKE has at most {PATTERN:,} letters.", instead="look for a part of it",
             place=what.arguments[1].place,
@@ -63,18 +81,22 @@ def _like(what: q.Call, arguments: list[Typed]) -> Typed:
     return applied(what, arguments, "boolean")
 
 
-def _joined(what: q.Call, arguments: list[Typed]) -> Typed:
+def _joined(python: Python | None = None) -> Rule:
     """Texts that are joined; each is cut to a length, so few of them stay short."""
-    found = _text(what, arguments)
-    if size(found.tree) > MOST_JOINED:
-        raise NotAllowed("this joins too many texts.", instead="join fewer of them", place=what.place)
-    return found
+
+    def rule(what: q.Call, arguments: list[Typed]) -> Typed:
+        found = _text(python)(what, arguments)
+        if found.tree.size() > MOST_JOINED:
+            raise NotAllowed("this joins too many texts.", instead="join fewer of them", place=what.place)
+        return found
+
+    return rule
 
 
 def _constant(what: q.Call, arguments: list[Typed], index: int, *, empty: bool = False) -> None:
     """A text among the arguments that is written in the question, and not long."""
     enough(what, arguments, index)
-    value = steady(arguments[index].tree)
+    value = arguments[index].tree.literal
     if not isinstance(value, str) or len(value) > LONGEST or not (value or empty):
         raise NotUnderstood(
             f"`{what.function.upper()}` takes a constant text here, of 1 to {LONGEST} letters.",
@@ -83,7 +105,7 @@ def _constant(what: q.Call, arguments: list[Typed], index: int, *, empty: bool =
         )
 
 
-def _cut(said: str, *, low: int, high: int) -> Rule:
+def _cut(said: str, python: Python, *, low: int = 0, high: int = 10_000) -> Rule:
     """A text and constant whole numbers: SUBSTRING, LEFT, RIGHT."""
 
     def rule(what: q.Call, arguments: list[Typed]) -> Typed:
@@ -92,7 +114,7 @@ def _cut(said: str, *, low: int, high: int) -> Rule:
             raise NotUnderstood("`SUBSTRING` from where?", instead="write SUBSTRING(zip, 1, 2)", place=what.place)
         for index in range(1, len(arguments)):
             whole(what, arguments, index, said, low=low, high=high)
-        return _made(what, arguments, "text")
+        return _made(what, arguments, python)
 
     return rule
 
@@ -101,28 +123,34 @@ def _replace(what: q.Call, arguments: list[Typed]) -> Typed:
     need(what, arguments, ("text",), "text")
     _constant(what, arguments, 1)
     _constant(what, arguments, 2, empty=True)
-    return _made(what, arguments, "text")
+    return _made(what, arguments, str.replace)
 
 
 def _split(what: q.Call, arguments: list[Typed]) -> Typed:
     need(replace(what, arguments=what.arguments[:2]), arguments[:2], ("text",), "text")
     _constant(what, arguments, 1)
     whole(what, arguments, 2, "parts", low=1, high=PADDED)
-    return _made(what, arguments, "text")
+    return _made(what, arguments, _part)
 
 
-def _pad(what: q.Call, arguments: list[Typed]) -> Typed:
-    need(replace(what, arguments=what.arguments[:1]), arguments[:1], ("text",), "text")
-    whole(what, arguments, 1, "letters", low=0, high=PADDED)
-    _constant(what, arguments, 2)
-    return _made(what, arguments, "text")
+def _pad(python: Python) -> Rule:
+    def rule(what: q.Call, arguments: list[Typed]) -> Typed:
+        need(replace(what, arguments=what.arguments[:1]), arguments[:1], ("text",), "text")
+        whole(what, arguments, 1, "letters", low=0, high=PADDED)
+        _constant(what, arguments, 2)
+        return _made(what, arguments, python)
+
+    return rule
 
 
-def _trim(what: q.Call, arguments: list[Typed]) -> Typed:
-    need(what, arguments, ("text",), "text")
-    if len(arguments) > 1:
-        _constant(what, arguments, 1)
-    return _made(what, arguments, "text")
+def _trim(python: Python) -> Rule:
+    def rule(what: q.Call, arguments: list[Typed]) -> Typed:
+        need(what, arguments, ("text",), "text")
+        if len(arguments) > 1:
+            _constant(what, arguments, 1)
+        return _made(what, arguments, python)
+
+    return rule
 
 
 # ── as Python computes them ──────────────────────────────────────────────────────────────────────────────────────
@@ -144,43 +172,88 @@ def _padded(text: str, length: int, fill: str, *, left: bool) -> str:
     return (more + text if left else text + more)[:length] if len(text) < length else text[:length]
 
 
-PYTHON: dict[str, Callable[..., Any]] = {
-    "lower": str.lower,
-    "upper": str.upper,
-    "trim": lambda text, letters=" ": text.strip(letters),
-    "ltrim": lambda text, letters=" ": text.lstrip(letters),
-    "rtrim": lambda text, letters=" ": text.rstrip(letters),
-    "length": len,
-    "reverse": lambda text: text[::-1],
-    "||": lambda a, b: a + b,
-    "left": lambda text, n: text[:n],
-    "right": lambda text, n: text[-n:] if n else "",
-    "substring": _substring,
-    "replace": lambda text, old, new: text.replace(old, new),
-    "split_part": _part,
-    "strpos": lambda text, part: text.find(part) + 1,
-    "lpad": lambda text, n, fill: _padded(text, n, fill, left=True),
-    "rpad": lambda text, n, fill: _padded(text, n, fill, left=False),
-}
-KINDS: dict[str, Kind] = {
-    "length": "integer",
-    "strpos": "integer",
-    "starts_with": "boolean",
-    "ends_with": "boolean",
-    "contains": "boolean",
-}
-TEXTS: dict[str, Rule] = {
-    "like": _like,
-    "ilike": _like,
-    **dict.fromkeys(("lower", "upper", "reverse", *KINDS), _text),
-    **dict.fromkeys(("trim", "ltrim", "rtrim"), _trim),
-    "concat": _joined,
-    "||": _joined,
-    "substring": _cut("places", low=0, high=10_000),
-    "left": _cut("letters", low=0, high=10_000),
-    "right": _cut("letters", low=0, high=10_000),
-    "replace": _replace,
-    "split_part": _split,
-    "lpad": _pad,
-    "rpad": _pad,
-}
+# ── letters above the aggregation ────────────────────────────────────────────────────────────────────────────────
+
+
+def _together(what: q.Call, sizes: list[int]) -> int:
+    return sum(sizes)
+
+
+def _replaced(what: q.Call, sizes: list[int]) -> int:
+    """Each letter may be replaced."""
+    return sizes[0] * max(1, *sizes[2:3]) if sizes else PLAIN
+
+
+def _filled(what: q.Call, sizes: list[int]) -> int:
+    """How long a text is that is filled up: a constant of the question, as below the aggregation."""
+    given = what.arguments[1] if len(what.arguments) > 1 else None
+    value = None if given is None else given.literal
+    if type(value) is not int or not 0 <= value <= PADDED:
+        raise NotUnderstood(
+            f"the letters of `{what.function.upper()}` are a constant from 0 to {PADDED}.",
+            instead="write the number itself",
+            place=what.place if given is None else given.place,
+        )
+    return value
+
+
+# ── the entries ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _entry(
+    name: str, node: str, rule: Rule, text: str = "", *, slots: tuple[str, ...] = UNARY, reads: Reads = "plain",
+    grows: bool = False, times: int = 1, above: str = "", letters: Letters | None = first, doc: Doc | None = None,
+) -> Function:  # fmt: skip
+    """A function of texts; it is spelled by its name, unless it says otherwise."""
+    spelling = Spelling(text=text or name + "({all})", reads=reads, grows=grows, times=times)
+    words = Above(text=above) if letters is None else Above(text=above, letters=letters)
+    return Function(name=name, rule=rule, spelling=spelling, above=words, node=node, slots=slots, doc=doc)
+
+
+CONTAINS = "contains(CAST({0} AS VARCHAR), CAST({1} AS VARCHAR))"  # lists have one, too
+STRINGS: tuple[Function, ...] = (
+    _entry("like", "Like", _like, "({0} LIKE {1})", slots=BINARY, reads="searched", above="({0} LIKE {1})",
+           letters=None, doc=Doc("Operators", "s LIKE 'a%'",
+           "whether a text fits a constant pattern of at most 1,000 letters")),
+    _entry("ilike", "ILike", _like, "({0} ILIKE {1})", slots=BINARY, reads="searched", above="({0} ILIKE {1})",
+           letters=None, doc=Doc("Operators", "s ILIKE 'A%'", "the same, whatever the case")),
+    _entry("||", "DPipe", _joined(lambda a, b: a + b), "({0} || {1})", slots=BINARY, reads="short", grows=True,
+           above="({0} || {1})", letters=_together, doc=Doc("Operators", "s || '!'", "two texts joined")),
+    _entry("lower", "Lower", _text(str.lower), doc=Doc("Texts", "LOWER(s)", "in small letters")),
+    _entry("upper", "Upper", _text(str.upper), doc=Doc("Texts", "UPPER(s)", "in capitals")),
+    _entry("length", "Length", _text(len, "integer"), "CAST(length({0}) AS {double})", letters=None,
+           doc=Doc("Texts", "LENGTH(s)", "how many letters")),
+    _entry("trim", "", _trim(lambda text, letters=" ": text.strip(letters)),
+           doc=Doc("Texts", "TRIM(s)", "without spaces at both ends; `TRIM(s, 'x')` takes away others")),
+    _entry("ltrim", "", _trim(lambda text, letters=" ": text.lstrip(letters)),
+           doc=Doc("Texts", "LTRIM(s)", "the same at the left")),
+    _entry("rtrim", "", _trim(lambda text, letters=" ": text.rstrip(letters)),
+           doc=Doc("Texts", "RTRIM(s)", "the same at the right")),
+    _entry("left", "Left", _cut("letters", lambda text, n: text[:n]), slots=BINARY,
+           doc=Doc("Texts", "LEFT(s, 2)", "the first letters")),
+    _entry("right", "Right", _cut("letters", lambda text, n: text[-n:] if n else ""), slots=BINARY,
+           doc=Doc("Texts", "RIGHT(s, 2)", "the last letters")),
+    _entry("substring", "Substring", _cut("places", _substring), slots=("this", "start", "length"),
+           doc=Doc("Texts", "SUBSTRING(s, 1, 2)", "so many letters from a place, counted from 1")),
+    _entry("replace", "Replace", _replace, slots=("this", "expression", "replacement"), reads="short", grows=True,
+           letters=_replaced, doc=Doc("Texts", "REPLACE(s, 'a', 'b')", "one text in place of another")),
+    _entry("split_part", "SplitPart", _split, slots=("this", "delimiter", "part_index"), times=2,
+           doc=Doc("Texts", "SPLIT_PART(s, '-', 1)", "a part between delimiters, counted from 1")),
+    _entry("lpad", "", _pad(lambda text, n, fill: _padded(text, n, fill, left=True)), grows=True, letters=_filled,
+           doc=Doc("Texts", "LPAD(s, 5, '0')", "filled up to a length, at the left; at most 1,000 letters")),
+    _entry("rpad", "", _pad(lambda text, n, fill: _padded(text, n, fill, left=False)), grows=True, letters=_filled,
+           doc=Doc("Texts", "RPAD(s, 5, '0')", "the same at the right")),
+    _entry("reverse", "Reverse", _text(lambda text: text[::-1]), doc=Doc("Texts", "REVERSE(s)", "backwards")),
+    _entry("concat", "Concat", _joined(), slots=("expressions",), reads="short", grows=True, letters=_together,
+           doc=Doc("Texts", "CONCAT(s, '!')", "texts joined")),
+    _entry("strpos", "StrPosition", _text(lambda text, part: text.find(part) + 1, "integer"),
+           "CAST(strpos({0}, {1}) AS {double})", slots=("this", "substr"), letters=None,
+           doc=Doc("Texts", "STRPOS(s, 'a') ; POSITION('a' IN s)",
+                   "where a text first is, counted from 1; 0 if nowhere")),
+    _entry("contains", "Contains", _text(kind="boolean"), CONTAINS.replace("VARCHAR", "{text}"), slots=BINARY,
+           above=CONTAINS, letters=None, doc=Doc("Texts", "CONTAINS(s, 'a')", "whether it is anywhere")),
+    _entry("starts_with", "StartsWith", _text(kind="boolean"), slots=BINARY, letters=None,
+           doc=Doc("Texts", "STARTS_WITH(s, 'a')", "whether it is at the start")),
+    _entry("ends_with", "EndsWith", _text(kind="boolean"), slots=BINARY, letters=None,
+           doc=Doc("Texts", "ENDS_WITH(s, 'a')", "whether it is at the end")),
+)  # fmt: skip

@@ -7,14 +7,15 @@ bounds, and, where they are few, all values it can take.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from fractions import Fraction
-from types import MappingProxyType
+from typing import Any
 
 from discreet.core.record import recorded
 from discreet.sql.types import Kind
+from discreet.sql.walk import Formula, conjuncts
 
 __all__ = [
     "Apply",
@@ -26,35 +27,52 @@ __all__ = [
     "Typed",
     "Value",
     "both",
-    "depth",
+    "conjuncts",
     "fields",
-    "planned",
-    "size",
 ]
 
 Value = bool | int | Fraction | str | date | None  # a timestamp is a date, too
 Bounds = tuple[Fraction, Fraction]  # of dates and timestamps, in days: see `sql/calendar`
 Domain = tuple[bool | int | str | date, ...]
+KINDS: dict[type, Kind | None] = {
+    bool: "boolean", int: "integer", Fraction: "real", str: "text", date: "date", datetime: "timestamp",
+    type(None): None,
+}  # fmt: skip
 
 
 @recorded("field/1")
 @dataclass(frozen=True, kw_only=True)
-class Field:
+class Field(Formula["Tree"]):
     """A column of the table, as values of its kind."""
 
     name: str
     kind: Kind
 
+    @property
+    def column(self) -> str:
+        return self.name
+
 
 @recorded("value/1")
 @dataclass(frozen=True, kw_only=True)
-class Literal:
+class Literal(Formula["Tree"]):
     """A constant of the question. In Python 1, 1.0 and true are equal; here they are three constants.
 
     So whatever is remembered by a tree, a draft or a plan is remembered for the constants that were written.
     """
 
     value: Value
+
+    is_constant = True
+
+    @property
+    def literal(self) -> Any:
+        return self.value
+
+    @property
+    def kind(self) -> Kind | None:
+        """The kind of a constant; NULL has none."""
+        return KINDS[type(self.value)]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):
@@ -67,12 +85,23 @@ class Literal:
 
 @recorded("apply/1")
 @dataclass(frozen=True, kw_only=True)
-class Apply:
+class Apply(Formula["Tree"]):
     """A function of the allow-list, applied; `kind` is that of its value."""
 
     function: str
     arguments: tuple[Tree, ...]
     kind: Kind
+
+    @property
+    def children(self) -> tuple[Tree, ...]:
+        return self.arguments
+
+    def rebuilt(self, children: Sequence[Tree]) -> Apply:
+        return replace(self, arguments=tuple(children))
+
+    @property
+    def applies(self) -> str:
+        return self.function
 
 
 Tree = Field | Literal | Apply
@@ -108,63 +137,6 @@ def both(first: Tree | None, second: Tree | None) -> Tree | None:
     return Apply(function="and", arguments=(first, second), kind="boolean")
 
 
-def size(tree: Tree, sizes: Mapping[str, int] = MappingProxyType({})) -> int:
-    """How many nodes a tree has when it is written out; parts that are used twice count twice.
-
-    `sizes` are those of columns that are made of others.
-    """
-    known: dict[int, int] = {}
-
-    def count(part: Tree) -> int:
-        if isinstance(part, Field):
-            return sizes.get(part.name, 1)
-        if id(part) not in known:
-            inner = part.arguments if isinstance(part, Apply) else ()
-            known[id(part)] = 1 + sum(count(each) for each in inner)
-        return known[id(part)]
-
-    return count(tree)
-
-
-def depth(tree: Tree) -> int:
-    """How many levels of functions a tree has."""
-    known: dict[int, int] = {}
-
-    def count(part: Tree) -> int:
-        if id(part) not in known:
-            inner = part.arguments if isinstance(part, Apply) else ()
-            known[id(part)] = 1 + max((count(each) for each in inner), default=0)
-        return known[id(part)]
-
-    return count(tree)
-
-
-CARRYING = ("+", "-", "*", "/", "%", "//")  # of NaN they make NaN, and are guarded once, where none of them is around
-DIVIDING = ("/", "%", "//")  # … and write what they divide by twice
-TIMES = {"sqrt": 2, "power": 2, "nullif": 2, "cast": 2, "split_part": 2, "round": 2, "trunc": 2,
-         "ln": 4, "log10": 4, "log2": 4}  # how often an engine writes out an argument  # fmt: skip
-
-
-def planned(tree: Tree) -> int:
-    """How many nodes an engine makes of a tree, or hardly more: what is compared with NaN or zero is there twice."""
-    known: dict[tuple[int, bool], int] = {}
-
-    def count(part: Tree, inside: bool) -> int:
-        if not isinstance(part, Apply):
-            return 1
-        if (id(part), inside) not in known:
-            carrying = part.function in CARRYING
-            inner = [count(each, carrying) for each in part.arguments]
-            more = inner[-1] if part.function in DIVIDING else 0
-            times = 2 if carrying and not inside else TIMES.get(part.function, 1)
-            known[id(part), inside] = times * (1 + sum(inner) + more)
-        return known[id(part), inside]
-
-    return count(tree, False)
-
-
 def fields(tree: Tree | None) -> set[str]:
     """The columns that a tree reads."""
-    if isinstance(tree, Field):
-        return {tree.name}
-    return {name for part in tree.arguments for name in fields(part)} if isinstance(tree, Apply) else set()
+    return set() if tree is None else tree.columns

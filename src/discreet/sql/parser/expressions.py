@@ -12,10 +12,11 @@ from sqlglot import exp
 
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.numerals import rational
+from discreet.plan.expressions.functions import BY_NODE
 from discreet.sql import query as q
-from discreet.sql.allowlist import AGGREGATES, CALLS, FLAGS, INSTEAD, PARTS, QUANTILES, TWO, WINDOWS
-from discreet.sql.functions import SPECIAL, filtered
+from discreet.sql.allowlist import AGGREGATES, FLAGS, INSTEAD, PARTS, QUANTILES, TWO, WINDOWS
 from discreet.sql.parameters import Parameters
+from discreet.sql.parser.functions import SPECIAL, filtered
 from discreet.sql.positions import place
 
 __all__ = ["Reader"]
@@ -98,11 +99,12 @@ class Reader(ABC):
             return self._chain(node, deeper)
         if kind is exp.Exists or (kind is exp.In and node.args.get("query") is not None):
             return self.exists(node, deeper)
-        if kind in CALLS:
-            name, slots = CALLS[kind]
+        if (function := BY_NODE.get(kind.__name__)) is not None:
             negated = ("negate",) if node.args.get("negate") else ()  # NOT LIKE is one node
             call = q.Call(
-                function=name, arguments=self._arguments(node, slots, deeper, negated), place=self.place(node)
+                function=function.name,
+                arguments=self._arguments(node, function.slots, deeper, negated),
+                place=self.place(node),
             )
             return q.Call(function="not", arguments=(call,), place=call.place) if negated else call
         raise self._unknown(node)
@@ -125,7 +127,7 @@ class Reader(ABC):
 
     def _chain(self, node: Any, depth: int) -> q.Expression:
         """a AND b AND c …, however long, as a tree that is not deep."""
-        kind, parts, name = type(node), [], CALLS[type(node)][0]
+        kind, parts, name = type(node), [], BY_NODE[type(node).__name__].name
         while type(node) is kind:
             self.only(node, "this", "expression")
             parts.append(self.expression(node.expression, depth))
@@ -145,7 +147,8 @@ class Reader(ABC):
         for slot in slots:
             part = node.args.get(slot)
             if part in (None, []) and node.arg_types.get(slot):
-                name = CALLS.get(type(node), WINDOWS.get(type(node), ("this", ())))[0].upper()
+                function, over = BY_NODE.get(type(node).__name__), WINDOWS.get(type(node), ("this", ()))
+                name = (over[0] if function is None else function.name).upper()
                 raise self.refuse(node, f"{name} of what?", f"write {name}(column)", NotUnderstood)
             for each in part if isinstance(part, list) else [] if part is None else [part]:
                 found.append(self.expression(each, depth))
@@ -196,14 +199,14 @@ class Reader(ABC):
         if node.args.get("default") is not None:
             found.append(self.expression(node.args["default"], depth))
         call = q.Call(function="case", arguments=tuple(found), place=self.place(node))
-        if subject is not None and q.size(call) > MOST_NODES:  # the subject stands in every branch
+        if subject is not None and call.size() > MOST_NODES:  # the subject stands in every branch
             raise self.refuse(node, "this expression is too large.", "write it with fewer parts")
         return call
 
     def _aggregate(self, node: Any, depth: int) -> q.Aggregate:
         if isinstance(node, exp.Filter):
-            over = self.expression(node.this, depth)
-            if not isinstance(over, q.Aggregate):
+            over = self.expression(node.this, depth).as_aggregate
+            if over is None:
                 raise self.refuse(node, "FILTER follows an aggregate.", "write COUNT(*) FILTER (WHERE …)")
             return filtered(self, node, over, depth)
         name, inner = AGGREGATES[type(node)], node.this

@@ -60,8 +60,8 @@ def cast(reader: Reader, node: Any, depth: int) -> q.Expression:
             node, "this type is not among those that can be cast to.", "cast to INT, DOUBLE, TEXT, DATE or TIMESTAMP"
         )
     inner = reader.expression(node.this, depth)
-    if kind in ("date", "timestamp") and isinstance(inner, q.Constant) and isinstance(inner.value, (str, date)):
-        value = iso(inner.value) if isinstance(inner.value, str) else inner.value
+    if kind in ("date", "timestamp") and isinstance(inner.literal, (str, date)):
+        value = iso(inner.literal) if isinstance(inner.literal, str) else inner.literal
         if value is None:
             raise reader.refuse(node, "this is no date.", "write DATE '2024-01-31'", NotUnderstood)
         return q.Constant(value=whole_day(value) if kind == "date" else midnight(value), place=reader.place(node))
@@ -80,8 +80,7 @@ def _interval(reader: Reader, node: Any, depth: int) -> q.Constant:
     amount = amount.this if isinstance(amount, (exp.Neg, exp.Paren)) else amount
     value = None
     if isinstance(amount, exp.Column):  # perhaps a parameter
-        given = reader.expression(amount, depth)
-        whole = given.value if isinstance(given, q.Constant) else None
+        whole = reader.expression(amount, depth).literal
         amount = exp.Literal.string(str(whole)) if type(whole) is int else amount
     if isinstance(amount, exp.Literal) and (unit is None or isinstance(unit, exp.Var)):
         value = interval(str(amount.this), None if unit is None else unit.name)
@@ -95,8 +94,8 @@ def _interval(reader: Reader, node: Any, depth: int) -> q.Constant:
 def _negative(reader: Reader, node: Any, depth: int) -> q.Expression:
     reader.only(node, "this")
     inner = reader.expression(node.this, depth)
-    if isinstance(inner, q.Constant) and isinstance(inner.value, Interval):
-        return q.Constant(value=-inner.value, place=reader.place(node))
+    if isinstance(inner.literal, Interval):
+        return q.Constant(value=-inner.literal, place=reader.place(node))
     return _call(reader, node, "negative", inner)
 
 
@@ -196,17 +195,17 @@ def _bucket(reader: Reader, node: Any, depth: int) -> q.Call:
     below, above = _call(reader, node, "<", what, ends[0]), _call(reader, node, ">=", what, ends[1])
     between = _call(reader, node, "<", what, ends[1])
     found = _call(reader, node, "case", below, constant(0), between, inside, above, constant(int(n) + 1))
-    if q.size(found) > MOST_PARTS:  # what is put into buckets stands there several times
+    if found.size() > MOST_PARTS:  # what is put into buckets stands there several times
         raise reader.refuse(node, "this expression is too large.", "write it with fewer parts")
     return found
 
 
 def _number(what: q.Expression) -> Fraction | None:
     """The value of a constant, which may have a sign."""
-    if isinstance(what, q.Call) and what.function == "negative":
-        inner = _number(what.arguments[0])
+    if signed := what.operands("negative"):
+        inner = _number(signed[0])
         return None if inner is None else -inner
-    value = what.value if isinstance(what, q.Constant) else None
+    value = what.literal
     return Fraction(value) if isinstance(value, (int, Fraction)) and not isinstance(value, bool) else None
 
 
@@ -291,7 +290,7 @@ def _ends(reader: Reader, node: Any, listed: Any, function: str, depth: int) -> 
     else:
         found = [reader.expression(each, depth) for each in getattr(listed, "expressions", ())[: MOST_LISTED + 1]]
         read = [_number(each) for each in found]
-        values = [each.value if isinstance(each, q.Constant) else None for each in found]
+        values = [each.literal for each in found]
         values = values if None in read else read
     kinds, moments = {type(each) for each in values}, [iso(each) if isinstance(each, str) else None for each in values]
     known = len(kinds) == 1 and kinds <= {int, Fraction, str, date, datetime}

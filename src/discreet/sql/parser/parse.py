@@ -18,9 +18,9 @@ from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
 from discreet.sql import query as q
-from discreet.sql.expressions import Reader
 from discreet.sql.multi_column import BINNED, binned, one_by_one, renumber
 from discreet.sql.parameters import UNHEARD, Parameters, marked
+from discreet.sql.parser.expressions import Reader
 from discreet.sql.positions import spot
 
 __all__ = ["LONGEST", "parse"]
@@ -222,8 +222,8 @@ class _Selects(Reader):
         found = self.several(node.this, known, None if listed else node.alias or None, depth + 1)
         if not listed:
             return found
-        items = found.items if isinstance(found, q.Select) else found.parts[0].items
-        if len(listed) > len(items) or any(isinstance(each.what, q.Star) for each in items):
+        items = found.first_items
+        if len(listed) > len(items) or any(each.what.as_star for each in items):
             raise self.refuse(
                 listed[0], "a list of names is for columns that are written out, and no longer than they are.",
                 "name them inside: SELECT … AS n", NotUnderstood,
@@ -283,8 +283,8 @@ class _Selects(Reader):
             name, node = node.alias, node.this
         what = self.expression(node)
         if not name:
-            name = what.name if isinstance(what, q.Name) else self._written(node)
-            name = "histogram" if isinstance(what, q.Aggregate) and what.function in BINNED else name
+            name = what.column if what.column is not None else self._written(node)
+            name = "histogram" if what.as_aggregate and what.as_aggregate.function in BINNED else name
         if not name.isprintable():
             raise self.refuse(whole, "a name is made of letters that can be printed.", "write AS n", NotUnderstood)
         if len(name) > 200:
@@ -314,7 +314,7 @@ class _Selects(Reader):
                 raise self.refuse(
                     group.expressions[0], "ALL is all.", "write GROUP BY ALL, or name columns", NotUnderstood
                 )
-            return tuple(item.what for item in items if not q.aggregates(item.what)), ()
+            return tuple(item.what for item in items if not item.what.aggregates), ()
         sets: list[Keys] = [()]
         for each in group.expressions:
             sets = [(*one, *more) for one in sets for more in self._sets(each, items)]
@@ -357,8 +357,8 @@ class _Selects(Reader):
             return None
         count = clause.args.get("expression")
         self.only(clause, "expression")
-        if isinstance(count, exp.Column) and isinstance(given := self.expression(count), q.Constant):
-            count = exp.Literal.number(given.value) if type(given.value) is int else count
+        if isinstance(count, exp.Column) and type(given := self.expression(count).literal) is int:
+            count = exp.Literal.number(given)
         if not isinstance(count, exp.Literal) or count.is_string or not count.this.isdecimal() or len(count.this) > 9:
             raise self.refuse(
                 clause, f"{name.upper()} takes a whole number.", f"write {name.upper()} 10", NotUnderstood

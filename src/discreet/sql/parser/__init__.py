@@ -1,0 +1,1 @@
+"""Reading a question: sqlglot's tree, node by node, into our own."""
