@@ -14,6 +14,7 @@ import discreet as dp
 from discreet.core.contribution import Caps, Setting
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.reach import Neighbours
 from discreet.matrix.mechanism import Combined
 from discreet.matrix.strategy import Each, Matrix, Strategy, Total
 from discreet.mechanisms.noise import Noise
@@ -286,7 +287,7 @@ BY_WARD = Plan(table="t", caps=ROW, where=None, keys=(WARD,), measures=(ROWS,), 
 TRIPLE = Moments(of=(Field(name="x", kind="integer"),), low=(0,), high=(1,), step=(Fraction(1),), degree=(1,))
 SPREAD = Plan(
     table="t", caps=ROW, where=None, keys=(), measures=(TRIPLE,), laws=(TRIPLE.pure(Fraction(1), Setting(
-        caps=ROW, neighbours="add-remove", unit="person", grouped=False)),), naming=None,
+        caps=ROW, neighbours=Neighbours.ADD_REMOVE, unit="person", grouped=False)),), naming=None,
 )  # fmt: skip
 DIFFERENT = Plan(
     table="t", caps=ROW, where=None, keys=(), measures=(Distinct(of=WARD.tree),), laws=(LAPLACE.law,), naming=None

@@ -90,7 +90,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.measures.top_k:Foremost.together",
-                'return setting.neighbours == "add-remove" and (',
+                "return setting.neighbours.monotone and (",
                 "return bool(",
             ),
             Edit("discreet.plan.measures.top_k:Foremost.mechanism", "            neighbours=setting.neighbours,\n", ""),

@@ -171,7 +171,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.measures.grouping_sets:Totals.mechanism",
-                'if mixed and setting.neighbours == "replace":',
+                "if mixed and setting.neighbours.changes > 1:",
                 "if mixed and not setting.unit:",
             )
         ],

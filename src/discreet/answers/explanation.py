@@ -67,8 +67,7 @@ class Explanation:
         """Who is protected, in a sentence."""
         plan = self.plan
         column = f" ({plan.caps.unit})" if plan.caps.unit else " (one row each)"
-        change = {"add-remove": "is added or removed", "replace": "is replaced"}[plan.neighbours]
-        return f"Protects each {plan.unit}{column}: compares data in which one {change}."
+        return f"Protects each {plan.unit}{column}: compares data in which one is {plan.neighbours.change}."
 
     @property
     def sure(self) -> str:

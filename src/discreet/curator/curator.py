@@ -27,7 +27,6 @@ from discreet.core import work
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
 from discreet.core.loss import Budget, Loss
-from discreet.core.reach import Neighbours
 from discreet.curator.history import History, Past
 from discreet.curator.opening import ledger_of, one_table, path_of, shelf_of
 from discreet.engines.duckdb.connection import Source
@@ -479,7 +478,7 @@ def open(
     columns: Mapping[str, Any] | None = None,
     rows_per_unit: int | None = None,
     groups_per_unit: int | None = None,
-    neighbours: Neighbours = "add-remove",
+    neighbours: str = "add-remove",
     name: str | None = None,
     csv: Mapping[str, Any] | None = None,
     ledger: str | os.PathLike[str] | None = None,

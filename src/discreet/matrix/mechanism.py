@@ -46,7 +46,7 @@ def reach(strategy: Strategy, *, rows: int, neighbours: Neighbours, unit: str = 
              matrix mechanism (Li, Hay, Rastogi, Miklau, McGregor 2010), with column norms in exact integers.
     """
     l1, squared = Fraction(rows * strategy.l1), Fraction(rows**2 * strategy.l2_squared)
-    if neighbours == "replace":
+    if neighbours.changes > 1:
         l1, squared = 2 * l1, Fraction(rows**2 * strategy.apart)
     return Reach(l1=l1, l2_squared=min(squared, l1**2), neighbours=neighbours, unit=unit)
 
@@ -96,11 +96,11 @@ class Combined(Mechanism):
     strategies: tuple[Strategy, ...]
     laws: tuple[Law, ...]
     rows: int = 1
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
 
     def __post_init__(self) -> None:
-        neighbourhood(self.neighbours)
+        object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
         whole = type(self.rows) is int and self.rows >= 1
         fits = all(isinstance(each, Strategy) for each in self.strategies) and self.strategies
         if not fits or not whole or not all(isinstance(each, Law) for each in self.laws):

@@ -42,17 +42,17 @@ class _Keys(Mechanism):
 
     delta: Fraction
     keys: int = 1
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", probability(self.delta, "delta"))
         object.__setattr__(self, "keys", whole(self.keys, "keys"))
-        neighbourhood(self.neighbours)
+        object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
 
     @property
     def touched(self) -> int:
         """How many counts one person can change by one: twice as many when replaced, out of some and into others."""
-        return self.keys if self.neighbours == "add-remove" else 2 * self.keys
+        return self.neighbours.changes * self.keys
 
     @abstractmethod
     def enclose_probability(self, units: int) -> Ball:
@@ -126,7 +126,7 @@ class Threshold(_Keys):
     if TYPE_CHECKING:  # numbers are read by __post_init__
 
         def __init__(
-            self, *, epsilon: Number, delta: Number, keys: int = 1, neighbours: Neighbours = "add-remove"
+            self, *, epsilon: Number, delta: Number, keys: int = 1, neighbours: str = "add-remove"
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -227,7 +227,7 @@ class GaussianThreshold(_Keys):
             rho: Number | None = None,
             delta: Number,
             keys: int = 1,
-            neighbours: Neighbours = "add-remove",
+            neighbours: str = "add-remove",
         ) -> None: ...
 
     def __post_init__(self) -> None:

@@ -131,11 +131,11 @@ class Plan(Mechanism):
     measures: tuple[Measure, ...]
     laws: tuple[Any, ...]  # of each measure, as it understands them: of its noise, mostly
     naming: Threshold | GaussianThreshold | None  # which private keys may be told
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
 
     def __post_init__(self) -> None:
-        neighbourhood(self.neighbours)
+        object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
         private = any(not key.declared for key in self.keys)
         fits = self.naming is None or (
             self.naming.keys == self.caps.most_groups and self.naming.neighbours == self.neighbours

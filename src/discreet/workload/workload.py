@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.exact import Number, number, price, probability, whole
-from discreet.core.reach import Neighbours, neighbourhood
+from discreet.core.reach import neighbourhood
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.matrix.families import Crossed, Dense, Intervals, Kind, Marginals, Queries, Stacked
 from discreet.matrix.planner import MOST_DENSE, designs
@@ -167,7 +167,7 @@ class Workload:
         within: Number | None = None,
         confidence: Number = "0.95",
         rows: int = 1,
-        neighbours: Neighbours = "add-remove",
+        neighbours: str = "add-remove",
     ) -> Planned:
         """The strategy of least expected error, as a mechanism.
 

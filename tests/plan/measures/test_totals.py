@@ -17,6 +17,7 @@ import discreet as dp
 from discreet.core.contribution import Caps, Setting
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.reach import Neighbours
 from discreet.core.record import read, write
 from discreet.matrix.families import Marginals
 from discreet.matrix.grouping_sets import best_totals
@@ -32,7 +33,9 @@ from support import lineage
 from support.kit import ALARM
 
 ROWS = Sums(parts=("rows",))
-ROW = Setting(caps=Caps(unit=None, rows=None, groups=None), neighbours="add-remove", unit="person", grouped=True)
+ROW = Setting(
+    caps=Caps(unit=None, rows=None, groups=None), neighbours=Neighbours.ADD_REMOVE, unit="person", grouped=True
+)
 LAWS = [DiscreteLaplace(Fraction(7, 3)), DiscreteGaussian(Fraction(11))]
 COLUMNS = {"region": ["a", "b", "c", "d"], "day": (0, 99), "cost": (0, 50), "gain": (-20, 10)}
 
@@ -267,7 +270,7 @@ def test_a_value_of_either_sign_is_not_replaced() -> None:
     measure = Totals(of=mixed, sizes=(2,), asked=((0,), ()), tables=((0,), ()), weights=(3, 1))
     measure.mechanism(LAWS[0], ROW)
     with pytest.raises(dp.NotUnderstood):
-        measure.mechanism(LAWS[0], replace(ROW, neighbours="replace"))
+        measure.mechanism(LAWS[0], replace(ROW, neighbours=Neighbours.REPLACE))
 
 
 @pytest.mark.parametrize(

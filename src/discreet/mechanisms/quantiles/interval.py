@@ -54,7 +54,7 @@ class Edges(Mechanism):
     last: int
     records: int = 1
     grouped: bool = False
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
 
     if TYPE_CHECKING:  # numbers are read by __post_init__
@@ -68,7 +68,7 @@ class Edges(Mechanism):
             last: int,
             records: int = 1,
             grouped: bool = False,
-            neighbours: Neighbours = "add-remove",
+            neighbours: str = "add-remove",
             unit: str = "person",
         ) -> None: ...
 

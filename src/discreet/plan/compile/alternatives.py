@@ -122,7 +122,7 @@ def tabled(draft: Draft) -> Draft:
     few = 0 < len(sizes) <= MOST_KEYS and 1 < math.prod(sizes) <= MOST_GROUPS
     if not draft.sets or draft.private or not few or not isinstance(measure, Sums) or len(measure.parts) > 1:
         return draft
-    if measure.summed and measure.low < 0 < measure.high and draft.setting.neighbours == "replace":
+    if measure.summed and measure.low < 0 < measure.high and draft.setting.neighbours.changes > 1:
         return draft
     from discreet.matrix.grouping_sets import best_totals  # noqa: PLC0415
 

@@ -93,7 +93,7 @@ class Batch(Measure):
         """
         rows, whose = setting.caps.most_rows, {"neighbours": setting.neighbours, "unit": setting.unit}
         one = reach(self.strategy, rows=rows, **whose)  # type: ignore[arg-type]
-        if not setting.grouped or setting.neighbours != "replace":
+        if not setting.grouped or setting.neighbours.changes == 1:
             return one
         apart = Fraction(2 * rows**2 * self.strategy.l2_squared)
         return replace(one, l2_squared=min(max(one.l2_squared, apart), one.l1**2))

@@ -40,7 +40,7 @@ class Distinct(Noised):
                  same group by m at most, in two groups by m in each.
         """
         m = Fraction(setting.caps.most_rows)
-        twice = 2 if setting.neighbours == "replace" and setting.grouped else 1
+        twice = setting.neighbours.changes if setting.grouped else 1
         return Reach(l1=twice * m, l2_squared=twice * m**2, neighbours=setting.neighbours, unit=setting.unit)
 
     def view(self, function: str) -> Linear:

@@ -26,6 +26,7 @@ from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.law import Integers, Law, narrowest
 from discreet.core.mechanism import Mechanism, Then
+from discreet.core.reach import Neighbours
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
@@ -121,9 +122,9 @@ class Totals(Combining):
                  all in one place. Losses of the tables add; what follows them is free.
         """
         mixed = self.of.summed and self.of.low < 0 < self.of.high
-        if mixed and setting.neighbours == "replace":
+        if mixed and setting.neighbours.changes > 1:
             raise NotUnderstood("these are not totals of groups.", instead="ask in SQL")
-        most = self.of.reach(replace(setting, neighbours="add-remove")).l1
+        most = self.of.reach(replace(setting, neighbours=Neighbours.ADD_REMOVE)).l1
         combined = Combined(
             cells=self.cells, strategies=self.strategies, laws=self.laws(law), rows=math.ceil(most),
             neighbours=setting.neighbours, unit=setting.unit,

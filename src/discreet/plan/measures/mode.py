@@ -44,7 +44,7 @@ class Mode(Measure):
 
     def mechanism(self, law: tuple[str, Fraction], setting: Setting) -> Modes:
         choice = CHOICES[law[0]](
-            epsilon=law[1], sensitivity=setting.caps.most_rows, monotone=setting.neighbours == "add-remove",
+            epsilon=law[1], sensitivity=setting.caps.most_rows, monotone=setting.neighbours.monotone,
             neighbours=setting.neighbours,
         )  # fmt: skip
         return Modes(choose=choice, unit=setting.unit)

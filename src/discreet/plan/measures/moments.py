@@ -134,7 +134,7 @@ class Moments(Noised):
         groups = min(caps.most_rows, caps.most_groups) if setting.grouped else 1
         touched = len(self.parts) * groups if self.grain > 1 else 0
         most = math.ceil(caps.most_rows * self.row) + touched
-        twice = 2 if setting.neighbours == "replace" else 1
+        twice = setting.neighbours.changes
         return Reach(l1=twice * most, l2_squared=twice * most**2, neighbours=setting.neighbours, unit=setting.unit)
 
     # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────

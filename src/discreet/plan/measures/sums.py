@@ -122,7 +122,7 @@ class Sums(Noised):
                 apart = (max(apart[0], across), max(apart[1], across**2)) if grouped else (across, across**2)
             elif len(self.parts) == 1 and not grouped:
                 apart = (l1, squared)
-        if setting.neighbours == "replace":
+        if setting.neighbours.changes > 1:
             l1, squared = apart
         return Reach(l1=l1, l2_squared=min(squared, l1**2), neighbours=setting.neighbours, unit=setting.unit)
 

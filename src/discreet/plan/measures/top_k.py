@@ -97,7 +97,7 @@ class Foremost(Added):
 
     def together(self, setting: Setting) -> bool:
         """Whether a unit that is added moves all scores the same way: counts, and sums of what is never negative."""
-        return setting.neighbours == "add-remove" and (not self.score.summed or self.score.low >= 0)
+        return setting.neighbours.monotone and (not self.score.summed or self.score.low >= 0)
 
     def mechanism(self, law: tuple[str, Fraction], setting: Setting) -> Places:
         choose = CHOICES[law[0]](

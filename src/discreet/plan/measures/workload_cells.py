@@ -18,6 +18,7 @@ import numpy as np
 from discreet.core.contribution import Caps, Setting
 from discreet.core.laws.law import Integers, Law, narrowest
 from discreet.core.mechanism import Mechanism, Then
+from discreet.core.reach import Neighbours
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.matrix.mechanism import Combined, bought
@@ -106,7 +107,7 @@ class Cells(Combining):
 
     def _most(self, setting: Setting) -> int:
         """How much one unit adds to all counts together, at most: m rows, or once in each of g groups."""
-        return int(self.of.reach(replace(setting, neighbours="add-remove")).l1)
+        return int(self.of.reach(replace(setting, neighbours=Neighbours.ADD_REMOVE)).l1)
 
     def _whose(self, setting: Setting) -> dict[str, Any]:
         return {"rows": self._most(setting), "neighbours": setting.neighbours, "unit": setting.unit}
