@@ -17,7 +17,6 @@ import numpy as np
 
 from discreet.core.coins import Coins
 from discreet.core.exact import price
-from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.mechanism import Composition, Mechanism
 from discreet.core.once import once
 from discreet.core.reach import Neighbours, Reach, neighbourhood
@@ -111,8 +110,7 @@ def inside(box: Box, centres: Floats) -> Floats:
 def scale_of(part: Mechanism) -> float:
     """Of Laplace noise."""
     assert isinstance(part, Noise)
-    assert isinstance(part.law, DiscreteLaplace)
-    return float(part.law.scale)
+    return part.law.float_scale
 
 
 def deviation(part: Mechanism, radius: float, sizes: Floats, box: Box) -> Floats:

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.laws.gaussian import DiscreteGaussian
-from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.law import Integers, Law, plus
+from discreet.core.laws.price import Price
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
@@ -52,19 +51,12 @@ def reach(strategy: Strategy, *, rows: int, neighbours: Neighbours, unit: str = 
 
 
 def bought(
-    strategies: Sequence[Strategy], shares: Sequence[Fraction], *, epsilon: Fraction | None = None,
-    rho: Fraction | None = None, rows: int, neighbours: Neighbours, unit: str = "person",
+    strategies: Sequence[Strategy], shares: Sequence[Fraction], price: Price, *, rows: int, neighbours: Neighbours,
+    unit: str = "person",
 ) -> tuple[Law, ...]:  # fmt: skip
-    """The laws that these shares of an ε, or of a ρ, buy for the strategies: Laplace, or Gaussian noise."""
-    found: list[Law] = []
-    for strategy, share in zip(strategies, shares, strict=True):
-        far = reach(strategy, rows=rows, neighbours=neighbours, unit=unit)
-        if epsilon is not None:
-            found.append(DiscreteLaplace(far.l1 / (share * epsilon)))
-        else:
-            assert rho is not None
-            found.append(DiscreteGaussian(far.l2_squared / (2 * share * rho)))
-    return tuple(found)
+    """The laws that these shares of a price buy for the strategies."""
+    reaches = [reach(strategy, rows=rows, neighbours=neighbours, unit=unit) for strategy in strategies]
+    return tuple((price * share).law(far) for share, far in zip(shares, reaches, strict=True))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from discreet.core.laws.gaussian import GAUSSIAN
+from discreet.core.laws.law import NoiseFamily
 from discreet.matrix.designs import Axis, Design, Solved, Split
 from discreet.matrix.families import Crossed, Dense, Intervals, Marginals, Queries, Stacked
 from discreet.matrix.gaussian_optimal import Certificate, factorised
@@ -28,10 +30,10 @@ BRANCHES = (2, 4, 8, 16)
 
 
 @lru_cache(maxsize=16)
-def designs(queries: Queries, *, gaussian: bool) -> tuple[Design, ...]:
+def designs(queries: Queries, family: NoiseFamily) -> tuple[Design, ...]:
     """All designs worth comparing, for Laplace or for Gaussian noise."""
     with _one_thread():
-        return tuple(_designs(queries, gaussian))
+        return tuple(_designs(queries, family))
 
 
 def _one_thread() -> AbstractContextManager[Any]:
@@ -40,28 +42,28 @@ def _one_thread() -> AbstractContextManager[Any]:
     return limited
 
 
-def _designs(queries: Queries, gaussian: bool) -> list[Design]:
+def _designs(queries: Queries, family: NoiseFamily) -> list[Design]:
     found: list[Design] = []
     if isinstance(queries, Crossed):
-        found += _crossed(queries, gaussian)
+        found += _crossed(queries, family)
     elif isinstance(queries, Marginals):
-        found.append(best_tables(queries, gaussian=gaussian))
+        found.append(best_tables(queries, family))
         found.append(Solved("identity", (Axis(queries, Each(queries.cells)),)))
     else:
-        found += _single(queries, gaussian)
+        found += _single(queries, family)
         if isinstance(queries, Stacked) and queries.cells > MOST_DENSE:
-            found.append(_split(queries, gaussian))
+            found.append(_split(queries, family))
     return found
 
 
-def _single(queries: Queries, gaussian: bool) -> list[Design]:
+def _single(queries: Queries, family: NoiseFamily) -> list[Design]:
     """Designs over cells without further structure."""
-    found: list[Design] = []
+    found, gaussian = list[Design](), family is GAUSSIAN
     if isinstance(queries, Intervals) and queries.kind == "total":
         return [Solved("as asked", (Axis(queries, Total(queries.cells)),), Certificate((), 1.0) if gaussian else None)]
     if isinstance(queries, Intervals) and queries.cells > 1:
-        found += [best_levels(queries, each, details=gaussian, gaussian=gaussian) for each in BRANCHES]
-        found += [] if gaussian else [best_levels(queries, 2, details=True, gaussian=False)]
+        found += [best_levels(queries, each, family, details=gaussian) for each in BRANCHES]
+        found += [] if gaussian else [best_levels(queries, 2, family, details=True)]
     if queries.cells > MOST_DENSE:
         return [Solved("identity", (Axis(queries, Each(queries.cells)),)), *found]
     few, places = _merged(queries)
@@ -82,7 +84,7 @@ def _single(queries: Queries, gaussian: bool) -> list[Design]:
     return found
 
 
-def recovered(queries: Queries, strategies: tuple[Strategy, ...], *, gaussian: bool) -> Design | None:
+def recovered(queries: Queries, strategies: tuple[Strategy, ...], family: NoiseFamily) -> Design | None:
     """The design for these queries that has these strategies: what reads a release on record.
 
     A single matrix for each axis is read as it is, whatever machine found it, and without finding it again.
@@ -94,7 +96,7 @@ def recovered(queries: Queries, strategies: tuple[Strategy, ...], *, gaussian: b
         known = tuple(each for each in axes if each is not None)
         if len(known) == len(parts):
             return Solved("as before", known)
-    return next((each for each in designs(queries, gaussian=gaussian) if tuple(each.strategies) == strategies), None)
+    return next((each for each in designs(queries, family) if tuple(each.strategies) == strategies), None)
 
 
 def _axis(queries: Queries, factor: Factor) -> Axis | None:
@@ -138,7 +140,7 @@ def _asked(queries: Queries) -> Factor | None:
     return (Matrix if whole.size <= WRITTEN else Packed).of(whole)
 
 
-def _crossed(queries: Crossed, gaussian: bool) -> list[Design]:
+def _crossed(queries: Crossed, family: NoiseFamily) -> list[Design]:
     """The product of the best design of each axis; and the identity.
 
     Because  the expected error of a product is the product of the errors, and so is the Gaussian bound: the product of
@@ -146,41 +148,33 @@ def _crossed(queries: Crossed, gaussian: bool) -> list[Design]:
     """
     axes, bounds = list[Axis](), list[float]()
     for part in queries.parts:
-        own = [each for each in designs(part, gaussian=gaussian) if isinstance(each, Solved) and len(each.axes) == 1]
-        best = min(own, key=lambda each: each.mean([float(_norm(each, gaussian))]))
+        own = [each for each in designs(part, family) if isinstance(each, Solved) and len(each.axes) == 1]
+        best = min(own, key=lambda each: each.mean(_unit(each, family)))
         axes.append(best.axes[0])
         bounds.append(best.certificate.bound if best.certificate else 0.0)
-    certificate = Certificate((), float(np.prod(bounds))) if gaussian and all(bounds) else None
+    certificate = Certificate((), float(np.prod(bounds))) if family is GAUSSIAN and all(bounds) else None
     plain = tuple(Axis(each, Each(each.cells)) for each in queries.parts)
     return [Solved("product", tuple(axes), certificate), Solved("identity", plain)]
 
 
-def _norm(design: Solved, gaussian: bool) -> int:
-    strategy = design.strategies[0]
-    return strategy.l2_squared if gaussian else strategy.l1**2
-
-
-def _split(queries: Stacked, gaussian: bool) -> Split:
+def _split(queries: Stacked, family: NoiseFamily) -> Split:
     """Each family with the best design of its own; costs are divided so that the sum of squared errors is least.
 
-    Because  for a cost c a family errs by e/c² (Laplace) or e/c (Gaussian): c in proportion to the cube root, or the
-             root, of e.
+    Because  see `NoiseFamily.share_exponent`.
     """
     best, errors = list[Design](), list[float]()
     for part in queries.parts:
-        own = designs(part, gaussian=gaussian)
-        scored = [(each.mean(_unit(each, gaussian)) * part.size, n) for n, each in enumerate(own)]
+        own = designs(part, family)
+        scored = [(each.mean(_unit(each, family)) * part.size, n) for n, each in enumerate(own)]
         error, place = min(scored)
         best.append(own[place])
         errors.append(error)
-    power = np.array(errors) ** (1 / 2 if gaussian else 1 / 3)
+    power = np.array(errors) ** family.share_exponent
     whole = [max(1, round(1000 * float(each / power.max()))) for each in power]
     return Split("one by one", queries, tuple(best), tuple(Fraction(each, sum(whole)) for each in whole))
 
 
-def _unit(design: Design, gaussian: bool) -> list[float]:
+def _unit(design: Design, family: NoiseFamily) -> list[float]:
     """Variances of the noise for a cost of one, as a measure to compare by."""
-    pairs = list(zip(design.strategies, design.shares, strict=True))
-    if gaussian:
-        return [strategy.l2_squared / float(share) / 2 for strategy, share in pairs]
-    return [2 * (strategy.l1 / float(share)) ** 2 for strategy, share in pairs]
+    pairs = zip(design.strategies, design.shares, strict=True)
+    return [family.variance(strategy.l1, strategy.l2_squared, float(share)) for strategy, share in pairs]

@@ -21,6 +21,7 @@ from discreet.core.coins import SYSTEM, Coins, Uniform
 from discreet.core.exact import Ball, Number, ball, ceiling, floor, log, nearest, precision, price, probability, whole
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.law import Integers, narrowest, plus
+from discreet.core.laws.price import Price, Pure, Zcdp
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
@@ -342,3 +343,12 @@ def _floor(compute: Callable[[], Ball]) -> int:
         if found is not None:
             return int(found)
         bits *= 2
+
+
+def threshold(price: Price, *, delta: Fraction, keys: int, neighbours: Neighbours) -> Threshold | GaussianThreshold:
+    """The rule that a price buys for naming keys, where each person touches at most so many."""
+    match price:
+        case Pure(epsilon):
+            return Threshold(epsilon=epsilon, delta=delta, keys=keys, neighbours=neighbours)
+        case Zcdp(rho):
+            return GaussianThreshold(rho=rho, delta=delta, keys=keys, neighbours=neighbours)

@@ -8,16 +8,16 @@ catalogue alone, so the same question always makes the same plan.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from discreet.core.conversion import zcdp_of
+from discreet.core.laws.law import NoiseFamily
+from discreet.core.laws.price import Price, Pure, Zcdp
 from discreet.core.loss import Budget
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.mechanisms.threshold import GaussianThreshold, Threshold
+from discreet.mechanisms.threshold import threshold
 from discreet.plan.draft import Draft
 from discreet.plan.estimates.linear import Linear
 from discreet.plan.output import shown
@@ -33,6 +33,7 @@ __all__ = [
     "least_cost",
     "plan_for",
     "plans_for",
+    "prices",
     "reachable",
 ]
 
@@ -89,14 +90,19 @@ def plans_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) ->
 
 def _plans(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> list[Plan]:
     """The same in an order of their own, which is that of their kinds."""
-    rho, plans = bought_rho(draft.catalogue.budget, epsilon), list[Plan]()
+    plans, paid = list[Plan](), prices(draft.catalogue.budget, epsilon)
+    events = _events(draft, epsilon, delta) if draft.private else None
     for each in (draft, *([] if draft.first is None else [replace(draft, measures=(draft.first,))])):
-        plans.append(_laplace(each, epsilon, delta))
-        plans += [_gaussian(each, epsilon, rho, delta)] if rho > 0 else []
-    laplace, gaussian = draft.instead
-    plans += [] if laplace is None else [_laplace(draft.measured((laplace,)), epsilon, delta)]
-    plans += [_gaussian(draft.measured((gaussian,)), epsilon, rho, delta)] if gaussian and rho > 0 else []
+        plans += [_plan(each, price, events) for price in paid]
+    for price, measure in zip(paid, draft.instead, strict=False):
+        plans += [] if measure is None else [_plan(draft.measured((measure,)), price, events)]
     return plans
+
+
+def prices(budget: Budget, epsilon: Fraction) -> tuple[Price, ...]:
+    """What an ε can be spent as under a budget: itself, and the ρ that it buys."""
+    rho = bought_rho(budget, epsilon)
+    return (Pure(epsilon), Zcdp(rho)) if rho > 0 else (Pure(epsilon),)
 
 
 def bought_rho(budget: Budget, epsilon: Fraction) -> Fraction:
@@ -135,13 +141,12 @@ def _served(draft: Draft) -> list[int]:
     return [found[index] for index in range(len(draft.measures))]
 
 
-def _shares(draft: Draft, power: float) -> list[Fraction]:
+def _shares(draft: Draft, family: NoiseFamily) -> list[Fraction]:
     """How a cost is divided over the measures, and the keys where they are private, for the least error in all.
 
-    Because  n aggregates that read noise bought for a cost c err by n/c² (Laplace) or n/c (Gaussian) in squares; under
-             a fixed sum of costs the total is least when c is proportional to the cube root, or the square root, of n.
+    Because  n aggregates that read the same noise have the weight n: see `NoiseFamily.share_exponent`.
     """
-    return _divided(tuple(_served(draft) + ([1] if draft.private else [])), power)
+    return _divided(tuple(_served(draft) + ([1] if draft.private else [])), family.share_exponent)
 
 
 @lru_cache(maxsize=256)
@@ -151,32 +156,20 @@ def _divided(served: tuple[int, ...], power: float) -> list[Fraction]:
     return [weight[n] / whole for n in served]
 
 
-def _laplace(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Plan:
-    shares, setting = [epsilon * each for each in _shares(draft, 1 / 3)], draft.setting
-    laws = [each.pure(share, setting) for each, share in zip(draft.measures, shares, strict=False)]
-    return _plan(draft, laws, lambda **said: Threshold(epsilon=shares[-1], **said), epsilon, delta)
-
-
-def _gaussian(draft: Draft, epsilon: Fraction, rho: Fraction, delta: Fraction | None) -> Plan:
-    shares, setting = [rho * each for each in _shares(draft, 1 / 2)], draft.setting
-    laws = [each.concentrated(share, setting) for each, share in zip(draft.measures, shares, strict=False)]
-    return _plan(draft, laws, lambda **said: GaussianThreshold(rho=shares[-1], **said), epsilon, delta)
-
-
-def _plan(
-    draft: Draft, laws: Sequence[Any], rule: Callable[..., Any], epsilon: Fraction, delta: Fraction | None
-) -> Plan:
-    """The plan with these laws; where keys are private, `rule` names them."""
-    neighbours = draft.catalogue.neighbours
-    named = {"keys": draft.caps.most_groups, "neighbours": neighbours}
+def _plan(draft: Draft, price: Price, events: Fraction | None) -> Plan:
+    """The plan that a price buys, divided over its measures; `events` is the δ of naming private keys."""
+    shares, neighbours = [price * each for each in _shares(draft, price.family)], draft.catalogue.neighbours
+    naming = None
+    if events is not None:
+        naming = threshold(shares[-1], delta=events, keys=draft.caps.most_groups, neighbours=neighbours)
     return Plan(
         table=draft.relation,
         caps=draft.caps,
         where=draft.where,
         keys=draft.keys,
         measures=draft.measures,
-        laws=tuple(laws),
-        naming=rule(delta=_events(draft, epsilon, delta), **named) if draft.private else None,
+        laws=tuple(each.law(share, draft.setting) for each, share in zip(draft.measures, shares, strict=False)),
+        naming=naming,
         neighbours=neighbours,
         unit=draft.catalogue.unit,
     )

@@ -31,7 +31,7 @@ class Reading:
 
     def margin(self, plan: Plan, confidence: Fraction, cells: int = 1) -> Fraction | None:
         """Half the width of the interval around every value of so many groups, where that is known without looking."""
-        view, laws = self.view(plan.measures), plan.measures[self.measure].added(plan.laws[self.measure], cells)
+        view, laws = self.view(plan.measures), plan.measures[self.measure].sum_noises(plan.laws[self.measure], cells)
         margins = [view.margin(law, confidence) for law in laws]
         return max((each for each in margins if each is not None), default=None)
 
@@ -67,7 +67,7 @@ class Reading:
 
     def _alike(self, plan: Plan, parts: Integers, merge: Merge | None) -> Iterator[tuple[Any, Any]]:
         """The rows whose noise has the same law, and that law."""
-        law = plan.laws[self.measure]
+        law, measure = plan.laws[self.measure], plan.measures[self.measure]
         if merge is None:
-            return iter([(law, np.arange(parts.shape[1]))])
-        return plan.measures[self.measure].alike(law, merge)
+            return iter([(measure.noise(law), np.arange(parts.shape[1]))])
+        return measure.merged_noises(law, merge)

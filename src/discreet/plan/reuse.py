@@ -30,7 +30,7 @@ from discreet.errors import NotUnderstood, Place
 from discreet.plan.counts import known
 from discreet.plan.draft import Draft
 from discreet.plan.estimates.group_sums import Merge
-from discreet.plan.estimates.noise_sums import Both
+from discreet.plan.estimates.noise_sums import DifferenceOf
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, both, fields
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.sums import Sums
@@ -229,7 +229,7 @@ def _difference(draft: Draft, whole: Way, part: Way) -> Way:
     """Their numbers, one less the other; both read the same, in the same groups."""
     pairs = [(a.measure, b.measure) for a, b in zip(whole.draft.readings, part.draft.readings, strict=True)]
     measures = tuple(whole.plan.measures[a] for a, _ in pairs)
-    laws = tuple(Both(whole.plan.laws[a], part.plan.laws[b]) for a, b in pairs)
+    laws = tuple(DifferenceOf(whole.plan.laws[a], part.plan.laws[b]) for a, b in pairs)
     plan = replace(whole.plan, where=draft.where, measures=measures, laws=laws)
     readings = tuple(replace(each, measure=n) for n, each in enumerate(draft.readings))
     mine = replace(draft, measures=measures, readings=readings, caps=plan.caps, first=None)

@@ -20,7 +20,6 @@ import discreet as dp
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.law import Law
-from discreet.plan.estimates.noise_sums import radii
 from discreet.plan.expressions.tree import Field
 from discreet.plan.measures.moments import Moments
 from support import hostile as h
@@ -291,7 +290,7 @@ def test_intervals_hold_what_they_say(function: str, law_of: Callable[[int], Law
 def test_many_noises_together(weights: tuple[int, ...], confidence: str) -> None:
     """Merged into three: never less than it says in 200,000 draws, nor much more; the control is a fifth smaller."""
     law, draws, sure = DiscreteLaplace(Fraction(10**6)), 200_000, Fraction(confidence)
-    (found,) = radii(law, np.array([weights], float), sure)
+    (found,) = law.radii(np.array([weights], float), sure)
     total = sum(w * law.draw(draws).astype(np.float64) for w in weights if w)
     inside = int((np.abs(total) <= found).sum())
     assert inside >= stats.binom.ppf(ALARM, draws, float(sure))

@@ -174,12 +174,10 @@ class Quantiles(Mechanism):
         small = math.lcm(*(each.denominator for each in self.at)).bit_length()
         return min(FINEST, 1 << 30 - small, max(LONGEST // (self.last + 1), 1))
 
-    @classmethod
-    def for_rho(cls, *, rho: Number, at: tuple[Number, ...], **said: Any) -> Quantiles:
-        """The same, bought for a ρ: ε = √(8ρ/Σs²), from below."""
-        squared = 8 * price(rho, "rho") / cls(epsilon=1, at=at, **said)._root.squares
-        scale = 1 << max(0, 64 - (squared.numerator.bit_length() - squared.denominator.bit_length()) // 2)
-        return cls(epsilon=Fraction(math.isqrt(int(squared * scale**2)), scale), at=at, **said)
+    @property
+    def squares(self) -> Fraction:
+        """The sum of the squared shares of ε that the choices have, which decides the ρ."""
+        return self._root.squares
 
     # ── the tree ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -223,7 +221,7 @@ class Quantiles(Mechanism):
 
     @property
     def loss(self) -> Loss:
-        return Loss(pure=self.epsilon, rho=self.epsilon**2 * self._root.squares / 8)
+        return Loss(pure=self.epsilon, rho=self.epsilon**2 * self.squares / 8)
 
     @property
     def error(self) -> QuantilesError:

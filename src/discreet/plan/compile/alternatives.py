@@ -15,6 +15,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.core import record, work
+from discreet.core.laws.gaussian import GAUSSIAN
+from discreet.core.laws.laplace import LAPLACE
+from discreet.core.laws.law import NoiseFamily
+from discreet.core.laws.price import price_of
 from discreet.core.loss import Loss
 from discreet.errors import Refusal
 from discreet.plan.counts import ALL, counted
@@ -69,11 +73,11 @@ def joined(draft: Draft, found: Regions) -> Draft:
     work.spend(work.REGION * many * min(many, MOST_INSIDE), draft.view.place)
     best: list[Batch | None] = [None, None]
     for plan in plans_for(draft, Fraction(1)):
-        gaussian = plan.loss.pure is None
-        errors = [(_error(each, design, plan), n, each) for n, (each, design) in enumerate(_batches(found, gaussian))]
+        family = price_of(plan.loss).family
+        errors = [(_error(each, design, plan), n, each) for n, (each, design) in enumerate(_batches(found, family))]
         error, _, batch = min(errors, default=(math.inf, 0, None))
         if error * len(draft.readings) <= CLEAR * counted_error(plan, draft):
-            best[gaussian] = batch
+            best[family is GAUSSIAN] = batch
     if best == [None, None]:
         return draft
     return replace(draft, instead=(best[0], best[1]), others=other_readings(draft, found))
@@ -89,14 +93,13 @@ def other_readings(draft: Draft, found: Regions) -> tuple[Reading, ...]:
 def _error(batch: Batch, design: Solved, plan: Plan) -> float:
     """What a count errs in the mean, read from a batch that costs as much as a plan of other measures does."""
     cost, setting = sum((each.loss for each in plan.mechanisms), start=Loss.ZERO), plan.setting
-    law = batch.concentrated(cost.rho, setting) if cost.pure is None else batch.pure(cost.pure, setting)
-    return design.mean([law.variance])
+    return design.mean([batch.law(price_of(cost), setting).variance])
 
 
-def _batches(found: Regions, gaussian: bool) -> list[tuple[Batch, Solved]]:
+def _batches(found: Regions, family: NoiseFamily) -> list[tuple[Batch, Solved]]:
     """What may be released for these regions; a strategy that is too large for the record is left out."""
     batches = []
-    for design in designs(found, gaussian):
+    for design in designs(found, family):
         batch = Batch(of=found.code, values=found.codes, strategy=design.strategies[0])
         try:
             record.write(batch)
@@ -106,13 +109,13 @@ def _batches(found: Regions, gaussian: bool) -> list[tuple[Batch, Solved]]:
     return batches
 
 
-def designs(found: Regions, gaussian: bool) -> list[Solved]:
+def designs(found: Regions, family: NoiseFamily) -> list[Solved]:
     """The strategies of one matrix for these regions. Most questions do without, so what finds them is loaded here."""
     from discreet.matrix.designs import Solved  # noqa: PLC0415
     from discreet.matrix.families import Dense  # noqa: PLC0415
     from discreet.matrix.planner import designs  # noqa: PLC0415
 
-    return [each for each in designs(Dense.of(found.matrix), gaussian=gaussian) if isinstance(each, Solved)]
+    return [each for each in designs(Dense.of(found.matrix), family) if isinstance(each, Solved)]
 
 
 def tabled(draft: Draft) -> Draft:
@@ -129,8 +132,8 @@ def tabled(draft: Draft) -> Draft:
     asked = tuple(tuple(sorted(each)) for each in draft.sets)
     work.spend(work.SET * len(asked) ** 2, draft.view.place)
     found: list[Totals | None] = []
-    for gaussian in (False, True):
-        best = best_totals(sizes, asked, gaussian=gaussian)
+    for family in (LAPLACE, GAUSSIAN):
+        best = best_totals(sizes, asked, family)
         worth = best is not None and best.ratio <= CLEAR
         found.append(
             Totals(of=measure, sizes=sizes, asked=asked, tables=best.tables, weights=best.weights)

@@ -13,7 +13,7 @@ from discreet.core.laws.law import Integers, Law
 from discreet.core.once import once
 from discreet.core.text import show
 from discreet.plan.estimates.estimator import Floats, View
-from discreet.plan.estimates.noise_sums import Sizes, law_scale, radius
+from discreet.plan.estimates.noise_sums import Sizes, radius
 from discreet.sql.types import Kind
 
 __all__ = ["Linear", "noise_said"]
@@ -82,7 +82,7 @@ class Linear(View):
 def noise_said(law: Law, parts: int, unit: float) -> str:
     """The noise on so many parts in words; one step of it is one `unit` of the number."""
     times = f"{parts} × " if parts > 1 else ""
-    return f"{times}{str(law).split(' noise')[0]}, scale {show(unit * law_scale(law), 4)}"
+    return f"{times}{law.family.name}, scale {show(unit * law.float_scale, 4)}"
 
 
 def _floats(totals: Integers, whole: int) -> list[float]:

@@ -25,7 +25,6 @@ import numpy as np
 from discreet.core.laws.law import Integers, Law
 from discreet.plan.estimates.estimator import Floats, View
 from discreet.plan.estimates.linear import noise_said
-from discreet.plan.estimates.noise_sums import radii
 from discreet.plan.estimates.ratio import Average, Weights, weighted
 from discreet.sql.types import Kind
 
@@ -104,8 +103,8 @@ class Pivot:
                  end is where f = (N ± r(a - f·d))/D, and the right side moves by at most q < 1/2 of what f does, with
                  q = r(d)/D: so turn after turn leads there, and it is no further than q/(1 - q) of the last turn.
         """
-        ones = radii(law, np.ones((1, self.a.shape[1])), confidence)[0]
-        slope = radii(law, np.abs(self.d), confidence) + ones * self.d_off
+        ones = law.radii(np.ones((1, self.a.shape[1])), confidence)[0]
+        slope = law.radii(np.abs(self.d), confidence) + ones * self.d_off
         at = np.flatnonzero(self.base[0] > 2 * slope)  # those with enough rows
         a, d, a_off, d_off = self.a[at], self.d[at], ones * self.a_off[at], ones * self.d_off[at]
         least, most = self.base[0][at], self.base[1][at]
@@ -114,7 +113,7 @@ class Pivot:
         for sign, start, ends in ((-1, self.top[0][at], found[0]), (1, self.top[1][at], found[1])):
             f = gap = start / least
             for _ in range(50):
-                room = radii(law, np.abs(a - f[:, None] * d), confidence) + a_off + np.abs(f) * d_off
+                room = law.radii(np.abs(a - f[:, None] * d), confidence) + a_off + np.abs(f) * d_off
                 edge = start + sign * room
                 turned = edge / np.where(sign * edge >= 0, least, most)
                 gap, f = np.abs(turned - f), turned
@@ -221,7 +220,7 @@ class Variance(_Quotient):
         """About: that of the sum of squares, from above. That of a root depends on how large it is."""
         if self.root:
             return None
-        spread = float(radii(law, np.array([[1.0]]), confidence)[0])
+        spread = float(law.radii(np.array([[1.0]]), confidence)[0])
         return min(self.possible[1], spread / float(self.mean.whole * rows) * self.mean.width**2)
 
 
@@ -269,7 +268,7 @@ class Covariance(_Quotient):
         return noise_said(law, len(self.cross), self.width / float(self.means[0].whole))
 
     def foretold(self, law: Law, rows: int, confidence: Fraction) -> float:
-        spread = float(radii(law, np.array([[1.0]]), confidence)[0])
+        spread = float(law.radii(np.array([[1.0]]), confidence)[0])
         return min(self.possible[1], spread / float(self.means[0].whole * rows) * self.width)
 
 

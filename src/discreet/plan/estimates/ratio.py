@@ -12,7 +12,6 @@ import numpy as np
 from discreet.core.laws.law import Integers, Law
 from discreet.plan.estimates.estimator import Floats, View
 from discreet.plan.estimates.linear import noise_said
-from discreet.plan.estimates.noise_sums import radii
 from discreet.sql.types import Kind
 
 __all__ = ["Average"]
@@ -93,7 +92,7 @@ def _quantiles(law: Law, top: Weights, every: Weights, confidence: Fraction) -> 
     """r(θ) on the grid of θ; it is the same for θ and 1 - θ."""
     theta = np.linspace(0, 0.5, TURNS // 2 + 1)[:, None]
     weights = np.array([float(each) for each in top]) - theta * np.array([float(each) for each in every])
-    half = radii(law, np.abs(weights[:, [bool(each) for each in every]]), confidence)
+    half = law.radii(np.abs(weights[:, [bool(each) for each in every]]), confidence)
     return np.concatenate([half, half[-2::-1]])
 
 

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.contribution import Setting
-from discreet.core.laws.gaussian import DiscreteGaussian
-from discreet.core.laws.laplace import DiscreteLaplace
-from discreet.core.laws.law import Integers, Law, narrowest
+from discreet.core.laws.law import Integers, Law, Spread, narrowest
+from discreet.core.laws.price import Price
 from discreet.core.once import once
 from discreet.core.reach import Reach
 from discreet.core.record import recorded
@@ -29,7 +28,6 @@ from discreet.matrix.mechanism import reach
 from discreet.matrix.strategy import Each, Strategy
 from discreet.mechanisms.noise import Noise
 from discreet.plan.estimates.linear import Linear
-from discreet.plan.estimates.noise_sums import law_scale
 from discreet.plan.expressions.tree import Apply, Tree
 from discreet.plan.measures.measure import Measure
 
@@ -98,14 +96,14 @@ class Batch(Measure):
         apart = Fraction(2 * rows**2 * self.strategy.l2_squared)
         return replace(one, l2_squared=min(max(one.l2_squared, apart), one.l1**2))
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> Law:
-        return DiscreteLaplace(self.reach(setting).l1 / epsilon)
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> Law:
-        return DiscreteGaussian(self.reach(setting).l2_squared / (2 * rho))
+    def law(self, price: Price, setting: Setting) -> Law:
+        return price.law(self.reach(setting))
 
     def mechanism(self, law: Law, setting: Setting) -> Noise:
         return Noise(law=law, reach=self.reach(setting))
+
+    def noise(self, law: Law) -> Spread:
+        return law
 
     def predicted(self, law: Law, setting: Setting) -> float:
         """The mean over the conditions, in people: what the rows of one move counts as one."""
@@ -173,8 +171,8 @@ class Blend(Linear):
 
     def noise(self, law: Law) -> str:
         used = [each for each in self.weights if each]
-        scale = show(law_scale(law) * math.sqrt(sum(float(each) ** 2 for each in used)), 4)
-        name = str(law).split(" noise", maxsplit=1)[0]
+        scale = show(law.float_scale * math.sqrt(sum(float(each) ** 2 for each in used)), 4)
+        name = law.family.name
         if not used:
             return "none: no row can fulfil it"
         return f"{name}, scale {scale}" if len(used) == 1 else f"{len(used)} × {name}, together as scale {scale}"

@@ -6,13 +6,14 @@ a class, and the planner, the plan, the engine and the answer ask it these quest
     parts       the rows of what is released: whole numbers, one column for each group
     needs       which exact data it needs: "sums", "units", "distinct", … An engine has one way to get each, perhaps by
                 a statement of its own; what it gets goes to the mechanism as it is, in whatever form the two agree on
-    pure, concentrated      the law that a share of ε, or of ρ, buys
+    law         what a price buys: a share of an ε, or of a ρ; mostly, the law of the noise
     mechanism   the mechanism of a law: releases the exact data, and knows its loss and its error
     predicted   how wrong it will be, in people, for the choice between laws
     chosen      the exact data of some groups only: those whose keys may be named
     grouped, fits           whether there is a column for each group, or one of all of them; and of how many groups
     possible    the nearest released numbers that some data could have
-    added, alike, follows, error    the noise of groups that are added up, and whether their sum is known at all
+    noise, sum_noises, merged_noises, follows, error    the noise on a group, on groups that are added up, and whether
+                their sum is known at all
     view        one number that is read from the released parts, with its margins: a `View`
 
 Several aggregates share a measure when one release answers them all.
@@ -27,24 +28,25 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.core.contribution import Caps, Setting
-from discreet.core.laws.gaussian import DiscreteGaussian
-from discreet.core.laws.laplace import DiscreteLaplace
-from discreet.core.laws.law import Integers, Law
+from discreet.core.laws.law import NOISELESS, Integers, Law, Spread
+from discreet.core.laws.price import Price
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
 from discreet.core.reach import Reach
 from discreet.mechanisms.noise import Noise
 from discreet.plan.estimates.consistency import nearest
 from discreet.plan.estimates.estimator import View
-from discreet.plan.estimates.noise_sums import several
 from discreet.plan.expressions.tree import Tree
 
 if TYPE_CHECKING:
     from discreet.plan.estimates.group_sums import Merge
 
 __all__ = ["MOST_STEPS", "Added", "Form", "Measure", "Noised", "Steps"]
+
+Places = NDArray[np.intp]  # rows of an answer
 
 MOST_STEPS = 1 << 48  # so that doubles hold every step, with room for rounding
 
@@ -99,12 +101,8 @@ class Measure(ABC):
         return self
 
     @abstractmethod
-    def pure(self, epsilon: Fraction, setting: Setting) -> Any:
-        """The law that this ε buys; it is on record."""
-
-    @abstractmethod
-    def concentrated(self, rho: Fraction, setting: Setting) -> Any:
-        """The law that this ρ buys; it is on record."""
+    def law(self, price: Price, setting: Setting) -> Any:
+        """The law that this price buys; it is on record."""
 
     @abstractmethod
     def mechanism(self, law: Any, setting: Setting) -> Mechanism:
@@ -145,15 +143,19 @@ class Measure(ABC):
         """The nearest released parts that some data could have."""
         return parts
 
-    def added(self, law: Any, times: int) -> tuple[Any, ...]:
-        """The laws of the noise on what adds up most groups, so many, of what was asked for."""
-        return (several(law, times),)
+    def noise(self, law: Any) -> Spread:
+        """The noise on each number that is released."""
+        return NOISELESS
 
-    def alike(self, law: Any, merge: Merge) -> Iterator[tuple[Any, Any]]:
-        """The rows whose sums of groups have the same noise, and the law of it."""
+    def sum_noises(self, law: Any, times: int) -> tuple[Spread, ...]:
+        """The noise on what adds up most groups, so many, of what was asked for."""
+        return (self.noise(law).summed(times),)
+
+    def merged_noises(self, law: Any, merge: Merge) -> Iterator[tuple[Spread, Places]]:
+        """Partition the rows of `merge` by how many groups each adds up: the noise on each part, and its rows."""
         cells = merge.cells
         for times in np.unique(cells):
-            yield several(law, max(int(times), 1)), np.flatnonzero(cells == times)
+            yield self.noise(law).summed(max(int(times), 1)), np.flatnonzero(cells == times)
 
     def error(self, law: Any, setting: Setting, merge: Merge) -> float:
         """How wrong sums of groups are, as `predicted` says it of one group: their mean."""
@@ -216,14 +218,14 @@ class Noised(Added):
             found = self._reaches[setting] = self.reach(setting)
         return found
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> Law:
-        return DiscreteLaplace(self._reach(setting).l1 / epsilon)
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> Law:
-        return DiscreteGaussian(self._reach(setting).l2_squared / (2 * rho))
+    def law(self, price: Price, setting: Setting) -> Law:
+        return price.law(self._reach(setting))
 
     def mechanism(self, law: Law, setting: Setting) -> Noise:
         return Noise(law=law, reach=self.reach(setting))
+
+    def noise(self, law: Law) -> Spread:
+        return law
 
     def predicted(self, law: Law, setting: Setting) -> float:
         return law.variance / float(self._reach(setting).l1) ** 2

@@ -9,9 +9,9 @@ from typing import Any
 
 from discreet.core.contribution import Setting
 from discreet.core.laws.law import Integers
+from discreet.core.laws.price import Price
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.mechanisms.selection.mode import Modes
 from discreet.plan.expressions.tree import Tree, Value
 from discreet.plan.measures.measure import Measure
@@ -49,12 +49,8 @@ class Mode(Measure):
         )  # fmt: skip
         return Modes(choose=choice, unit=setting.unit)
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> tuple[str, Fraction]:
-        return "flip", epsilon
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> tuple[str, Fraction]:
-        """Because  the exponential mechanism has ρ = ε²/8, permute-and-flip ε²/2."""
-        return "exponential", Quantiles.for_rho(rho=rho, at=("0.5",), last=1).epsilon
+    def law(self, price: Price, setting: Setting) -> tuple[str, Fraction]:
+        return price.choice, price.exponential()
 
     def predicted(self, law: tuple[str, Fraction], setting: Setting) -> float:
         return (self.gap(law, setting, Fraction(95, 100)) / setting.caps.most_rows) ** 2

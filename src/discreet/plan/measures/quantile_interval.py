@@ -16,6 +16,7 @@ import numpy as np
 from discreet.core.contribution import Setting
 from discreet.core.exact import probability
 from discreet.core.laws.law import Integers
+from discreet.core.laws.price import Price
 from discreet.core.record import recorded
 from discreet.mechanisms.quantiles.interval import Edges, shift_for
 from discreet.mechanisms.quantiles.many import Quantiles
@@ -65,12 +66,10 @@ class Ends(Histogrammed):
             "neighbours": setting.neighbours, "unit": setting.unit,
         }  # fmt: skip
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> tuple[Fraction, int]:
+    def law(self, price: Price, setting: Setting) -> tuple[Fraction, int]:
+        """Because  each of two choices has half of ε."""
+        epsilon = price.exponential(2 * Fraction(1, 2) ** 2)
         return epsilon, shift_for(self.level, epsilon=epsilon, **self._said(setting))
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> tuple[Fraction, int]:
-        """Because  two choices of ε/2 have ρ = ε²/16: that of one choice whose ρ is half as large has half of ε."""
-        return self.pure(2 * Quantiles.for_rho(rho=rho / 2, at=(self.q,), last=1).epsilon, setting)
 
     def predicted(self, law: tuple[Fraction, int], setting: Setting) -> float:
         return float(law[1] / setting.caps.most_rows) ** 2

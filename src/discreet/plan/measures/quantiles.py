@@ -21,6 +21,8 @@ import numpy as np
 
 from discreet.core.contribution import Setting
 from discreet.core.laws.law import Integers
+from discreet.core.laws.price import Price
+from discreet.core.once import once
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
@@ -150,11 +152,12 @@ class Ranks(Histogrammed):
             "neighbours": setting.neighbours, "unit": setting.unit,
         }  # fmt: skip
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> Fraction:
-        return epsilon
+    def law(self, price: Price, setting: Setting) -> Fraction:
+        return price.exponential(self._squares)
 
-    def concentrated(self, rho: Fraction, setting: Setting) -> Fraction:
-        return Quantiles.for_rho(rho=rho, **self._said(setting)).epsilon
+    @once
+    def _squares(self) -> Fraction:
+        return Quantiles(epsilon=1, at=self.at, last=self.last).squares
 
     def predicted(self, law: Fraction, setting: Setting) -> float:
         ranks = self.mechanism(law, setting).error.rank()
@@ -196,12 +199,9 @@ class Extremes(Histogrammed):
             grouped=setting.grouped, neighbours=setting.neighbours, unit=setting.unit,
         )  # fmt: skip
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> tuple[Fraction, int]:
-        rows = setting.caps.most_rows
+    def law(self, price: Price, setting: Setting) -> tuple[Fraction, int]:
+        epsilon, rows = price.exponential(), setting.caps.most_rows
         return epsilon, depth(epsilon, self.last, rows, setting.neighbours, grouped=setting.grouped)
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> tuple[Fraction, int]:
-        return self.pure(Quantiles.for_rho(rho=rho, at=("0.5",), last=1).epsilon, setting)
 
     def predicted(self, law: tuple[Fraction, int], setting: Setting) -> float:
         return float(law[1] / setting.caps.most_rows) ** 2

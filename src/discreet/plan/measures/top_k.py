@@ -20,11 +20,11 @@ import numpy as np
 from discreet.core.contribution import Setting
 from discreet.core.exact import whole
 from discreet.core.laws.law import Integers, Law
+from discreet.core.laws.price import Price
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.mechanisms.selection.top_k import Places
-from discreet.plan.estimates.noise_sums import radii, radius
+from discreet.plan.estimates.noise_sums import radius
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.measure import Added, Form, Measure, Steps
 from discreet.plan.measures.quantiles import CHOICES, Chosen
@@ -106,12 +106,8 @@ class Foremost(Added):
         )  # fmt: skip
         return Places(choose=choose, k=self.k, among=self.among, least=self.least, unit=setting.unit)
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> tuple[str, Fraction]:
-        return "flip", epsilon / self.k
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> tuple[str, Fraction]:
-        """Because  the exponential mechanism has ρ = ε²/8, permute-and-flip ε²/2."""
-        return "exponential", Quantiles.for_rho(rho=rho / self.k, at=("0.5",), last=1).epsilon
+    def law(self, price: Price, setting: Setting) -> tuple[str, Fraction]:
+        return price.choice, (price * Fraction(1, self.k)).exponential()
 
     # ── how wrong it is ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -137,7 +133,7 @@ class Foremost(Added):
 
     def noisy_predicted(self, law: Law) -> float:
         """The same for noise, by the continuous law."""
-        return float(radii(law, np.ones((1, 2)), self._pair(SURE))[0] - 2) ** 2
+        return float(law.radii(np.ones((1, 2)), self._pair(SURE))[0] - 2) ** 2
 
     def view(self, function: str) -> Place:
         return Place(of=self)

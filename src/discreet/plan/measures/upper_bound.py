@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.core.contribution import Setting
+from discreet.core.laws.price import Price
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.mechanisms.quantiles.upper_bound import Ceiling
 from discreet.plan.estimates.estimator import View
 from discreet.plan.expressions.tree import Tree
@@ -55,11 +55,8 @@ class Ceilings(Measure):
         last, rows = len(self.rungs) - 1, setting.caps.most_rows
         return Ceiling(epsilon=law, last=last, records=rows, neighbours=setting.neighbours, unit=setting.unit)
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> Fraction:
-        return epsilon
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> Fraction:
-        return Quantiles.for_rho(rho=rho, at=("0.5",), last=1).epsilon
+    def law(self, price: Price, setting: Setting) -> Fraction:
+        return price.exponential()
 
     def predicted(self, law: Fraction, setting: Setting) -> float:
         return float(1 / law) ** 2

@@ -17,6 +17,7 @@ import numpy as np
 
 from discreet.core.contribution import Caps, Setting
 from discreet.core.laws.law import Integers, Law, narrowest
+from discreet.core.laws.price import Price
 from discreet.core.mechanism import Mechanism, Then
 from discreet.core.reach import Neighbours
 from discreet.core.record import recorded
@@ -73,11 +74,8 @@ class Cells(Combining):
         """How many numbers are released."""
         return sum(math.prod(each.shape) for each in self.strategies)
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> tuple[Law, ...]:
-        return bought(self.strategies, self.shares, epsilon=epsilon, **self._whose(setting))
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> tuple[Law, ...]:
-        return bought(self.strategies, self.shares, rho=rho, **self._whose(setting))
+    def law(self, price: Price, setting: Setting) -> tuple[Law, ...]:
+        return bought(self.strategies, self.shares, price, **self._whose(setting))
 
     def mechanism(self, law: tuple[Law, ...], setting: Setting) -> Mechanism:
         """Noise on all combinations; what is released is one column of them.
