@@ -133,12 +133,12 @@ class Answer(Frame):
     def _box(self, number: int, confidence: Fraction) -> Box | None:
         """An interval around each value of a released number; of a quantile the ends that were bought, if they were."""
         reading = self.draft.readings[number]
-        if not reading.view(self.plan.measures).ranged:
+        if not reading.estimator(self.plan.measures).ranged:
             return reading.bought(self.plan, self._rows, confidence)
         low, high = reading.ends(self.plan, self._rows, confidence, self.merge)
         if self.shown is self.released:
             return low, high
-        least, most = reading.view(self.plan.measures).possible
+        least, most = reading.estimator(self.plan.measures).possible
         return np.clip(low, least, most), np.clip(high, least, most)
 
     @property

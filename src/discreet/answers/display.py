@@ -79,7 +79,7 @@ def remarks_said(draft: Draft, plan: Plan, confidence: Fraction) -> list[str]:
     """What is said beside a number that has no margin: of each such aggregate once."""
     found, sure = [], f"with {show(100 * confidence)} % confidence"
     for title, reading in zip(draft.titles, draft.readings, strict=True):
-        said = reading.view(plan.measures).remark(plan.laws[reading.measure], plan.setting, confidence)
+        said = reading.estimator(plan.measures).remark(plan.laws[reading.measure], plan.setting, confidence)
         found += [] if said is None else [f"{title}: {said}, {sure}."]
     if draft.first is not None:
         said = draft.first.said(plan.measures[0], plan.laws[0], plan.setting, confidence)

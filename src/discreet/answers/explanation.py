@@ -108,7 +108,7 @@ class Explanation:
         each, together = self.margins(), self.margins(simultaneous=True)
         rows: list[tuple[str, ...]] = []
         for title, reading in zip(self.draft.titles, self.draft.readings, strict=True):
-            view, alone, all_ = reading.view(self.plan.measures), each[title], together[title]
+            view, alone, all_ = reading.estimator(self.plan.measures), each[title], together[title]
             rows.append(
                 (
                     title,
@@ -133,7 +133,7 @@ class Explanation:
     def _foretold(self) -> list[str]:
         lines = []
         for title, reading in zip(self.draft.titles, self.draft.readings, strict=True):
-            view, law = reading.view(self.plan.measures), self.plan.laws[reading.measure]
+            view, law = reading.estimator(self.plan.measures), self.plan.laws[reading.measure]
             said = [(view.foretold(law, n, self.confidence), n) for n in SIZES]
             known = [f"±{_up(each)} of {n:,}" for each, n in said if each is not None]
             lines += [f"{title} would be within {', '.join(known)} rows."] if known else []

@@ -43,7 +43,7 @@ def reachable(draft: Draft, wanted: Want) -> Draft:
 
     A margin is bought for numbers, also unseen ones.
     """
-    views = [reading.view(draft.measures) for reading in draft.readings]
+    views = [reading.estimator(draft.measures) for reading in draft.readings]
     without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
     if wanted.within is not None and without:
         raise NotAllowed(
@@ -70,7 +70,7 @@ def depends(draft: Draft, wanted: Want) -> bool:
     return (
         wanted.relative
         or numbers.computed
-        or not all(draft.readings[n].view(draft.measures).steady for n in numbers.read)
+        or not all(draft.readings[n].estimator(draft.measures).steady for n in numbers.read)
     )
 
 
@@ -129,7 +129,7 @@ def counted_error(plan: Plan, draft: Draft) -> float:
     """The predicted error of a question that asks for counts alone: squared, in rows, added up. Exact, by the laws."""
     found = 0.0
     for reading in draft.measured(plan.measures).readings:
-        view = reading.view(plan.measures)
+        view = reading.estimator(plan.measures)
         assert isinstance(view, Linear)
         found += view.variance(plan.laws[reading.measure])
     return found

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.laws.law import Integers
-from discreet.plan.estimates.estimator import Floats, View
+from discreet.plan.estimates.estimator import Estimator, Floats
 from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Plan, Released
@@ -25,19 +25,22 @@ class Reading:
     function: str  # "rows", "present", "units", "sum", "avg", …: as the measure knows it
     measure: int
 
-    def view(self, measures: Sequence[Measure]) -> View:
+    def estimator(self, measures: Sequence[Measure]) -> Estimator:
         """How the number is read."""
         return measures[self.measure].seen(self.function)
 
     def margin(self, plan: Plan, confidence: Fraction, cells: int = 1) -> Fraction | None:
         """Half the width of the interval around every value of so many groups, where that is known without looking."""
-        view, laws = self.view(plan.measures), plan.measures[self.measure].sum_noises(plan.laws[self.measure], cells)
+        view, laws = (
+            self.estimator(plan.measures),
+            plan.measures[self.measure].sum_noises(plan.laws[self.measure], cells),
+        )
         margins = [view.margin(law, confidence) for law in laws]
         return max((each for each in margins if each is not None), default=None)
 
     def values(self, plan: Plan, released: Released, merge: Merge | None = None) -> list[Any]:
         """The numbers, group by group, or row by row of sums of groups."""
-        view, parts = self.view(plan.measures), released.sums[self.measure]
+        view, parts = self.estimator(plan.measures), released.sums[self.measure]
         found: list[Any] = [None] * parts.shape[1]
         for law, here in self._alike(plan, parts, merge):
             for place, value in zip(here, view.values(law, parts[:, here]), strict=True):
@@ -48,7 +51,7 @@ class Reading:
         self, plan: Plan, released: Released, confidence: Fraction, merge: Merge | None = None
     ) -> tuple[Floats, Floats]:
         """The ends of an interval around each number that holds it with this confidence."""
-        view, parts = self.view(plan.measures), released.sums[self.measure]
+        view, parts = self.estimator(plan.measures), released.sums[self.measure]
         low, high = np.zeros(parts.shape[1]), np.zeros(parts.shape[1])
         for law, here in self._alike(plan, parts, merge):
             low[here], high[here] = view.ends(law, parts[:, here], confidence)
@@ -62,7 +65,7 @@ class Reading:
         mine = plan.measures[self.measure]
         for n, each in enumerate(plan.measures):
             if f"low {self.function}" in each.parts and each.trees == mine.trees:
-                return each.view(f"low {self.function}").interval(plan.laws[n], released.sums[n], confidence)
+                return each.estimator(f"low {self.function}").interval(plan.laws[n], released.sums[n], confidence)
         return None
 
     def _alike(self, plan: Plan, parts: Integers, merge: Merge | None) -> Iterator[tuple[Any, Any]]:

@@ -265,7 +265,7 @@ def test_intervals_hold_what_they_say(function: str, law_of: Callable[[int], Law
     measure = Moments(of=(X, Y)[:k], low=(0,) * k, high=(STEPS,) * k, step=(Fraction(1),) * k, degree=degree)
     law, (x, y) = law_of(measure.row), sample(shape, rows)
     noisy = released(measure, law, (x, y), draws)
-    view, true = measure.view(function), float(true_of(x.astype(float), y.astype(float)))
+    view, true = measure.estimator(function), float(true_of(x.astype(float), y.astype(float)))
     low, high = view.ends(law, noisy, SURE)
     values = np.array(view.values(law, noisy))
     assert np.isfinite(values).all()

@@ -187,7 +187,7 @@ def test_margins_hold(law: Any) -> None:
              zip(measure.strategies, measure.laws(law), strict=True)]  # fmt: skip
     noise = np.hstack([each.reshape(times, -1) for each in draws]).astype(float) @ estimate.T
     rows = [[0], list(range(40)), list(range(120)), box]
-    view, margins = measure.view("rows"), {}
+    view, margins = measure.estimator("rows"), {}
     for each, here in measure.merged_noises(law, merged(sizes, rows)):
         margins |= {int(n): float(view.margin(each, confidence)) for n in here}
     for n, row in enumerate(rows):

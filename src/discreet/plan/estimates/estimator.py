@@ -14,12 +14,12 @@ from discreet.core.contribution import Setting
 from discreet.core.laws.law import Integers
 from discreet.sql.types import Kind
 
-__all__ = ["Floats", "View", "share_of"]
+__all__ = ["Estimator", "Floats", "share_of"]
 
 Floats = NDArray[np.float64]
 
 
-class View(ABC):
+class Estimator(ABC):
     """One number that is read from the released parts of a measure, and how wrong it can be."""
 
     kind: Kind  # of the number

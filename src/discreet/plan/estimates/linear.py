@@ -12,7 +12,7 @@ import numpy as np
 from discreet.core.laws.law import Integers, Law
 from discreet.core.once import once
 from discreet.core.text import show
-from discreet.plan.estimates.estimator import Floats, View
+from discreet.plan.estimates.estimator import Estimator, Floats
 from discreet.plan.estimates.noise_sums import Sizes, radius
 from discreet.sql.types import Kind
 
@@ -24,7 +24,7 @@ SMALL = 1 << 36  # sums of a few hundred floats are off by less than a hundredth
 
 
 @dataclass(frozen=True, kw_only=True)
-class Linear(View):
+class Linear(Estimator):
     """Σ wᵢ · part i; a whole number, by default, as counts and sums of whole numbers are."""
 
     weights: tuple[Fraction, ...]

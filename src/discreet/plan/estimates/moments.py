@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.laws.law import Integers, Law
-from discreet.plan.estimates.estimator import Floats, View
+from discreet.plan.estimates.estimator import Estimator, Floats
 from discreet.plan.estimates.linear import noise_said
 from discreet.plan.estimates.ratio import Average, Weights, weighted
 from discreet.sql.types import Kind
@@ -123,7 +123,7 @@ class Pivot:
         return found
 
 
-class _Quotient(View):
+class _Quotient(Estimator):
     """What the four have in common: a value, an interval, and how both are cut to what is possible."""
 
     kind: Kind = "real"

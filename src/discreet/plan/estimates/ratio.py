@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.laws.law import Integers, Law
-from discreet.plan.estimates.estimator import Floats, View
+from discreet.plan.estimates.estimator import Estimator, Floats
 from discreet.plan.estimates.linear import noise_said
 from discreet.sql.types import Kind
 
@@ -21,7 +21,7 @@ Weights = tuple[Fraction, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Average(View):
+class Average(Estimator):
     """The mean of a value between `low` and `high`: with t the value scaled to [0, 1], Σt over the number of rows.
 
     `top` weighs the parts to Σt and `all` to the number of rows, both in units of which a row adds `whole`.

@@ -142,7 +142,7 @@ class Batch(Measure):
         weights, matrix = self.weights(regions), self.strategy.dense()
         return bool(np.abs(weights @ matrix - _ones(regions)).max() < CLOSE)
 
-    def view(self, function: str) -> Blend:
+    def estimator(self, function: str) -> Blend:
         """The count of these regions."""
         weights = self.weights(function)
         known = np.where(np.abs(weights) > NOTHING * np.abs(weights).max(), weights, 0.0)

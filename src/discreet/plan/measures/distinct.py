@@ -43,7 +43,7 @@ class Distinct(Noised):
         twice = setting.neighbours.changes if setting.grouped else 1
         return Reach(l1=twice * m, l2_squared=twice * m**2, neighbours=setting.neighbours, unit=setting.unit)
 
-    def view(self, function: str) -> Linear:
+    def estimator(self, function: str) -> Linear:
         return Linear(weights=(Fraction(1),), unit=Fraction(1))
 
 

@@ -31,7 +31,7 @@ from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.matrix.mechanism import Combined
 from discreet.matrix.strategy import Each, Strategy, Total
-from discreet.plan.estimates.estimator import View
+from discreet.plan.estimates.estimator import Estimator
 from discreet.plan.estimates.linear import Linear
 from discreet.plan.estimates.noise_sums import WeightedSum
 from discreet.plan.measures.measure import Places
@@ -252,8 +252,8 @@ class Totals(Combining):
     def adds(self, caps: Caps) -> bool:
         return self.of.adds(caps)
 
-    def view(self, function: str) -> View:
-        view = self.of.view(function)
+    def estimator(self, function: str) -> Estimator:
+        view = self.of.estimator(function)
         assert isinstance(view, Linear)
         return Grouped(
             weights=tuple(each / FINE for each in view.weights), unit=view.unit, whole=view.whole,

@@ -14,7 +14,7 @@ a class, and the planner, the plan, the engine and the answer ask it these quest
     possible    the nearest released numbers that some data could have
     noise, sum_noises, merged_noises, follows, error    the noise on a group, on groups that are added up, and whether
                 their sum is known at all
-    view        one number that is read from the released parts, with its margins: a `View`
+    estimator   one number that is read from the released parts, with its margins: a `Estimator`
 
 Several aggregates share a measure when one release answers them all.
 """
@@ -38,7 +38,7 @@ from discreet.core.once import once
 from discreet.core.reach import Reach
 from discreet.mechanisms.noise import Noise
 from discreet.plan.estimates.consistency import nearest
-from discreet.plan.estimates.estimator import View
+from discreet.plan.estimates.estimator import Estimator
 from discreet.plan.expressions.tree import Tree
 
 if TYPE_CHECKING:
@@ -113,18 +113,18 @@ class Measure(ABC):
         """The squared error to expect, in people: what one person can move counts as one."""
 
     @abstractmethod
-    def view(self, function: str) -> View:
+    def estimator(self, function: str) -> Estimator:
         """How a number is read from the released parts."""
 
     @once
-    def _seen(self) -> dict[str, View]:
+    def _seen(self) -> dict[str, Estimator]:
         return {}
 
-    def seen(self, function: str) -> View:
+    def seen(self, function: str) -> Estimator:
         """The same view, found once."""
         found = self._seen.get(function)
         if found is None:
-            found = self._seen[function] = self.view(function)
+            found = self._seen[function] = self.estimator(function)
         return found
 
     def offers(self, function: str) -> bool:

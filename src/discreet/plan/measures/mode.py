@@ -59,7 +59,7 @@ class Mode(Measure):
         """With this confidence the chosen value has less than so many rows fewer than the commonest."""
         return self.mechanism(law, setting).error.gap(len(self.values), confidence)
 
-    def view(self, function: str) -> Commonest:
+    def estimator(self, function: str) -> Commonest:
         return Commonest(of=self, kind=self.kind)
 
 

@@ -25,7 +25,7 @@ from discreet.core.reach import Reach
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
-from discreet.plan.estimates.estimator import View
+from discreet.plan.estimates.estimator import Estimator
 from discreet.plan.estimates.linear import Linear
 from discreet.plan.estimates.moments import Correlation, Covariance, Slope, Variance
 from discreet.plan.estimates.ratio import Average
@@ -147,7 +147,7 @@ class Moments(Noised):
         needed = {"covar_samp": (1, 1), "covar_pop": (1, 1), "regr_slope": (1, 2), "corr": (2, 2)}.get(function, (9, 9))
         return all(mine >= least for mine, least in zip(self.degree, needed, strict=True))
 
-    def view(self, function: str) -> View:
+    def estimator(self, function: str) -> Estimator:
         if function in ("rows", "present"):
             one = 1 / self.row
             return Linear(weights=self._padded([one] * len(self.corners), one if function == "rows" else 0), unit=one)

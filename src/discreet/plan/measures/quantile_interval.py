@@ -74,7 +74,7 @@ class Ends(Histogrammed):
     def predicted(self, law: tuple[Fraction, int], setting: Setting) -> float:
         return float(law[1] / setting.caps.most_rows) ** 2
 
-    def view(self, function: str) -> End:
+    def estimator(self, function: str) -> End:
         return End(of=self, row=self.parts.index(function), kind=self._kind)
 
     def remark(self, row: int, law: tuple[Fraction, int], setting: Setting, confidence: Fraction) -> str:
@@ -111,5 +111,5 @@ class End(Placed):
         assert isinstance(self.of, Ends)
         if confidence > self.of.level or self.kind == "date":
             return None
-        low, high = (np.array(self.of.view(each).values(law, parts), np.float64) for each in self.of.parts)
+        low, high = (np.array(self.of.estimator(each).values(law, parts), np.float64) for each in self.of.parts)
         return np.minimum(low, high), np.maximum(low, high)

@@ -30,7 +30,7 @@ from discreet.mechanisms.quantiles.extreme import Extreme, Side, depth
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.quantiles.many import MOST_POINTS, Quantiles
 from discreet.mechanisms.selection.selection import Exponential, PermuteAndFlip, Selection
-from discreet.plan.estimates.estimator import Floats, View
+from discreet.plan.estimates.estimator import Estimator, Floats
 from discreet.plan.expressions.tree import Apply, Tree
 from discreet.plan.measures.measure import Measure
 from discreet.sql.types import Kind
@@ -42,7 +42,7 @@ TOP = 13  # the power of ten that a ladder of bounds ends before
 CHOICES: dict[str, Callable[..., Selection]] = {"flip": PermuteAndFlip, "exponential": Exponential}
 
 
-class Chosen(View):
+class Chosen(Estimator):
     """A value that was chosen; there is no interval around it in its own units."""
 
     ranged: ClassVar[bool] = False
@@ -163,7 +163,7 @@ class Ranks(Histogrammed):
         ranks = self.mechanism(law, setting).error.rank()
         return sum(each**2 for each in ranks) / len(ranks) / setting.caps.most_rows**2
 
-    def view(self, function: str) -> Placed:
+    def estimator(self, function: str) -> Placed:
         return Placed(of=self, row=self.at.index(Fraction(function)), kind=self._kind)
 
     def remark(self, row: int, law: Fraction, setting: Setting, confidence: Fraction) -> str:
@@ -206,7 +206,7 @@ class Extremes(Histogrammed):
     def predicted(self, law: tuple[Fraction, int], setting: Setting) -> float:
         return float(law[1] / setting.caps.most_rows) ** 2
 
-    def view(self, function: str) -> Placed:
+    def estimator(self, function: str) -> Placed:
         return Placed(of=self, row=0, kind=self._kind)
 
     def remark(self, row: int, law: tuple[Fraction, int], setting: Setting, confidence: Fraction) -> str:

@@ -19,7 +19,7 @@ from discreet.core.reach import Reach
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
-from discreet.plan.estimates.estimator import View
+from discreet.plan.estimates.estimator import Estimator
 from discreet.plan.estimates.linear import Linear
 from discreet.plan.estimates.ratio import Average
 from discreet.plan.expressions.tree import Tree
@@ -138,7 +138,7 @@ class Sums(Noised):
         wanted = {"rows": {"rows", "missing"}, "present": {"present", "low"}, "sum": {"sum", "low"}, "avg": {"low"}}
         return bool(wanted.get(function, {function}) & set(self.parts))
 
-    def view(self, function: str) -> View:
+    def estimator(self, function: str) -> Estimator:
         low, high = self.low * self.step, self.high * self.step
         clamped = f"{show(low)} to {show(high)}" if self.summed else "–"
         if function == "avg":

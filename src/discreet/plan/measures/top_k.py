@@ -135,7 +135,7 @@ class Foremost(Added):
         """The same for noise, by the continuous law."""
         return float(law.radii(np.ones((1, 2)), self._pair(SURE))[0] - 2) ** 2
 
-    def view(self, function: str) -> Place:
+    def estimator(self, function: str) -> Place:
         return Place(of=self)
 
     def said(self, measure: Measure, law: Any, setting: Setting, confidence: Fraction) -> str:
@@ -166,7 +166,7 @@ class Place(Chosen):
 
     @property
     def clamped(self) -> str:  # type: ignore[override]
-        return self.of.score.view(self.of.parts[0]).clamped
+        return self.of.score.estimator(self.of.parts[0]).clamped
 
     def values(self, law: Any, parts: Integers) -> list[Any]:
         return [int(each) for each in parts[0]]

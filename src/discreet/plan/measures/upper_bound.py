@@ -10,7 +10,7 @@ from discreet.core.laws.price import Price
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.mechanisms.quantiles.upper_bound import Ceiling
-from discreet.plan.estimates.estimator import View
+from discreet.plan.estimates.estimator import Estimator
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.quantiles import TOP
@@ -61,5 +61,5 @@ class Ceilings(Measure):
     def predicted(self, law: Fraction, setting: Setting) -> float:
         return float(1 / law) ** 2
 
-    def view(self, function: str) -> View:
+    def estimator(self, function: str) -> Estimator:
         raise NotUnderstood("a bound is not a number of an answer.", instead="ask in SQL")

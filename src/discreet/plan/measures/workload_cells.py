@@ -113,7 +113,7 @@ class Cells(Combining):
     def adds(self, caps: Caps) -> bool:
         return False
 
-    def view(self, function: str) -> NoReturn:
+    def estimator(self, function: str) -> NoReturn:
         raise NotUnderstood("answers follow from all of these together.", instead="read them with their workload")
 
 
