@@ -34,7 +34,7 @@ MUTANTS = [
         "laws in the wrong order",
         [
             Edit(
-                "discreet.plan.plan:Plan.mechanisms",
+                "discreet.plan.plan:Plan.measurements",
                 "zip(self.measures, self.laws, strict=True)",
                 "zip(self.measures, self.laws[::-1], strict=True)",
             )

@@ -113,7 +113,7 @@ class Explanation:
                 (
                     title,
                     view.clamped,
-                    view.noise(self.plan.laws[reading.measure]),
+                    reading.noise_text(self.plan),
                     f"±{_up(alone)}"
                     if alone is not None
                     else "depends on the data"
@@ -133,8 +133,7 @@ class Explanation:
     def _foretold(self) -> list[str]:
         lines = []
         for title, reading in zip(self.draft.titles, self.draft.readings, strict=True):
-            view, law = reading.estimator(self.plan.measures), self.plan.laws[reading.measure]
-            said = [(view.foretold(law, n, self.confidence), n) for n in SIZES]
+            said = [(reading.foretold(self.plan, n, self.confidence), n) for n in SIZES]
             known = [f"±{_up(each)} of {n:,}" for each, n in said if each is not None]
             lines += [f"{title} would be within {', '.join(known)} rows."] if known else []
         return lines

@@ -31,7 +31,7 @@ from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.expressions.tree import Tree, Value
 from discreet.plan.measures import KINDS
-from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.measure import Measure, Measurement
 from discreet.plan.relation import Relation, origins, owners, tables_of
 from discreet.sql.types import Kind
 
@@ -173,10 +173,15 @@ class Plan(Mechanism):
         return Setting(caps=self.caps, neighbours=self.neighbours, unit=self.unit, grouped=bool(self.keys))
 
     @once
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Each measure with its law."""
+        pairs = zip(self.measures, self.laws, strict=True)
+        return tuple(Measurement(measure=measure, law=law, setting=self.setting) for measure, law in pairs)
+
+    @once
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """The mechanism of each measure, with the reach that its caps and bounds give it."""
-        pairs = zip(self.measures, self.laws, strict=True)
-        return tuple(measure.mechanism(law, self.setting) for measure, law in pairs)
+        return tuple(each.mechanism for each in self.measurements)
 
     def release(self, exact: Exact, coins: Coins = SYSTEM) -> Released:
         """Name the groups that may be named, and release each measure of them, most with noise on their sums.

@@ -19,7 +19,6 @@ from discreet.core.loss import Budget
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.mechanisms.threshold import threshold
 from discreet.plan.draft import Draft
-from discreet.plan.estimates.linear import Linear
 from discreet.plan.output import shown
 from discreet.plan.plan import Plan
 from discreet.plan.terms import Want, search
@@ -118,20 +117,17 @@ def _error(plan: Plan, draft: Draft) -> float:
         assert plan.naming is not None
         return float(plan.naming.error.halfway)
     if draft.first is not None and plan.measures != (draft.first,):
-        return draft.first.noisy_predicted(plan.laws[0])
+        return draft.first.noisy_predicted(plan.measurements[0].noise)
     if draft.others:
         return counted_error(plan, draft)
-    people = [measure.predicted(law, plan.setting) for measure, law in zip(plan.measures, plan.laws, strict=True)]
-    return sum(n * each for n, each in zip(_served(draft), people, strict=True))
+    return sum(n * each.predicted for n, each in zip(_served(draft), plan.measurements, strict=True))
 
 
 def counted_error(plan: Plan, draft: Draft) -> float:
     """The predicted error of a question that asks for counts alone: squared, in rows, added up. Exact, by the laws."""
     found = 0.0
     for reading in draft.measured(plan.measures).readings:
-        view = reading.estimator(plan.measures)
-        assert isinstance(view, Linear)
-        found += view.variance(plan.laws[reading.measure])
+        found += reading.variance(plan)
     return found
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from discreet.core.laws.law import Integers
 from discreet.plan.estimates.estimator import Estimator, Floats
 from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.measures.measure import Measure
@@ -25,25 +24,38 @@ class Reading:
     function: str  # "rows", "present", "units", "sum", "avg", …: as the measure knows it
     measure: int
 
-    def estimator(self, measures: Sequence[Measure]) -> Estimator:
+    def estimator(self, measures: Sequence[Measure]) -> Estimator[Any]:
         """How the number is read."""
-        return measures[self.measure].seen(self.function)
+        return measures[self.measure].estimator(self.function)
 
     def margin(self, plan: Plan, confidence: Fraction, cells: int = 1) -> Fraction | None:
         """Half the width of the interval around every value of so many groups, where that is known without looking."""
-        view, laws = (
-            self.estimator(plan.measures),
-            plan.measures[self.measure].sum_noises(plan.laws[self.measure], cells),
-        )
-        margins = [view.margin(law, confidence) for law in laws]
+        estimator, noises = self.estimator(plan.measures), plan.measurements[self.measure].sum_noises(cells)
+        margins = [estimator.margin(noise, confidence) for noise in noises]
         return max((each for each in margins if each is not None), default=None)
+
+    def variance(self, plan: Plan) -> float:
+        """The squared error to expect, where that is known without looking."""
+        return self.estimator(plan.measures).variance(plan.measurements[self.measure].noise)
+
+    def foretold(self, plan: Plan, rows: int, confidence: Fraction) -> float | None:
+        """Where the margin depends on the data: about how large it would be for a group of so many rows."""
+        return self.estimator(plan.measures).foretold(plan.measurements[self.measure].noise, rows, confidence)
+
+    def noise_text(self, plan: Plan) -> str:
+        """The noise in words, in the units of the number."""
+        return self.estimator(plan.measures).noise_text(plan.laws[self.measure])
+
+    def remark(self, plan: Plan, confidence: Fraction) -> str | None:
+        """What must be said beside the number, where a margin does not say it."""
+        return self.estimator(plan.measures).remark(plan.laws[self.measure], plan.setting, confidence)
 
     def values(self, plan: Plan, released: Released, merge: Merge | None = None) -> list[Any]:
         """The numbers, group by group, or row by row of sums of groups."""
-        view, parts = self.estimator(plan.measures), released.sums[self.measure]
+        estimator, parts = self.estimator(plan.measures), released.sums[self.measure]
         found: list[Any] = [None] * parts.shape[1]
-        for law, here in self._alike(plan, parts, merge):
-            for place, value in zip(here, view.values(law, parts[:, here]), strict=True):
+        for noise, here in plan.measurements[self.measure].noises(merge, parts.shape[1]):
+            for place, value in zip(here, estimator.values(noise, parts[:, here]), strict=True):
                 found[place] = value
         return found
 
@@ -51,10 +63,10 @@ class Reading:
         self, plan: Plan, released: Released, confidence: Fraction, merge: Merge | None = None
     ) -> tuple[Floats, Floats]:
         """The ends of an interval around each number that holds it with this confidence."""
-        view, parts = self.estimator(plan.measures), released.sums[self.measure]
+        estimator, parts = self.estimator(plan.measures), released.sums[self.measure]
         low, high = np.zeros(parts.shape[1]), np.zeros(parts.shape[1])
-        for law, here in self._alike(plan, parts, merge):
-            low[here], high[here] = view.ends(law, parts[:, here], confidence)
+        for noise, here in plan.measurements[self.measure].noises(merge, parts.shape[1]):
+            low[here], high[here] = estimator.ends(noise, parts[:, here], confidence)
         return low, high
 
     def bought(self, plan: Plan, released: Released, confidence: Fraction) -> tuple[Floats, Floats] | None:
@@ -65,12 +77,5 @@ class Reading:
         mine = plan.measures[self.measure]
         for n, each in enumerate(plan.measures):
             if f"low {self.function}" in each.parts and each.trees == mine.trees:
-                return each.estimator(f"low {self.function}").interval(plan.laws[n], released.sums[n], confidence)
+                return each.estimator(f"low {self.function}").interval(released.sums[n], confidence)
         return None
-
-    def _alike(self, plan: Plan, parts: Integers, merge: Merge | None) -> Iterator[tuple[Any, Any]]:
-        """The rows whose noise has the same law, and that law."""
-        law, measure = plan.laws[self.measure], plan.measures[self.measure]
-        if merge is None:
-            return iter([(measure.noise(law), np.arange(parts.shape[1]))])
-        return measure.merged_noises(law, merge)

@@ -59,8 +59,7 @@ class Way:
     @property
     def expected(self) -> float:
         """How wrong the answer will be: the mean over its numbers, squared, in people."""
-        plan, used, merge = self.plan, [reading.measure for reading in self.draft.readings], self.merge
-        errors = [plan.measures[n].error(plan.laws[n], plan.setting, merge) for n in used]
+        errors = [self.plan.measurements[each.measure].error(self.merge) for each in self.draft.readings]
         return sum(errors) / max(len(errors), 1)
 
     @property

@@ -189,7 +189,7 @@ class DuckDB:
             if n is None:
                 rows = self._rows(plan, look) if index is None else self._run(text, look, source=index)
             elif text not in own:
-                own[text] = self._run(text, look, source=index, arrow=OWN[plan.measures[n].needs].arrow)
+                own[text] = self._run(text, look, source=index, arrow=OWN[type(plan.measures[n].exact)].arrow)
         return exact(plan, rows, {n: own[text] for n, text in texts.items() if n is not None})
 
     def _rows(self, plan: Plan, look: Look) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 from discreet.engines.sql.expressions import LONGEST, Stored, cut, keyed, one_of, owner, spell
 from discreet.engines.sql.histograms import OWN, Hashed
 from discreet.engines.sql.sums import plain, repeated, short, totals, values
+from discreet.plan.measures.exact_data import RowSums
 from discreet.plan.plan import Key, Plan
 
 __all__ = ["sql", "statements"]
@@ -21,13 +22,12 @@ def statements(plan: Plan, place: str, stored: Stored, *, every: bool = False) -
     With `every`, also for groups that are not declared.
     """
     keys, found = [f"k{n}" for n in range(len(plan.keys))], dict[int | None, str]()
-    if plan.naming is not None or any(each.needs not in OWN for each in plan.measures):
+    if plan.naming is not None or any(type(each.exact) not in OWN for each in plan.measures):
         found[None] = sql(plan, place, stored, every=every)
     for n, measure in enumerate(plan.measures):
-        if measure.needs in OWN:
-            own = OWN[measure.needs]
-            rows = _rows(plan, place, stored, [f"{own.column(measure, stored)} AS x"], every=every)
-            found[n] = own.sql(measure, plan, rows, keys, _hashed(plan, keys))
+        if (own := OWN.get(type(measure.exact))) is not None:
+            rows = _rows(plan, place, stored, [f"{own.column(measure.exact, stored)} AS x"], every=every)
+            found[n] = own.sql(measure.exact, plan, rows, keys, _hashed(plan, keys))
     return found
 
 
@@ -93,7 +93,7 @@ def _by_unit(plan: Plan, rows: str, keys: list[str]) -> str:
     group are added up before the groups are put in order, which is the same and sorts less.
     """
     cap, groups = plan.caps.most_rows, plan.caps.most_groups
-    needs_rows = any(each.needs == "sums" for each in plan.measures)
+    needs_rows = any(isinstance(each.exact, RowSums) for each in plan.measures)
     kept, hashed, read = _hashed(plan, keys)
     first = bool(keys) and plan.naming is None and plan.cells <= cap  # add up, then put in order
     if keys:

@@ -21,6 +21,7 @@ from discreet.plan.compile.split import Question, split
 from discreet.plan.compile.types import is_unit, typed
 from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Apply, Domain, Tree, Typed, both, fields, size
+from discreet.plan.measures.exact_data import RowSums
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import MOST_CELLS, Key
 from discreet.plan.relation import From, Relation, prune, tests_of
@@ -65,7 +66,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
             place=question.keys[0].place,
         )
     joined = len(question.relation.parts) if isinstance(question.relation, From) else 1
-    sums = sum(len(each.parts) for each in measures if each.needs == "sums")
+    sums = sum(len(each.parts) for each in measures if isinstance(each.exact, RowSums))
     spend(SUM * sums * (1 + joined // 4), question.view.place)  # an engine reads them all, above each table
     caps = _caps(question, cells if all(key.declared for key in keys) else None)
     known = bool(keys) and all(key.declared for key in keys) and not question.sets

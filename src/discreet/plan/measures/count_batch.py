@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,8 @@ from discreet.matrix.strategy import Each, Strategy
 from discreet.mechanisms.noise import Noise
 from discreet.plan.estimates.linear import Linear
 from discreet.plan.expressions.tree import Apply, Tree
-from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.exact_data import RegionCounts
+from discreet.plan.measures.measure import MeasureOf
 
 __all__ = ["Batch"]
 
@@ -41,13 +42,12 @@ ROUNDS = 500  # steps towards possible counts
 
 @recorded("batch/1")
 @dataclass(frozen=True, kw_only=True)
-class Batch(Measure):
+class Batch(MeasureOf[Law]):
     """Noisy combinations of how many rows are in each region; `values` are the codes of the regions (`regions`)."""
 
     of: Tree
     values: tuple[str, ...]
     strategy: Strategy
-    kind: ClassVar[str] = "text"
 
     def __post_init__(self) -> None:
         same = (
@@ -66,16 +66,10 @@ class Batch(Measure):
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(f"combination {n}" for n in range(int(np.prod(self.strategy.shape))))
 
-    @property
-    def needs(self) -> str:
-        return "regions"
-
-    def combined(self, counts: Integers) -> Integers:
-        """What is released, without noise: a row for each combination, from counts with a row for each region."""
-        groups = counts.shape[1]
-        if not groups:
-            return np.zeros((len(self.parts), 0), np.int64)
-        return Strategy((*self.strategy.factors, Each(groups))).measure(counts.ravel()).reshape(-1, groups)
+    @once
+    def exact(self) -> RegionCounts:
+        """The exact data that an engine must deliver."""
+        return RegionCounts(of=self.of, values=self.values, conditions=self.conditions, strategy=self.strategy)
 
     def reach(self, setting: Setting) -> Reach:
         """How far one unit can push all combinations; see `discreet.matrix.mechanism.reach`.
@@ -117,11 +111,6 @@ class Batch(Measure):
         return tuple(each.arguments[0] if isinstance(each, Apply) else None for each in letters)
 
     @property
-    def whole(self) -> bool:
-        """Whether every row is in a region that is counted."""
-        return None in self.conditions
-
-    @property
     def asked(self) -> tuple[str, ...]:
         """The regions of each condition."""
         return tuple(map("".join, zip(*self.values, strict=True)))
@@ -142,7 +131,7 @@ class Batch(Measure):
         weights, matrix = self.weights(regions), self.strategy.dense()
         return bool(np.abs(weights @ matrix - _ones(regions)).max() < CLOSE)
 
-    def estimator(self, function: str) -> Blend:
+    def _estimator(self, function: str) -> Blend:
         """The count of these regions."""
         weights = self.weights(function)
         known = np.where(np.abs(weights) > NOTHING * np.abs(weights).max(), weights, 0.0)
@@ -169,7 +158,7 @@ class Batch(Measure):
 class Blend(Linear):
     """A count that is made of several combinations, more of some than of others."""
 
-    def noise(self, law: Law) -> str:
+    def noise_text(self, law: Law) -> str:
         used = [each for each in self.weights if each]
         scale = show(law.float_scale * math.sqrt(sum(float(each) ** 2 for each in used)), 4)
         name = law.family.name

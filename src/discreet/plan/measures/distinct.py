@@ -11,6 +11,7 @@ from discreet.core.reach import Reach
 from discreet.core.record import recorded
 from discreet.plan.estimates.linear import Linear
 from discreet.plan.expressions.tree import Apply, Field, Tree
+from discreet.plan.measures.exact_data import DistinctCount
 from discreet.plan.measures.measure import Noised
 from discreet.plan.measures.sums import Sums
 
@@ -26,8 +27,8 @@ class Distinct(Noised):
     parts: ClassVar[tuple[str, ...]] = ("distinct",)  # type: ignore[misc]
 
     @property
-    def needs(self) -> str:
-        return "distinct"
+    def exact(self) -> DistinctCount:
+        return DistinctCount(of=self.of)
 
     def reach(self, setting: Setting) -> Reach:
         """How far one unit can push the counts of all groups.
@@ -43,7 +44,7 @@ class Distinct(Noised):
         twice = setting.neighbours.changes if setting.grouped else 1
         return Reach(l1=twice * m, l2_squared=twice * m**2, neighbours=setting.neighbours, unit=setting.unit)
 
-    def estimator(self, function: str) -> Linear:
+    def _estimator(self, function: str) -> Linear:
         return Linear(weights=(Fraction(1),), unit=Fraction(1))
 
 

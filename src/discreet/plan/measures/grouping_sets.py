@@ -31,7 +31,6 @@ from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.matrix.mechanism import Combined
 from discreet.matrix.strategy import Each, Strategy, Total
-from discreet.plan.estimates.estimator import Estimator
 from discreet.plan.estimates.linear import Linear
 from discreet.plan.estimates.noise_sums import WeightedSum
 from discreet.plan.measures.measure import Places
@@ -50,7 +49,7 @@ MOST_GROUPS, MOST_KEYS = 1 << 16, 6  # so that least squares take less than a se
 
 @recorded("totals/1")
 @dataclass(frozen=True, kw_only=True)
-class Totals(Combining):
+class Totals(Combining[Law]):
     """The finest groups of a sum, from noisy tables by some sets of keys; each has its weight's share of the cost."""
 
     of: Sums
@@ -252,9 +251,8 @@ class Totals(Combining):
     def adds(self, caps: Caps) -> bool:
         return self.of.adds(caps)
 
-    def estimator(self, function: str) -> Estimator:
-        view = self.of.estimator(function)
-        assert isinstance(view, Linear)
+    def _estimator(self, function: str) -> Grouped:
+        view = self.of.linear(function)
         return Grouped(
             weights=tuple(each / FINE for each in view.weights), unit=view.unit, whole=view.whole,
             possible=view.possible, clamped=view.clamped, shares=self.weights,
@@ -267,7 +265,7 @@ class Grouped(Linear):
 
     shares: tuple[int, ...]
 
-    def noise(self, law: Law) -> str:
+    def noise_text(self, law: Law) -> str:
         power = law.family.power / 2  # of a variance, for that of a scale
         scales = [law.float_scale * (sum(self.shares) / each) ** power * float(self.unit) for each in self.shares]
         low, high = show(min(scales), 4), show(max(scales), 4)

@@ -4,8 +4,7 @@ A plan has measures and as many laws. Whatever asks for a measure's class by nam
 a class, and the planner, the plan, the engine and the answer ask it these questions.
 
     parts       the rows of what is released: whole numbers, one column for each group
-    needs       which exact data it needs: "sums", "units", "distinct", … An engine has one way to get each, perhaps by
-                a statement of its own; what it gets goes to the mechanism as it is, in whatever form the two agree on
+    exact       which exact data an engine must deliver (`exact_data`)
     law         what a price buys: a share of an ε, or of a ρ; mostly, the law of the noise
     mechanism   the mechanism of a law: releases the exact data, and knows its loss and its error
     predicted   how wrong it will be, in people, for the choice between laws
@@ -21,11 +20,11 @@ Several aggregates share a measure when one release answers them all.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,35 +37,21 @@ from discreet.core.once import once
 from discreet.core.reach import Reach
 from discreet.mechanisms.noise import Noise
 from discreet.plan.estimates.consistency import nearest
-from discreet.plan.estimates.estimator import Estimator
+from discreet.plan.estimates.estimator import Estimator, L
 from discreet.plan.expressions.tree import Tree
+from discreet.plan.measures.exact_data import ExactData
 
 if TYPE_CHECKING:
     from discreet.plan.estimates.group_sums import Merge
 
-__all__ = ["MOST_STEPS", "Added", "Form", "Measure", "Noised", "Steps"]
+__all__ = ["MOST_STEPS", "Measure", "MeasureOf", "Measurement", "MeasurementOf", "Noised", "Places"]
 
 Places = NDArray[np.intp]  # rows of an answer
 
 MOST_STEPS = 1 << 48  # so that doubles hold every step, with room for rounding
 
-Form = Mapping[tuple[int, ...], int]  # a sum over rows of products of powers of their values, with whole weights
 
-
-class Steps(NamedTuple):
-    """A value of each row: an expression in whole steps, clamped to [low, high], less `base`.
-
-    Without a step it is 1 where the expression has a value.
-    """
-
-    of: Tree
-    low: int = 0
-    high: int = 1
-    step: Fraction | None = None
-    base: int = 0
-
-
-class Measure(ABC):
+class MeasureOf(ABC, Generic[L]):
     """What is released of each group, and what follows from it."""
 
     parts: tuple[str, ...]
@@ -79,8 +64,8 @@ class Measure(ABC):
 
     @property
     @abstractmethod
-    def needs(self) -> str:
-        """Which exact data an engine must deliver; see the top of this file."""
+    def exact(self) -> ExactData:
+        """The exact data that an engine must deliver."""
 
     @property
     def clamped(self) -> tuple[Tree, ...]:
@@ -101,30 +86,30 @@ class Measure(ABC):
         return self
 
     @abstractmethod
-    def law(self, price: Price, setting: Setting) -> Any:
+    def law(self, price: Price, setting: Setting) -> L:
         """The law that this price buys; it is on record."""
 
     @abstractmethod
-    def mechanism(self, law: Any, setting: Setting) -> Mechanism:
+    def mechanism(self, law: L, setting: Setting) -> Mechanism:
         """What is run on the exact data; it releases whole numbers, a row for each part and a column for each group."""
 
     @abstractmethod
-    def predicted(self, law: Any, setting: Setting) -> float:
+    def predicted(self, law: L, setting: Setting) -> float:
         """The squared error to expect, in people: what one person can move counts as one."""
 
     @abstractmethod
-    def estimator(self, function: str) -> Estimator:
-        """How a number is read from the released parts."""
+    def _estimator(self, function: str) -> Estimator[L]:
+        """The same; it is asked for once."""
 
     @once
-    def _seen(self) -> dict[str, Estimator]:
+    def _estimators(self) -> dict[str, Estimator[L]]:
         return {}
 
-    def seen(self, function: str) -> Estimator:
-        """The same view, found once."""
-        found = self._seen.get(function)
+    def estimator(self, function: str) -> Estimator[L]:
+        """How a number is read from the released parts."""
+        found = self._estimators.get(function)
         if found is None:
-            found = self._seen[function] = self.estimator(function)
+            found = self._estimators[function] = self._estimator(function)
         return found
 
     def offers(self, function: str) -> bool:
@@ -133,7 +118,7 @@ class Measure(ABC):
 
     def adds(self, caps: Caps) -> bool:
         """Whether what is released of several groups adds up to what would be released of them together."""
-        return self.needs == "sums" or (self.needs == "units" and caps.most_groups == 1)
+        return self.exact.adds(caps)
 
     def chosen(self, exact: Any, places: Sequence[int]) -> Any:
         """The exact data of these groups."""
@@ -143,21 +128,21 @@ class Measure(ABC):
         """The nearest released parts that some data could have."""
         return parts
 
-    def noise(self, law: Any) -> Spread:
+    def noise(self, law: L) -> Spread:
         """The noise on each number that is released."""
         return NOISELESS
 
-    def sum_noises(self, law: Any, times: int) -> tuple[Spread, ...]:
+    def sum_noises(self, law: L, times: int) -> tuple[Spread, ...]:
         """The noise on what adds up most groups, so many, of what was asked for."""
         return (self.noise(law).summed(times),)
 
-    def merged_noises(self, law: Any, merge: Merge) -> Iterator[tuple[Spread, Places]]:
+    def merged_noises(self, law: L, merge: Merge) -> Iterator[tuple[Spread, Places]]:
         """Partition the rows of `merge` by how many groups each adds up: the noise on each part, and its rows."""
         cells = merge.cells
         for times in np.unique(cells):
             yield self.noise(law).summed(max(int(times), 1)), np.flatnonzero(cells == times)
 
-    def error(self, law: Any, setting: Setting, merge: Merge) -> float:
+    def error(self, law: L, setting: Setting, merge: Merge) -> float:
         """How wrong sums of groups are, as `predicted` says it of one group: their mean."""
         return self.predicted(law, setting) * float(merge.cells.mean())
 
@@ -166,41 +151,49 @@ class Measure(ABC):
         return True
 
 
-class Added(Measure):
-    """A measure whose exact data are a vector of whole numbers for each group: sums over rows, or numbers of units."""
+Measure = MeasureOf[Any]  # whatever its law is
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasurementOf(Generic[L]):
+    """A measure with what was bought for it: its law, and whose data it is of."""
+
+    measure: MeasureOf[L]
+    law: L
+    setting: Setting
+
+    @once
+    def mechanism(self) -> Mechanism:
+        """What is run on the exact data."""
+        return self.measure.mechanism(self.law, self.setting)
 
     @property
-    def values(self) -> tuple[Steps, ...]:
-        """For `sums`: what is read from each row."""
-        return ()
+    def noise(self) -> Spread:
+        """The noise on each number that is released."""
+        return self.measure.noise(self.law)
 
     @property
-    def forms(self) -> tuple[Form, ...]:
-        """For `sums`: each part as a sum over the rows of a group, with whole weights, of products of powers of values.
+    def predicted(self) -> float:
+        """The squared error to expect, in people."""
+        return self.measure.predicted(self.law, self.setting)
 
-        (2, 1) is the first value squared times the second, in the rows that have both; (0,) counts the rows that have
-        the first, and () all rows. An engine that cuts a unit short counts its parts in proportion, rounded so that
-        running totals of the parts are rounded down: none of them becomes negative, nor their sum larger than it was.
-        """
-        return ()
+    def error(self, merge: Merge) -> float:
+        """The squared error to expect of sums of groups, in people: their mean."""
+        return self.measure.error(self.law, self.setting, merge)
 
-    @property
-    def most_added(self) -> int:
-        """For `sums`: how far one row can move any running total of the parts, at most."""
-        sizes = [
-            1 if each.step is None else max(abs(each.low - each.base), abs(each.high - each.base))
-            for each in self.values
-        ]
-        terms = [(powers, abs(weight)) for form in self.forms for powers, weight in form.items()]
-        return sum(weight * math.prod(map(pow, sizes, powers)) for powers, weight in terms)
+    def sum_noises(self, times: int) -> tuple[Spread, ...]:
+        """The noise on what adds up most groups, so many, of what was asked for."""
+        return self.measure.sum_noises(self.law, times)
 
-    @property
-    def grain(self) -> int:
-        """For `sums`: an engine divides each part of a group by this, and rounds down, when all rows are added up."""
-        return 1
+    def noises(self, merge: Merge | None, groups: int) -> Iterable[tuple[Spread, Places]]:
+        """The noise on the numbers of all groups, or of the rows that `merge` makes of them, and whose it is."""
+        return [(self.noise, np.arange(groups))] if merge is None else self.measure.merged_noises(self.law, merge)
 
 
-class Noised(Added):
+Measurement = MeasurementOf[Any]
+
+
+class Noised(MeasureOf[Law]):
     """A measure that is released with noise on its exact data."""
 
     @abstractmethod

@@ -7,7 +7,7 @@ one is another question, since surer ends are other values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,13 +15,14 @@ import numpy as np
 
 from discreet.core.contribution import Setting
 from discreet.core.exact import probability
-from discreet.core.laws.law import Integers
+from discreet.core.laws.law import NOISELESS, Integers
 from discreet.core.laws.price import Price
 from discreet.core.record import recorded
 from discreet.mechanisms.quantiles.interval import Edges, shift_for
 from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.plan.estimates.estimator import Floats
 from discreet.plan.expressions.tree import Tree
+from discreet.plan.measures.exact_data import ValueHistogram
 from discreet.plan.measures.quantiles import Histogrammed, Placed
 
 __all__ = ["SURE", "Ends", "EndsAt"]
@@ -31,7 +32,7 @@ SURE = Fraction(95, 100)  # how surely both ends together hold the quantile, unl
 
 @recorded("ends/1")
 @dataclass(frozen=True, kw_only=True)
-class Ends(Histogrammed):
+class Ends(Histogrammed[tuple[Fraction, int]]):
     """The two ends of an interval around a quantile of one expression. Its law is an ε and a shift, in rows."""
 
     of: Tree
@@ -57,6 +58,10 @@ class Ends(Histogrammed):
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]
         return (f"low {self.q}", f"high {self.q}")
 
+    @property
+    def exact(self) -> ValueHistogram:
+        return replace(super().exact, packed=False)
+
     def mechanism(self, law: tuple[Fraction, int], setting: Setting) -> Edges:
         return Edges(epsilon=law[0], shift=law[1], **self._said(setting))
 
@@ -74,7 +79,7 @@ class Ends(Histogrammed):
     def predicted(self, law: tuple[Fraction, int], setting: Setting) -> float:
         return float(law[1] / setting.caps.most_rows) ** 2
 
-    def estimator(self, function: str) -> End:
+    def _estimator(self, function: str) -> End:
         return End(of=self, row=self.parts.index(function), kind=self._kind)
 
     def remark(self, row: int, law: tuple[Fraction, int], setting: Setting, confidence: Fraction) -> str:
@@ -101,15 +106,14 @@ class EndsAt(Ends):
         return self.confidence
 
 
-class End(Placed):
+class End(Placed[tuple[Fraction, int]]):
     """One end of an interval."""
 
-    def interval(
-        self, law: tuple[Fraction, int], parts: Integers, confidence: Fraction
-    ) -> tuple[Floats, Floats] | None:
+    of: Ends
+
+    def interval(self, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats] | None:
         """The interval that both ends are, where they hold with this confidence; else, and of dates, None."""
-        assert isinstance(self.of, Ends)
         if confidence > self.of.level or self.kind == "date":
             return None
-        low, high = (np.array(self.of.estimator(each).values(law, parts), np.float64) for each in self.of.parts)
+        low, high = (np.array(self.of.estimator(each).values(NOISELESS, parts), np.float64) for each in self.of.parts)
         return np.minimum(low, high), np.maximum(low, high)

@@ -34,7 +34,7 @@ COUNTS = {("rows",), ("present",), ("units",)}
 
 @recorded("cells/1")
 @dataclass(frozen=True, kw_only=True)
-class Cells(Combining):
+class Cells(Combining[tuple[Law, ...]]):
     """Noisy combinations of the counts `of` all groups, in their order; each has its share of the cost.
 
     `asked` is the name of the queries that are read from them: the same for the same ones. The law is a tuple of laws,
@@ -113,7 +113,7 @@ class Cells(Combining):
     def adds(self, caps: Caps) -> bool:
         return False
 
-    def estimator(self, function: str) -> NoReturn:
+    def _estimator(self, function: str) -> NoReturn:
         raise NotUnderstood("answers follow from all of these together.", instead="read them with their workload")
 
 
