@@ -19,6 +19,7 @@ from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.law import Law
 from discreet.plan.estimates.noise_sums import radius
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from support.clinic import UNIT, clinic
 from support.kit import ALARM
@@ -142,7 +143,7 @@ def test_the_radius_of_few_noises_is_the_least(law: Law, weights: tuple[Any, ...
 )
 def test_fieller_intervals_hold_the_mean_as_often_as_they_say(law: Law, theta: float, rows: int) -> None:
     """Coverage 95 % in 20,000 releases at any number of rows; false alarm 1e-8. Few rows may cover more, never less."""
-    draws, view = 20_000, Sums(parts=("low", "high"), of=_field(), low=0, high=1000).estimator("avg")
+    draws, view = 20_000, Sums(parts=("low", "high"), of=_field(), low=0, high=1000).estimator(Statistic("avg"))
     sums = np.array([[round(rows * 1000 * (1 - theta))] * draws, [round(rows * 1000 * theta)] * draws])
     noisy = sums + np.array([law.draw(draws), law.draw(draws)])
     low, high = view.ends(law, noisy, Fraction(95, 100))

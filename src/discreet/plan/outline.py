@@ -34,6 +34,7 @@ from discreet.errors import Refusal
 from discreet.plan.counts import counted
 from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, both, fields
+from discreet.plan.measures.statistic import ROWS, UNITS
 from discreet.plan.plan import Key
 from discreet.plan.regions import EXACT, regions
 from discreet.plan.relation import Relation
@@ -117,7 +118,7 @@ def wanted(draft: Draft) -> Wanted | None:
     """What a question wants of earlier answers; None where it is too long to be outlined."""
     kinds = (False, True) if counted(draft) else (False,)  # batches tell counts, and nothing else
     places = [_place(draft.relation, draft.caps.unit, draft.caps.rows, batch) for batch in kinds]
-    values = [draft.measures[each.measure] for each in draft.readings if each.function not in ("rows", "units")]
+    values = [draft.measures[each.measure] for each in draft.readings if each.statistic not in (ROWS, UNITS)]
     trees = [tree for each in values for tree in each.trees]
     try:
         named, measured = leaves(record.write(draft.where)), leaves(record.write(tuple(trees)))

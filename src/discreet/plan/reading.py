@@ -12,6 +12,7 @@ import numpy as np
 from discreet.plan.estimates.estimator import Estimator, Floats
 from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.plan import Plan, Released
 
 __all__ = ["Reading"]
@@ -21,12 +22,12 @@ __all__ = ["Reading"]
 class Reading:
     """One aggregate: which measure it reads, and what of it."""
 
-    function: str  # "rows", "present", "units", "sum", "avg", …: as the measure knows it
+    statistic: Statistic
     measure: int
 
     def estimator(self, measures: Sequence[Measure]) -> Estimator[Any]:
         """How the number is read."""
-        return measures[self.measure].estimator(self.function)
+        return measures[self.measure].estimator(self.statistic)
 
     def margin(self, plan: Plan, confidence: Fraction, cells: int = 1) -> Fraction | None:
         """Half the width of the interval around every value of so many groups, where that is known without looking."""
@@ -74,8 +75,8 @@ class Reading:
 
         Because  they are chosen apart from it, for the quantile itself; what was released for it is none the better.
         """
-        mine = plan.measures[self.measure]
-        for n, each in enumerate(plan.measures):
-            if f"low {self.function}" in each.parts and each.trees == mine.trees:
-                return each.estimator(f"low {self.function}").interval(released.sums[n], confidence)
+        mine, end = plan.measures[self.measure], Statistic("low", self.statistic.at)
+        for n, each in enumerate(plan.measures if self.statistic.name == "quantile" else ()):
+            if each.can_answer(end) and each.trees == mine.trees:
+                return each.estimator(end).interval(released.sums[n], confidence)
         return None

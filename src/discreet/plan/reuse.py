@@ -33,6 +33,7 @@ from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.estimates.noise_sums import DifferenceOf
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, both, fields
 from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.statistic import ROWS, UNITS
 from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Plan, Released, grouped
 from discreet.plan.reading import Reading
@@ -124,13 +125,13 @@ def _readings(draft: Draft, plan: Plan) -> tuple[Reading, ...] | None:
     """Where each number is read among the measures of a plan."""
     found = []
     for reading in draft.readings:
-        wanted = () if reading.function in ("rows", "units") else draft.measures[reading.measure].trees
+        wanted = () if reading.statistic in (ROWS, UNITS) else draft.measures[reading.measure].trees
         place = next((n for n, each in enumerate(plan.measures)
-                      if each.offers(reading.function) and each.adds(plan.caps)
-                      and (each.trees == wanted or reading.function == "rows")), None)  # fmt: skip
+                      if each.can_answer(reading.statistic) and each.adds(plan.caps)
+                      and (each.trees == wanted or reading.statistic == ROWS)), None)  # fmt: skip
         if place is None:
             return None
-        found.append(Reading(function=reading.function, measure=place))
+        found.append(Reading(statistic=reading.statistic, measure=place))
     return tuple(found)
 
 

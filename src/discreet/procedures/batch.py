@@ -22,6 +22,7 @@ from discreet.plan.counts import ALL, counted
 from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Apply, Literal, Tree, both
 from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.outline import subject
 from discreet.plan.output import shown
@@ -336,7 +337,7 @@ def _merged(drafts: Sequence[Draft]) -> Draft | None:
         view=replace(first.view, items=()),  # what each of them shows of its counts is its own
         where=None,
         measures=tuple(Sums(parts=(part,), of=each) for part, each in zip(parts, cases, strict=True)),
-        readings=tuple(Reading(function=part, measure=n) for n, part in enumerate(parts)),
+        readings=tuple(Reading(statistic=Statistic(part), measure=n) for n, part in enumerate(parts)),
         titles=tuple(f"count {n + 1}" for n in range(len(parts))),
         instead=(None, None),
         others=(),

@@ -22,6 +22,7 @@ from discreet.plan import pricing, regions
 from discreet.plan.compile import alternatives
 from discreet.plan.expressions.tree import Literal
 from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.statistic import Statistic
 from discreet.workload import Workload
 from discreet.workload.predicates import conditions
 from support.batches import (
@@ -515,7 +516,7 @@ def test_a_batch_is_right_for_any_number_of_rows(asked: list[str]) -> None:
             (batch,) = plan.measures
             matrix = batch.strategy.dense().astype(object)
             for regions_ in batch.asked:
-                weights = batch.estimator(regions_).weights
+                weights = batch.estimator(Statistic("regions", regions=regions_)).weights
                 made = [sum(w * int(each) for w, each in zip(weights, column, strict=True)) for column in matrix.T]
                 off = [abs(each - int(letter)) for each, letter in zip(made, regions_, strict=True)]
                 assert max(off) < Fraction(1, 10**12)

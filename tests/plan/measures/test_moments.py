@@ -22,6 +22,7 @@ from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.law import Law
 from discreet.plan.expressions.tree import Field
 from discreet.plan.measures.moments import Moments
+from discreet.plan.measures.statistic import Statistic
 from support import hostile as h
 from support.clinic import clinic, visits
 from support.kit import ALARM
@@ -265,7 +266,7 @@ def test_intervals_hold_what_they_say(function: str, law_of: Callable[[int], Law
     measure = Moments(of=(X, Y)[:k], low=(0,) * k, high=(STEPS,) * k, step=(Fraction(1),) * k, degree=degree)
     law, (x, y) = law_of(measure.row), sample(shape, rows)
     noisy = released(measure, law, (x, y), draws)
-    view, true = measure.estimator(function), float(true_of(x.astype(float), y.astype(float)))
+    view, true = measure.estimator(Statistic(function)), float(true_of(x.astype(float), y.astype(float)))
     low, high = view.ends(law, noisy, SURE)
     values = np.array(view.values(law, noisy))
     assert np.isfinite(values).all()

@@ -26,6 +26,7 @@ from discreet.matrix.hierarchical import best_tables
 from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.expressions.tree import Field
 from discreet.plan.measures.grouping_sets import FINE, Totals
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Key, grouped
 from discreet.plan.pricing import least_cost, plan_for
@@ -187,7 +188,7 @@ def test_margins_hold(law: Any) -> None:
              zip(measure.strategies, measure.laws(law), strict=True)]  # fmt: skip
     noise = np.hstack([each.reshape(times, -1) for each in draws]).astype(float) @ estimate.T
     rows = [[0], list(range(40)), list(range(120)), box]
-    view, margins = measure.estimator("rows"), {}
+    view, margins = measure.estimator(Statistic("rows")), {}
     for each, here in measure.merged_noises(law, merged(sizes, rows)):
         margins |= {int(n): float(view.margin(each, confidence)) for n in here}
     for n, row in enumerate(rows):

@@ -78,7 +78,7 @@ class Edges(Mechanism):
             object.__setattr__(self, name, getattr(whole_, name))
         object.__setattr__(self, "q", whole_.at[0])
         object.__setattr__(self, "shift", whole(self.shift, "shift"))
-        assert self._one is not None  # refuses the rest
+        object.__setattr__(self, "neighbours", self._one.neighbours)  # refuses the rest
 
     @once
     def _one(self) -> Quantiles:

@@ -26,6 +26,7 @@ from discreet.plan.draft import Draft
 from discreet.plan.measures.count_batch import Batch
 from discreet.plan.measures.grouping_sets import MOST_GROUPS, MOST_KEYS, Totals
 from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.top_k import MOST, MOST_SCORES, Foremost
 from discreet.plan.plan import Plan
@@ -87,7 +88,8 @@ def other_readings(draft: Draft, found: Regions) -> tuple[Reading, ...]:
     """Each number as the regions that it counts."""
     place = {repr(each): n for n, each in enumerate(found.conditions)}
     own = [place[repr(None if each == ALL else each)] for each in counted(draft)]
-    return tuple(Reading(function="".join(code[n] for code in found.codes), measure=0) for n in own)
+    inside = [Statistic("regions", regions="".join(code[n] for code in found.codes)) for n in own]
+    return tuple(Reading(statistic=each, measure=0) for each in inside)
 
 
 def _error(batch: Batch, design: Solved, plan: Plan) -> float:

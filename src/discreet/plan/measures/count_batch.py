@@ -31,6 +31,7 @@ from discreet.plan.estimates.linear import Linear
 from discreet.plan.expressions.tree import Apply, Tree
 from discreet.plan.measures.exact_data import RegionCounts
 from discreet.plan.measures.measure import MeasureOf
+from discreet.plan.measures.statistic import Statistic
 
 __all__ = ["Batch"]
 
@@ -131,9 +132,9 @@ class Batch(MeasureOf[Law]):
         weights, matrix = self.weights(regions), self.strategy.dense()
         return bool(np.abs(weights @ matrix - _ones(regions)).max() < CLOSE)
 
-    def _estimator(self, function: str) -> Blend:
+    def _estimator(self, statistic: Statistic) -> Blend:
         """The count of these regions."""
-        weights = self.weights(function)
+        weights = self.weights(statistic.regions)
         known = np.where(np.abs(weights) > NOTHING * np.abs(weights).max(), weights, 0.0)
         return Blend(weights=tuple(Fraction(round(float(each) * FINE), FINE) for each in known), unit=Fraction(1))
 

@@ -13,6 +13,7 @@ from discreet.plan.estimates.linear import Linear
 from discreet.plan.expressions.tree import Apply, Field, Tree
 from discreet.plan.measures.exact_data import DistinctCount
 from discreet.plan.measures.measure import Noised
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 
 __all__ = ["Distinct", "Owners", "owners"]
@@ -44,7 +45,7 @@ class Distinct(Noised):
         twice = setting.neighbours.changes if setting.grouped else 1
         return Reach(l1=twice * m, l2_squared=twice * m**2, neighbours=setting.neighbours, unit=setting.unit)
 
-    def _estimator(self, function: str) -> Linear:
+    def _estimator(self, statistic: Statistic) -> Linear:
         return Linear(weights=(Fraction(1),), unit=Fraction(1))
 
 

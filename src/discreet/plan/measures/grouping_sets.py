@@ -34,6 +34,7 @@ from discreet.matrix.strategy import Each, Strategy, Total
 from discreet.plan.estimates.linear import Linear
 from discreet.plan.estimates.noise_sums import WeightedSum
 from discreet.plan.measures.measure import Places
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Combining, Sums
 
 if TYPE_CHECKING:
@@ -245,14 +246,14 @@ class Totals(Combining[Law]):
         reach = float(self.of.reach(setting).l1)
         return float(sum(variance * many for variance, many in rows) / len(merge.keys) / reach**2)
 
-    def offers(self, function: str) -> bool:
-        return self.of.offers(function)
+    def can_answer(self, statistic: Statistic) -> bool:
+        return self.of.can_answer(statistic)
 
     def adds(self, caps: Caps) -> bool:
         return self.of.adds(caps)
 
-    def _estimator(self, function: str) -> Grouped:
-        view = self.of.linear(function)
+    def _estimator(self, statistic: Statistic) -> Grouped:
+        view = self.of.linear(statistic)
         return Grouped(
             weights=tuple(each / FINE for each in view.weights), unit=view.unit, whole=view.whole,
             possible=view.possible, clamped=view.clamped, shares=self.weights,

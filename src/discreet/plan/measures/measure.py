@@ -40,6 +40,7 @@ from discreet.plan.estimates.consistency import nearest
 from discreet.plan.estimates.estimator import Estimator, L
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import ExactData
+from discreet.plan.measures.statistic import Statistic
 
 if TYPE_CHECKING:
     from discreet.plan.estimates.group_sums import Merge
@@ -98,21 +99,21 @@ class MeasureOf(ABC, Generic[L]):
         """The squared error to expect, in people: what one person can move counts as one."""
 
     @abstractmethod
-    def _estimator(self, function: str) -> Estimator[L]:
+    def _estimator(self, statistic: Statistic) -> Estimator[L]:
         """The same; it is asked for once."""
 
     @once
-    def _estimators(self) -> dict[str, Estimator[L]]:
+    def _estimators(self) -> dict[Statistic, Estimator[L]]:
         return {}
 
-    def estimator(self, function: str) -> Estimator[L]:
+    def estimator(self, statistic: Statistic) -> Estimator[L]:
         """How a number is read from the released parts."""
-        found = self._estimators.get(function)
+        found = self._estimators.get(statistic)
         if found is None:
-            found = self._estimators[function] = self._estimator(function)
+            found = self._estimators[statistic] = self._estimator(statistic)
         return found
 
-    def offers(self, function: str) -> bool:
+    def can_answer(self, statistic: Statistic) -> bool:
         """Whether a number of this kind can be read from it, when it was measured for others."""
         return False
 

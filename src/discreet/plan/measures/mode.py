@@ -17,6 +17,7 @@ from discreet.plan.expressions.tree import Tree, Value
 from discreet.plan.measures.exact_data import ValueCounts
 from discreet.plan.measures.measure import MeasureOf
 from discreet.plan.measures.quantiles import CHOICES, Choice, Chosen
+from discreet.plan.measures.statistic import Statistic
 from discreet.sql.types import Kind
 
 __all__ = ["Mode"]
@@ -60,7 +61,7 @@ class Mode(MeasureOf[Choice]):
         """With this confidence the chosen value has less than so many rows fewer than the commonest."""
         return self.mechanism(law, setting).error.gap(len(self.values), confidence)
 
-    def _estimator(self, function: str) -> Commonest:
+    def _estimator(self, statistic: Statistic) -> Commonest:
         return Commonest(of=self, kind=self.kind)
 
 

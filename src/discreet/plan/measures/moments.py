@@ -33,6 +33,7 @@ from discreet.plan.estimates.ratio import Average
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import Form, RowSums, Steps
 from discreet.plan.measures.measure import MOST_STEPS, Noised
+from discreet.plan.measures.statistic import Statistic
 
 __all__ = ["Moments"]
 
@@ -137,7 +138,8 @@ class Moments(Noised):
 
     # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def offers(self, function: str) -> bool:
+    def can_answer(self, statistic: Statistic) -> bool:
+        function = statistic.name
         if function in ("rows", "present"):
             return function == "present" or self.missing
         if len(self.of) == 1:
@@ -145,7 +147,8 @@ class Moments(Noised):
         needed = {"covar_samp": (1, 1), "covar_pop": (1, 1), "regr_slope": (1, 2), "corr": (2, 2)}.get(function, (9, 9))
         return all(mine >= least for mine, least in zip(self.degree, needed, strict=True))
 
-    def _estimator(self, function: str) -> Estimator[Law]:
+    def _estimator(self, statistic: Statistic) -> Estimator[Law]:
+        function = statistic.name
         if function in ("rows", "present"):
             one = 1 / self.row
             return Linear(weights=self._padded([one] * len(self.corners), one if function == "rows" else 0), unit=one)

@@ -24,6 +24,7 @@ from discreet.plan.estimates.estimator import Floats
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import ValueHistogram
 from discreet.plan.measures.quantiles import Histogrammed, Placed
+from discreet.plan.measures.statistic import Statistic
 
 __all__ = ["SURE", "Ends", "EndsAt"]
 
@@ -62,6 +63,9 @@ class Ends(Histogrammed[tuple[Fraction, int]]):
     def exact(self) -> ValueHistogram:
         return replace(super().exact, packed=False)
 
+    def can_answer(self, statistic: Statistic) -> bool:
+        return statistic.name in ("low", "high") and statistic.at == self.q
+
     def mechanism(self, law: tuple[Fraction, int], setting: Setting) -> Edges:
         return Edges(epsilon=law[0], shift=law[1], **self._said(setting))
 
@@ -79,8 +83,8 @@ class Ends(Histogrammed[tuple[Fraction, int]]):
     def predicted(self, law: tuple[Fraction, int], setting: Setting) -> float:
         return float(law[1] / setting.caps.most_rows) ** 2
 
-    def _estimator(self, function: str) -> End:
-        return End(of=self, row=self.parts.index(function), kind=self._kind)
+    def _estimator(self, statistic: Statistic) -> End:
+        return End(of=self, row=("low", "high").index(statistic.name), kind=self._kind)
 
     def remark(self, row: int, law: tuple[Fraction, int], setting: Setting, confidence: Fraction) -> str:
         """On which side of the quantile it is, in words."""
@@ -115,5 +119,6 @@ class End(Placed[tuple[Fraction, int]]):
         """The interval that both ends are, where they hold with this confidence; else, and of dates, None."""
         if confidence > self.of.level or self.kind == "date":
             return None
-        low, high = (np.array(self.of.estimator(each).values(NOISELESS, parts), np.float64) for each in self.of.parts)
+        both = (replace(self, row=row).values(NOISELESS, parts) for row in (0, 1))
+        low, high = (np.array(each, np.float64) for each in both)
         return np.minimum(low, high), np.maximum(low, high)

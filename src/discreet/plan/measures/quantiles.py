@@ -35,6 +35,7 @@ from discreet.plan.estimates.estimator import Estimator, Floats, L
 from discreet.plan.expressions.tree import Apply, Tree
 from discreet.plan.measures.exact_data import ValueHistogram
 from discreet.plan.measures.measure import MeasureOf
+from discreet.plan.measures.statistic import Statistic
 from discreet.sql.types import Kind
 
 __all__ = ["Choice", "Chosen", "Extremes", "Histogram", "Histogrammed", "Placed", "Ranks", "Side"]
@@ -170,8 +171,8 @@ class Ranks(Histogrammed[Fraction]):
         ranks = self.mechanism(law, setting).error.rank()
         return sum(each**2 for each in ranks) / len(ranks) / setting.caps.most_rows**2
 
-    def _estimator(self, function: str) -> Placed[Fraction]:
-        return Placed(of=self, row=self.at.index(Fraction(function)), kind=self._kind)
+    def _estimator(self, statistic: Statistic) -> Placed[Fraction]:
+        return Placed(of=self, row=self.at.index(statistic.at), kind=self._kind)
 
     def remark(self, row: int, law: Fraction, setting: Setting, confidence: Fraction) -> str:
         """How far the rank of one of them is off, in words."""
@@ -213,7 +214,7 @@ class Extremes(Histogrammed[tuple[Fraction, int]]):
     def predicted(self, law: tuple[Fraction, int], setting: Setting) -> float:
         return float(law[1] / setting.caps.most_rows) ** 2
 
-    def _estimator(self, function: str) -> Placed[tuple[Fraction, int]]:
+    def _estimator(self, statistic: Statistic) -> Placed[tuple[Fraction, int]]:
         return Placed(of=self, row=0, kind=self._kind)
 
     def remark(self, row: int, law: tuple[Fraction, int], setting: Setting, confidence: Fraction) -> str:

@@ -26,6 +26,7 @@ from discreet.plan.estimates.ratio import Average
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import ExactData, Form, RowSums, Steps, UnitCount
 from discreet.plan.measures.measure import MOST_STEPS, MeasureOf, Noised
+from discreet.plan.measures.statistic import Statistic
 
 __all__ = ["Combining", "Sums"]
 
@@ -133,27 +134,27 @@ class Sums(Noised):
 
     # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def offers(self, function: str) -> bool:
+    def can_answer(self, statistic: Statistic) -> bool:
         wanted = {"rows": {"rows", "missing"}, "present": {"present", "low"}, "sum": {"sum", "low"}, "avg": {"low"}}
-        return bool(wanted.get(function, {function}) & set(self.parts))
+        return bool(wanted.get(statistic.name, {statistic.name}) & set(self.parts))
 
-    def _estimator(self, function: str) -> Estimator[Law]:
-        if function == "avg":
+    def _estimator(self, statistic: Statistic) -> Estimator[Law]:
+        if statistic.name == "avg":
             low, high, clamped = self.low * self.step, self.high * self.step, self._clamped
             top, all_ = [[Fraction(part in of) for part in self.parts] for of in (("high",), ("low", "high"))]
             return Average(top=tuple(top), all=tuple(all_), whole=self.whole, low=low, high=high, clamped=clamped)
-        return self.linear(function)
+        return self.linear(statistic)
 
-    def linear(self, function: str) -> Linear:
+    def linear(self, statistic: Statistic) -> Linear:
         """How a count or a sum is read."""
-        if function == "sum":
+        if statistic.name == "sum":
             low, high = self.low * self.step, self.high * self.step
             least, most = (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
             return Linear(
                 weights=self._summing(), unit=self.step, whole=self.step.denominator == 1, possible=(least, most),
                 clamped=self._clamped,
             )  # fmt: skip
-        counted = set(self.parts) - ({"missing"} if function == "present" else set())
+        counted = set(self.parts) - ({"missing"} if statistic.name == "present" else set())
         one = Fraction(1, self.whole)
         weights = tuple(one if part in counted else Fraction(0) for part in self.parts)
         return Linear(weights=weights, unit=one)

@@ -29,6 +29,7 @@ from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import ExactData
 from discreet.plan.measures.measure import Measurement, MeasureOf
 from discreet.plan.measures.quantiles import CHOICES, Choice, Chosen
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.sql.types import Kind
 
@@ -128,7 +129,7 @@ class Foremost(MeasureOf[Choice]):
         """The same for noise, by the continuous law."""
         return float(noise.radii(np.ones((1, 2)), self._pair(SURE))[0] - 2) ** 2
 
-    def _estimator(self, function: str) -> Place:
+    def _estimator(self, statistic: Statistic) -> Place:
         return Place(of=self)
 
     def said(self, taken: Measurement, confidence: Fraction) -> str:
@@ -159,7 +160,7 @@ class Place(Chosen[Choice]):
 
     @property
     def clamped(self) -> str:  # type: ignore[override]
-        return self.of.score.estimator(self.of.parts[0]).clamped
+        return self.of.score.estimator(Statistic(self.of.parts[0])).clamped
 
     def values(self, noise: Spread, parts: Integers) -> list[Any]:
         return [int(each) for each in parts[0]]

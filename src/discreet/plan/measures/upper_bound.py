@@ -15,6 +15,7 @@ from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import Ladder
 from discreet.plan.measures.measure import MeasureOf
 from discreet.plan.measures.quantiles import TOP
+from discreet.plan.measures.statistic import Statistic
 
 __all__ = ["Ceilings"]
 
@@ -57,5 +58,5 @@ class Ceilings(MeasureOf[Fraction]):
     def predicted(self, law: Fraction, setting: Setting) -> float:
         return float(1 / law) ** 2
 
-    def _estimator(self, function: str) -> NoReturn:
+    def _estimator(self, statistic: Statistic) -> NoReturn:
         raise NotUnderstood("a bound is not a number of an answer.", instead="ask in SQL")

@@ -24,6 +24,7 @@ from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.matrix.mechanism import Combined, bought
 from discreet.matrix.strategy import Strategy
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Combining, Sums
 
 __all__ = ["Cells"]
@@ -113,7 +114,7 @@ class Cells(Combining[tuple[Law, ...]]):
     def adds(self, caps: Caps) -> bool:
         return False
 
-    def _estimator(self, function: str) -> NoReturn:
+    def _estimator(self, statistic: Statistic) -> NoReturn:
         raise NotUnderstood("answers follow from all of these together.", instead="read them with their workload")
 
 
