@@ -392,7 +392,7 @@ def test_prices_of_batches_are_those_of_the_plain_search(data: Path, seed: int) 
     wanted = want(epsilon=None, within=chance.randint(1, 500), confidence="0.95", delta=None, default=None)
     with clinic(data) as held:
         draft = reachable(held.draft(f"SELECT {counts} FROM people"), wanted)
-        assert draft.others
+        assert draft.recounted
         assert least_cost(draft, wanted) == plain_cost(draft, wanted)
 
 

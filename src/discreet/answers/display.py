@@ -81,9 +81,9 @@ def remarks_said(draft: Draft, plan: Plan, confidence: Fraction) -> list[str]:
     for title, reading in zip(draft.titles, draft.readings, strict=True):
         said = reading.remark(plan, confidence)
         found += [] if said is None else [f"{title}: {said}, {sure}."]
-    if draft.first is not None:
-        said = draft.first.said(plan.measurements[0], confidence)
-        found.append(f"{draft.titles[0]}: {said}, {sure}.")
+    for measure in (each for way in draft.alternatives for each in way.measures):
+        said = measure.order_text(plan.measurements[0], confidence)
+        found += [] if said is None else [f"{draft.titles[0]}: {said}, {sure}."]
     return found
 
 

@@ -286,7 +286,7 @@ class Curator:
 
     def _plans(self, draft: Draft, wanted: Want) -> tuple[Plan, ...]:
         plans = bought(draft, wanted)
-        return recalled(draft, plans, self.earlier(self.engine.version())) if draft.others else plans
+        return recalled(draft, plans, self.earlier(self.engine.version())) if draft.recounted else plans
 
     def _answer(self, draft: Draft, plans: tuple[Plan, ...], wanted: Want, analyst: str) -> Answer:
         """What was released for the first plan that fits, as an answer."""

@@ -29,15 +29,13 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from discreet.core import record
-from discreet.core.contribution import Caps
 from discreet.errors import Refusal
 from discreet.plan.counts import counted
 from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, both, fields
 from discreet.plan.measures.statistic import ROWS, UNITS
-from discreet.plan.plan import Key
+from discreet.plan.plan import Population
 from discreet.plan.regions import EXACT, regions
-from discreet.plan.relation import Relation
 from discreet.plan.reuse import conjuncts
 
 __all__ = ["Outline", "Wanted", "leaves", "outline", "subject", "wanted"]
@@ -103,7 +101,7 @@ def outline(text: str) -> Outline | None:
         return None
 
 
-def subject(rows: tuple[Relation, Caps, Tree | None, tuple[Key, ...]], kind: str, *what: Any) -> int | None:
+def subject(rows: Population, kind: str, *what: Any) -> int | None:
     """What plans of these rows are about that measure this, by the name of the measure in records; see `ABOUT`.
 
     None where it is too long to be on record: then no plan is.

@@ -35,11 +35,20 @@ from discreet.plan.measures.measure import Measure, Measurement
 from discreet.plan.relation import Relation, origins, owners, tables_of
 from discreet.sql.types import Kind
 
-__all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Released", "grouped"]
+__all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Population", "Released", "grouped"]
 
 MOST_CELLS = 1_000_000  # groups of declared keys
 
 MOST_NAMED = 500_000  # private keys in one answer: the first of those that may be named
+
+
+class Population(NamedTuple):
+    """Whose data a plan is of: which rows of a relation, how much of each unit, in which groups."""
+
+    relation: Relation
+    caps: Caps
+    where: Tree | None
+    keys: tuple[Key, ...]
 
 
 class Exact(NamedTuple):
@@ -151,6 +160,11 @@ class Plan(Mechanism):
             or (self.pooled and (len(self.measures) > 1 or private))
         ):
             raise NotUnderstood("this is not a plan.", instead="ask in SQL")
+
+    @property
+    def population(self) -> Population:
+        """The rows, and how much of each unit, that it is of."""
+        return Population(self.table, self.caps, self.where, self.keys)
 
     @property
     def cells(self) -> int:

@@ -18,7 +18,7 @@ from discreet.core.laws.price import Price, Pure, Zcdp
 from discreet.core.loss import Budget
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.mechanisms.threshold import threshold
-from discreet.plan.draft import Draft
+from discreet.plan.draft import Alternative, Draft
 from discreet.plan.output import shown
 from discreet.plan.plan import Plan
 from discreet.plan.terms import Want, search
@@ -60,7 +60,14 @@ def reachable(draft: Draft, wanted: Want) -> Draft:
         )
     measures = tuple(each.sure(wanted.confidence) for each in draft.measures)
     draft = draft if measures == draft.measures else replace(draft, measures=measures)
-    return draft if wanted.within is None or draft.first is None else replace(draft, first=None)
+    if wanted.within is None:
+        return draft
+    return replace(draft, alternatives=tuple(each for each in draft.alternatives if _ranged(each)))
+
+
+def _ranged(way: Alternative) -> bool:
+    """Whether all numbers have an interval around them."""
+    return all(reading.estimator(way.measures).ranged for reading in way.readings)
 
 
 def depends(draft: Draft, wanted: Want) -> bool:
@@ -91,10 +98,9 @@ def _plans(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> list[Plan
     """The same in an order of their own, which is that of their kinds."""
     plans, paid = list[Plan](), prices(draft.catalogue.budget, epsilon)
     events = _events(draft, epsilon, delta) if draft.private else None
-    for each in (draft, *([] if draft.first is None else [replace(draft, measures=(draft.first,))])):
-        plans += [_plan(each, price, events) for price in paid]
-    for price, measure in zip(paid, draft.instead, strict=False):
-        plans += [] if measure is None else [_plan(draft.measured((measure,)), price, events)]
+    for way in draft.ways:
+        measured = draft.measured(way.measures)
+        plans += [_plan(measured, price, events) for price in paid if way.family in (None, price.family)]
     return plans
 
 
@@ -116,9 +122,11 @@ def _error(plan: Plan, draft: Draft) -> float:
     if not plan.measures:
         assert plan.naming is not None
         return float(plan.naming.error.halfway)
-    if draft.first is not None and plan.measures != (draft.first,):
-        return draft.first.noisy_predicted(plan.measurements[0].noise)
-    if draft.others:
+    rivals = [each.rival_error(plan.measurements[0]) for way in draft.alternatives for each in way.measures]
+    for rival in rivals:
+        if rival is not None:
+            return rival
+    if draft.recounted:
         return counted_error(plan, draft)
     return sum(n * each.predicted for n, each in zip(_served(draft), plan.measurements, strict=True))
 

@@ -73,7 +73,7 @@ class Way:
 
 def derive(draft: Draft, plan: Plan) -> Way | None:
     """How a question follows from a plan that was released, if it does."""
-    draft = replace(draft, first=None, instead=(None, None), others=())
+    draft = replace(draft, alternatives=())
     extra = _extra(draft.where, plan.where)
     if plan.naming is not None or draft.private or extra is None or not _same_rows(draft, plan):
         return None
@@ -232,7 +232,7 @@ def _difference(draft: Draft, whole: Way, part: Way) -> Way:
     laws = tuple(DifferenceOf(whole.plan.laws[a], part.plan.laws[b]) for a, b in pairs)
     plan = replace(whole.plan, where=draft.where, measures=measures, laws=laws)
     readings = tuple(replace(each, measure=n) for n, each in enumerate(draft.readings))
-    mine = replace(draft, measures=measures, readings=readings, caps=plan.caps, first=None)
+    mine = replace(draft, measures=measures, readings=readings, caps=plan.caps, alternatives=())
 
     def less(released: Sequence[Released]) -> Released:
         sums = [released[0].sums[a].astype(object) - released[1].sums[b].astype(object) for a, b in pairs]

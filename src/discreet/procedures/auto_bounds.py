@@ -150,8 +150,7 @@ def choices(wanted: Sequence[Plan], earlier: Past) -> list[tuple[Plan, ...]]:
 def _subject(bound: Plan) -> int | None:
     (measure,) = bound.measures
     assert isinstance(measure, Ceilings)
-    rows = (bound.table, bound.caps, bound.where, bound.keys)
-    return subject(rows, "ceilings/1", measure.of, measure.least, measure.first)
+    return subject(bound.population, "ceilings/1", measure.of, measure.least, measure.first)
 
 
 def _leaves(bound: Plan) -> float:

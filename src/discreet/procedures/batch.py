@@ -19,7 +19,7 @@ from discreet.core.loss import Loss
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 from discreet.plan.compile.alternatives import MOST_PLANNED, joined, other_readings
 from discreet.plan.counts import ALL, counted
-from discreet.plan.draft import Draft
+from discreet.plan.draft import Alternative, Draft
 from discreet.plan.expressions.tree import Apply, Literal, Tree, both
 from discreet.plan.measures.count_batch import Batch
 from discreet.plan.measures.statistic import Statistic
@@ -246,7 +246,7 @@ class Joint:
         return [
             replace(
                 each, measures=plan.measures, readings=tuple(place[repr(tree)] for tree in _trees(each)),
-                instead=(None, None), others=(),
+                alternatives=(),
             )
             for each in self.drafts
         ]  # fmt: skip
@@ -279,10 +279,10 @@ def joint(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Room | Non
         return None
     if wanted.within is None:
         assert wanted.epsilon is not None
-        whole = replace(whole, others=other_readings(whole, found))
         rho = bought_rho(whole.catalogue.budget, wanted.epsilon)
         if before := _again(earlier, whole, (found.code, found.codes), [Loss(pure=wanted.epsilon), Loss(rho=rho)]):
-            return Joint(tuple(drafts), whole, (before,))
+            again = Alternative(measures=before.measures, readings=other_readings(whole, found))
+            return Joint(tuple(drafts), replace(whole, alternatives=(again,)), (before,))
         least = min(wanted.epsilon, wanted.epsilon**2) / (16 * MOST_PLANNED)  # of any plan: before one is looked for
         room = left is None or Loss(pure=wanted.epsilon, rho=least) in left or (rho and Loss(rho=rho) in left)
         if not room:
@@ -311,11 +311,10 @@ def recalled(draft: Draft, plans: tuple[Plan, ...], earlier: Past) -> tuple[Plan
 def _again(earlier: Past, draft: Draft, of: tuple[Tree, tuple[str, ...]], costs: Sequence[Loss]) -> Plan | None:
     """A plan that was paid for, of these regions of the same rows, at one of these costs."""
     paid = {(each.pure, None if each.pure is not None else each.rho, each.event) for each in costs}
-    for plan in earlier.about(subject((draft.relation, draft.caps, draft.where, draft.keys), "batch/1", *of)):
+    for plan in earlier.about(subject(draft.population, "batch/1", *of)):
         batch = plan.measures[0] if len(plan.measures) == 1 else None
         same = isinstance(batch, Batch) and (batch.of, batch.values) == of
-        rows = (plan.table, plan.caps, plan.where, plan.keys)
-        if same and rows == (draft.relation, draft.caps, draft.where, draft.keys):
+        if same and plan.population == draft.population:
             cost = plan.loss
             if (cost.pure, None if cost.pure is not None else cost.rho, cost.event) in paid:
                 return plan
@@ -339,8 +338,7 @@ def _merged(drafts: Sequence[Draft]) -> Draft | None:
         measures=tuple(Sums(parts=(part,), of=each) for part, each in zip(parts, cases, strict=True)),
         readings=tuple(Reading(statistic=Statistic(part), measure=n) for n, part in enumerate(parts)),
         titles=tuple(f"count {n + 1}" for n in range(len(parts))),
-        instead=(None, None),
-        others=(),
+        alternatives=(),
     )
 
 

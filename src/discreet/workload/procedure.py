@@ -224,8 +224,7 @@ class Question:
     def _earlier(self, epsilon: Fraction | None, rho: Fraction | None) -> Iterator[Offer]:
         """What was paid for before: the same queries of the same groups, at the same cost."""
         name, draft, past = _name(self.queries), self.draft, self.curator.earlier(self.curator.engine.version())
-        rows = (draft.relation, draft.caps, draft.where, draft.keys)
-        for plan in past.about(subject(rows, "cells/1", name, draft.measures[0])):
+        for plan in past.about(subject(draft.population, "cells/1", name, draft.measures[0])):
             (measure, *rest) = plan.measures or (None,)
             if rest or not isinstance(measure, Cells) or measure.asked != name:
                 continue

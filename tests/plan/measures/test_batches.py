@@ -370,7 +370,7 @@ def errors(curator: Any, sql: str) -> tuple[Any, float, float]:
     """The plan of a question for ε = 1, its squared error by the laws, and that of one measure for each count."""
     draft = curator.draft(sql)
     plan = pricing.plan_for(draft, Fraction(1))
-    plain = pricing.plan_for(replace(draft, instead=(None, None), others=()), Fraction(1))
+    plain = pricing.plan_for(replace(draft, alternatives=()), Fraction(1))
     return plan, pricing.counted_error(plan, draft), pricing.counted_error(plain, draft)
 
 

@@ -86,7 +86,7 @@ def test_disjoint_counts_of_groups_cost_as_one() -> None:
     with clinic(budget=dp.Budget(epsilon=10)) as curator:
         draft = curator.draft(sql)
         plan = pricing.plan_for(draft, Fraction(1))
-        plain = pricing.plan_for(replace(draft, instead=(None, None), others=()), Fraction(1))
+        plain = pricing.plan_for(replace(draft, alternatives=()), Fraction(1))
         assert (plan.laws, plan.loss.pure) == ((DiscreteLaplace(1),), 1)
         assert pricing.counted_error(plan, draft) == 3 * DiscreteLaplace(1).variance
         assert pricing.counted_error(plain, draft) == 3 * DiscreteLaplace(3).variance

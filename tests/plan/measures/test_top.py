@@ -19,6 +19,7 @@ from discreet.core.conversion import zcdp_of
 from discreet.core.laws.price import Pure, Zcdp
 from discreet.core.reach import Neighbours
 from discreet.mechanisms.selection.top_k import Places
+from discreet.plan.measures.measure import MeasurementOf
 from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.top_k import Foremost
 from discreet.plan.plan import Exact, Plan
@@ -258,7 +259,8 @@ def test_the_planner_takes_what_is_best(k: int, groups: int) -> None:
     rho, top = zcdp_of(Fraction(1), Fraction(1, 2_000_000)), Foremost(score=UNITS, k=k, among=among)
     laws = [UNITS.law(Pure(Fraction(1)), setting), UNITS.law(Zcdp(rho), setting)]
     choices = [top.law(Pure(Fraction(1)), setting), top.law(Zcdp(rho), setting)]
-    predicted = [*map(top.noisy_predicted, laws), *(top.predicted(each, setting) for each in choices)]
+    noisy_ways = [MeasurementOf(measure=UNITS, law=law, setting=setting) for law in laws]
+    predicted = [*map(top.rival_error, noisy_ways), *(top.predicted(each, setting) for each in choices)]
     found = np.zeros(4)
     for apart in (1.0, 5.0):
         scores = apart * np.arange(among)[::-1]

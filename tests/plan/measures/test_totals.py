@@ -297,7 +297,7 @@ def test_all_totals_are_within_their_margins(sql: str) -> None:
     data = people()
     with opened(data) as curator:
         draft = curator.draft(sql)
-        assert draft.instead[0] is not None
+        assert draft.alternatives[0].family is LAPLACE
         answer = curator.ask(sql, epsilon=2)
     assert isinstance(answer.plan.measures[0], Totals)
     clamped = """SELECT region, day, greatest(0, least(50, cost)) AS cost, greatest(-20, least(10, gain)) AS gain
@@ -322,7 +322,7 @@ def test_one_charge_less_noise_and_the_same_again_is_free() -> None:
         assert list(map(tuple, again)) == list(map(tuple, answer))
         draft = curator.draft(QUESTIONS[1])
         assert "2 tables: discrete Laplace, scales 6" in str(curator.explain(QUESTIONS[1], epsilon=1))
-    plain = replace(draft, instead=(None, None))
+    plain = replace(draft, alternatives=())
     told = [plan_for(each, Fraction(1)) for each in (draft, plain)]
     errors = [plan.measures[0].predicted(plan.laws[0], plan.setting) for plan in told]
     assert errors[0] < errors[1] / 3

@@ -40,6 +40,9 @@ class GaussianFamily(NoiseFamily):
     power = 1
     heavy = False
 
+    def __reduce__(self) -> str:
+        return "GAUSSIAN"  # there is one
+
     def variance(self, l1: int, l2_squared: int, cost: float) -> float:
         return l2_squared / cost / 2
 

@@ -37,6 +37,9 @@ class LaplaceFamily(NoiseFamily):
     power = 2
     heavy = True
 
+    def __reduce__(self) -> str:
+        return "LAPLACE"  # there is one
+
     def variance(self, l1: int, l2_squared: int, cost: float) -> float:
         return 2 * (l1 / cost) ** 2
 

@@ -22,7 +22,7 @@ from discreet.core.laws.price import price_of
 from discreet.core.loss import Loss
 from discreet.errors import Refusal
 from discreet.plan.counts import ALL, counted
-from discreet.plan.draft import Draft
+from discreet.plan.draft import Alternative, Draft
 from discreet.plan.measures.count_batch import Batch
 from discreet.plan.measures.grouping_sets import MOST_GROUPS, MOST_KEYS, Totals
 from discreet.plan.measures.measure import Measure
@@ -64,7 +64,7 @@ def alternatives(draft: Draft) -> Draft:
         return draft
     room = MOST_PRIVATE if draft.private else MOST_NUMBERS // max(1, math.prod(key.size for key in draft.keys))
     most = min(MOST_INSIDE, room)
-    found = regions([trees[name] for name in sorted(trees)], most) if most > 1 and draft.first is None else None
+    found = regions([trees[name] for name in sorted(trees)], most) if most > 1 and not draft.alternatives else None
     return draft if found is None or not found.codes else joined(draft, found)
 
 
@@ -72,16 +72,21 @@ def joined(draft: Draft, found: Regions) -> Draft:
     """A question that only counts, with the combinations of regions that may be measured instead."""
     many = len(found.codes)
     work.spend(work.REGION * many * min(many, MOST_INSIDE), draft.view.place)
-    best: list[Batch | None] = [None, None]
+    best, readings = dict[NoiseFamily, Batch](), other_readings(draft, found)
     for plan in plans_for(draft, Fraction(1)):
         family = price_of(plan.loss).family
         errors = [(_error(each, design, plan), n, each) for n, (each, design) in enumerate(_batches(found, family))]
         error, _, batch = min(errors, default=(math.inf, 0, None))
-        if error * len(draft.readings) <= CLEAR * counted_error(plan, draft):
-            best[family is GAUSSIAN] = batch
-    if best == [None, None]:
-        return draft
-    return replace(draft, instead=(best[0], best[1]), others=other_readings(draft, found))
+        if batch is not None and error * len(draft.readings) <= CLEAR * counted_error(plan, draft):
+            best[family] = batch
+    return replace(
+        draft,
+        alternatives=tuple(
+            Alternative(measures=(best[family],), readings=readings, family=family)
+            for family in (LAPLACE, GAUSSIAN)
+            if family in best
+        ),
+    )
 
 
 def other_readings(draft: Draft, found: Regions) -> tuple[Reading, ...]:
@@ -133,16 +138,13 @@ def tabled(draft: Draft) -> Draft:
 
     asked = tuple(tuple(sorted(each)) for each in draft.sets)
     work.spend(work.SET * len(asked) ** 2, draft.view.place)
-    found: list[Totals | None] = []
+    found = list(draft.alternatives)
     for family in (LAPLACE, GAUSSIAN):
         best = best_totals(sizes, asked, family)
-        worth = best is not None and best.ratio <= CLEAR
-        found.append(
-            Totals(of=measure, sizes=sizes, asked=asked, tables=best.tables, weights=best.weights)
-            if best is not None and worth
-            else None
-        )
-    return replace(draft, instead=(found[0], found[1]))
+        if best is not None and best.ratio <= CLEAR:
+            totals = Totals(of=measure, sizes=sizes, asked=asked, tables=best.tables, weights=best.weights)
+            found.append(Alternative(measures=(totals,), readings=draft.readings, family=family))
+    return replace(draft, alternatives=tuple(found))
 
 
 # ── which questions ask for it ───────────────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,7 @@ from discreet.plan.compile.alternatives import foremost
 from discreet.plan.compile.from_clause import condition
 from discreet.plan.compile.split import Question, split
 from discreet.plan.compile.types import is_unit, typed
-from discreet.plan.draft import Draft
+from discreet.plan.draft import Alternative, Draft
 from discreet.plan.expressions.tree import Apply, Domain, Tree, Typed, both, fields, size
 from discreet.plan.measures.exact_data import RowSums
 from discreet.plan.measures.measure import Measure
@@ -80,6 +80,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         relation = prune(split(select, catalogue, share).relation, read)
     _tested(relation, [each for each in (where, *(key.tree for key in keys)) if each is not None], question)
     ownership.check(relation, catalogue, caps=caps, where=where, keys=keys, measures=measures)
+    top = foremost(question.view, measures, cells) if known else None
     return Draft(
         catalogue=catalogue,
         relation=relation,
@@ -93,7 +94,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         readings=readings,
         titles=tuple(_title(each, f"a{n}", question.view) for n, each in enumerate(question.aggregates)),
         view=question.view,
-        first=foremost(question.view, measures, cells) if known else None,
+        alternatives=() if top is None else (Alternative(measures=(top,), readings=readings),),
     )
 
 

@@ -98,6 +98,14 @@ class MeasureOf(ABC, Generic[L]):
     def predicted(self, law: L, setting: Setting) -> float:
         """The squared error to expect, in people: what one person can move counts as one."""
 
+    def rival_error(self, taken: Measurement) -> float | None:
+        """The squared error of another measure for what this one is for, where that is not its own; else None."""
+        return None
+
+    def order_text(self, taken: Measurement, confidence: Fraction) -> str | None:
+        """How keys were put in order by what was measured, and how wrong that can be; None where they were not."""
+        return None
+
     @abstractmethod
     def _estimator(self, statistic: Statistic) -> Estimator[L]:
         """The same; it is asked for once."""

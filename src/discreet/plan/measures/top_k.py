@@ -125,15 +125,16 @@ class Foremost(MeasureOf[Choice]):
     def predicted(self, law: Choice, setting: Setting) -> float:
         return self.gap(law, setting, SURE) ** 2
 
-    def noisy_predicted(self, noise: Spread) -> float:
-        """The same for noise, by the continuous law."""
-        return float(noise.radii(np.ones((1, 2)), self._pair(SURE))[0] - 2) ** 2
+    def rival_error(self, taken: Measurement) -> float | None:
+        """That of noise on all scores, by the continuous law."""
+        if taken.measure == self:
+            return None
+        return float(taken.noise.radii(np.ones((1, 2)), self._pair(SURE))[0] - 2) ** 2
 
     def _estimator(self, statistic: Statistic) -> Place:
         return Place(of=self)
 
-    def said(self, taken: Measurement, confidence: Fraction) -> str:
-        """How the first ones were found, and how wrong that can be, in words; `taken` is what was measured."""
+    def order_text(self, taken: Measurement, confidence: Fraction) -> str:
         if taken.measure == self:
             times = "" if self.k == 1 else ", one after the other"
             how, gap = f"by {WORDS[taken.law[0]]}{times}", self.gap(taken.law, taken.setting, confidence)
