@@ -12,6 +12,7 @@ import pytest
 
 import discreet as dp
 from discreet.core import record
+from discreet.core.once import Recent
 from discreet.engines.duckdb.files import open_path
 from discreet.plan.compile import from_clause
 from discreet.plan.relation import Derived
@@ -244,7 +245,7 @@ def test_so_it_is_where_every_column_is_computed_once(
     said: str, both: tuple[dp.Curator, duckdb.DuckDBPyConnection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(from_clause, "LARGE", -1)
-    monkeypatch.setattr(both[0], "_drafts", {})
+    monkeypatch.setattr(both[0], "_drafts", Recent(200))
     agree(said, *both)
 
 

@@ -23,7 +23,7 @@ from scipy import stats
 import discreet as dp
 from discreet.curator.opening import indexed
 from discreet.engines.duckdb import index_build
-from discreet.engines.duckdb.index import FRESH, NONE, STALE
+from discreet.engines.duckdb.index import FRESH, NONE, STALE, Shelf
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.unit_index import choice
 from support import hostile as h
@@ -182,9 +182,9 @@ def test_columns_of_any_name(tmp_path: Path) -> None:
                 plan = h.plan_of(curator, sql)
                 assert reads(curator, sql)
                 after = h.look(curator, plan, Script(bytes(8)))
-                shelf, curator.engine.shelf = curator.engine.shelf, None
-                before = h.look(curator, plan, Script(bytes(8)))
-                curator.engine.shelf = shelf
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(Shelf, "current", lambda *_: None)
+                    before = h.look(curator, plan, Script(bytes(8)))
                 assert [each.tolist() for each in after.sums] == [each.tolist() for each in before.sums]
         path.unlink()
         (tmp_path / "the.ledger").unlink()
@@ -200,7 +200,7 @@ def test_parts_make_no_difference(folder: Path, monkeypatch: pytest.MonkeyPatch)
         shuffled = np.random.default_rng(part).permutation(len(rows))
         pq.write_table(rows.take(shuffled), folder / "data.parquet")
         with opened(folder) as curator:
-            curator._coins = Script(salt)
+            curator.coins = Script(salt)
             path = curator.index()
             found.append([marked(path, number) for number in range(5)])
             assert found[-1][0]
@@ -251,7 +251,7 @@ def index_of(clinic: h.Clinic, rows: h.Rows, salt: bytes, plans: list[Plan] | No
     with clinic.curator(rows, Script(salt)) as curator:
         curator.index()
         asked = plans or [h.plan_of(curator, sql) for sql in UNFILTERED]
-        asked = [plan for plan in asked if curator.engine._indexed(plan, curator.engine.version()) is not None]
+        asked = [plan for plan in asked if indexed(curator, plan) is not None]
         return asked, [h.look(curator, plan, Script(bytes(8))) for plan in asked]
 
 
@@ -292,7 +292,7 @@ def test_and_somebody_can_move_them_as_far(tmp_path: Path, sql: str, rows: list[
         with clinic.curator(people, Script(bytes(8))) as curator:
             curator.index()
             plan = h.plan_of(curator, sql)
-            assert curator.engine._indexed(plan, curator.engine.version()) is not None
+            assert indexed(curator, plan) is not None
             found.append(h.look(curator, plan, Script(bytes(8))))
     change = near.moved(plan, *found)[0]
     reach = plan.mechanisms[0].reach.l1
@@ -392,7 +392,7 @@ def test_an_index_of_another_catalogue_is_not_read(folder: Path, said: dict[str,
     with opened(folder, **said) as curator:
         assert not reads(curator)
         assert curator.engine.shelf is not None
-        wanted = curator.engine.shelf._path(curator.engine.version())
+        wanted = curator.engine.shelf._path(curator.engine.snapshot().version)
         assert wanted != path
         shutil.copy(path, wanted)  # nor under another name
         assert not reads(curator)
@@ -445,7 +445,7 @@ def test_it_can_do_nothing_else(folder: Path) -> None:
     with opened(folder) as curator:
         path = curator.index()
         assert curator.engine.shelf is not None
-        index = curator.engine.shelf.current(curator.engine.version())
+        index = curator.engine.shelf.current(curator.engine.snapshot().version)
         assert index is not None
         for text in (
             f"SELECT * FROM read_parquet('{folder / 'data.parquet'}')",

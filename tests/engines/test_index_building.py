@@ -25,6 +25,7 @@ from discreet.engines.duckdb import index_build
 from discreet.engines.duckdb.index import FRESH, NONE
 from support import hostile as h
 from support import lineage
+from support.engines import indexed
 from support.indexing import BUDGET, COLUMNS, PLAIN, opened, reads, rows_of, saved
 from support.terminals import Terminal
 
@@ -249,6 +250,6 @@ def test_a_table_may_be_called_like_what_is_made_on_the_way(
         plan = h.plan_of(curator, f"SELECT COUNT(DISTINCT u), COUNT(*), SUM(h) FROM {name}")
         before = lineage.exact(curator, plan)
         curator.index()
-        found = curator.engine._indexed(plan, curator.engine.version())
+        found = indexed(curator, plan)
         assert found is not None
         assert [each.tolist() for each in found.sums] == [each.tolist() for each in before.sums]

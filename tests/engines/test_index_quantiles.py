@@ -84,7 +84,7 @@ def test_no_person_moves_more_rows_than_count(tmp_path: Path, seed: int) -> None
     for each in (rows, rows + own):
         saved(tmp_path, each)
         with opened(tmp_path, most_rows, most_groups, columns=REQUIRED) as curator:
-            curator._coins = Script(salt)
+            curator.coins = Script(salt)
             curator.index()
             found.append([part for sql in QUESTIONS for part in counts(curator, sql)])
     moved = 0

@@ -39,6 +39,7 @@ from discreet.plan.measures.exact_data import DistinctCount, RowSums, UnitCount
 from support import hostile as h
 from support import lineage
 from support.campaign import oracle
+from support.engines import curator_of
 from support.kit import Script
 
 SOAK = bool(os.environ.get("DISCREET_SOAK"))
@@ -389,7 +390,7 @@ def opened(place: str, rows: pa.Table, folder: Path, declared: Any, unit: str = 
     table = Table(name="data", columns=declared_columns, unit=unit, rows_per_unit=2, groups_per_unit=2)
     catalogue = Catalogue(name="clinic", budget=BUDGET, tables=(table,))
     ledger = dp.Ledger(None, dataset="clinic", budget=BUDGET, unit="person")
-    return dp.Curator(catalogue, PLACES[place](rows, folder, catalogue), ledger)
+    return curator_of(catalogue, PLACES[place](rows, folder, catalogue), ledger)
 
 
 def transcript(place: str, rows: pa.Table, folder: Path, declared: Any) -> tuple[list[Any], list[Any]]:
@@ -881,7 +882,7 @@ def test_the_form_of_a_file_is_declared(tmp_path: Path) -> None:
     with dp.open(
         tmp_path / "data.csv", columns={"note": str}, budget=BUDGET, csv={"delimiter": ";", "quote": "'"}
     ) as one:
-        assert one.engine.source.cursor().execute("SELECT note FROM data").fetchall() == [
+        assert one.engine.latest.source.cursor().execute("SELECT note FROM data").fetchall() == [
             ("it's 6\"",),
             ("a;b",),
             ('"',),
@@ -896,7 +897,7 @@ columns.note = { }
 """
     (tmp_path / "clinic.toml").write_text(catalogue)
     with dp.Curator.load(tmp_path / "clinic.toml") as one:
-        assert one.engine.source.cursor().execute("SELECT note FROM data").fetchall() == [("it's 6\"",), ('"',)]
+        assert one.engine.latest.source.cursor().execute("SELECT note FROM data").fetchall() == [("it's 6\"",), ('"',)]
     (tmp_path / "clinic.toml").write_text(catalogue.replace("quote", "decimal"))
     with pytest.raises(
         dp.NotUnderstood, match=r"(?s)`decimal` is not something that csv says.*delimiter, quote, newlines"

@@ -111,7 +111,7 @@ def test_what_one_unit_makes_an_engine_carry(sql: str, texts: int, places: int, 
     """Counted in the engine: joined rows of one unit, and the bytes of both texts in all of them."""
     _, others = held
     for who, curator in others.items():
-        plan, source = h.plan_of(curator, sql), curator.engine.source
+        plan, source = h.plan_of(curator, sql), curator.engine.latest.source
         place, kept = laid(plan.table, source.place, source.stored)
         named = [each for each in ("t", "s", "k") if each in kept]
         size = " + ".join(f"coalesce(strlen({each}), 0)" for each in named) or "0"

@@ -184,7 +184,7 @@ def test_sums_at_every_bound_of_every_type(tmp_path: Path, kind: str) -> None:
             assert asked(by_row, "SELECT SUM(x) FROM a") == [sum(whole)]
             found = asked(by_row, "SELECT AVG(x), COUNT(x) FROM a")
             assert found == [sum(high - each for each in whole), sum(each - low for each in whole)]
-            people = by_unit.engine.source.cursor().execute("SELECT who, x FROM data.main.a").fetchall()
+            people = by_unit.engine.latest.source.cursor().execute("SELECT who, x FROM data.main.a").fetchall()
             plan = h.plan_of(by_unit, "SELECT SUM(x), COUNT(*), VARIANCE(x) FROM a")
             for measure, sums in zip(plan.measures, exact(by_unit, plan).sums, strict=True):
                 assert isinstance(measure.exact, RowSums)
@@ -303,7 +303,7 @@ def test_a_plan_that_could_be_too_wide_is_refused_before_it_is_paid() -> None:
     fitting(wide)
     wider = replace(wide, caps=Caps(unit="who", rows=1 << 32, groups=1))
     with pytest.raises(dp.NotAllowed, match="larger steps"):
-        curator.engine.check(wider)
+        curator.engine.latest.check(wider)
     fitting(replace(wider, measures=(WIDEST[3],)))
     assert [integer(most) for most in (2**63 - 1, 2**63, 2**127 - 1)] == ["BIGINT", "HUGEINT", "HUGEINT"]
 
@@ -360,7 +360,7 @@ def test_caps_whose_product_no_type_holds_are_refused_and_others_cut_nothing_off
                     continue
                 for value in (0, 1, 2, 64, 128, 191, 192):
                     assert asked(curator, f"{sql} {value}") == [sum(each >= value for each in wanted)], sql
-                assert not re.findall(r"\d{39,}", curator.engine.sql(h.plan_of(curator, f"{sql} 1")))
+                assert not re.findall(r"\d{39,}", curator.engine.latest.sql(h.plan_of(curator, f"{sql} 1")))
 
 
 def test_steps_at_their_largest_within_one_unit(tmp_path: Path) -> None:

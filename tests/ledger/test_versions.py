@@ -220,7 +220,7 @@ def test_a_ledger_of_format_1_is_read_and_its_fingerprints_are_shown_to_nobody(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tmp_path / "a.ledger"
-    fingerprint = opened().engine.source.seen
+    fingerprint = opened().engine.latest.source.seen
     assert re.fullmatch("[0-9a-f]{32}", fingerprint)
     old_clinic(place, opened().explain(COUNT, epsilon="0.5").plan, fingerprint)
     with opened(ledger=place) as curator:
@@ -428,7 +428,7 @@ def test_neither_the_key_nor_a_fingerprint_is_in_anything_that_is_shown(tmp_path
     seen = "\n".join(everything(path))
     seen += "\n".join(each.read_bytes().decode("latin-1") for each in marks.iterdir())
     with dp.Curator.load(path) as curator:
-        fingerprint = curator.engine.source.seen
+        fingerprint = curator.engine.latest.source.seen
     key = key_of(str(path.with_suffix(".ledger")))
     for secret in (fingerprint, key.hex(), repr(key)[2:-1], json.dumps(list(key))[1:-1]):
         assert secret not in seen

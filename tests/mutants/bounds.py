@@ -22,7 +22,7 @@ MUTANTS = [
     ),
     Mutant(
         "widths: a plan that is too wide is paid for",
-        [Edit("discreet.engines.duckdb.engine:DuckDB.check", "        fitting(plan)\n", "")],
+        [Edit("discreet.engines.duckdb.snapshot:DuckDBSnapshot.check", "        fitting(plan)\n", "")],
         ["test_widths.py::test_a_plan_that_could_be_too_wide_is_refused_before_it_is_paid"],
     ),
     Mutant(

@@ -51,7 +51,7 @@ MUTANTS = [
         "a constant salt",
         [
             Edit(
-                "discreet.engines.duckdb.engine:DuckDB.aggregate",
+                "discreet.engines.duckdb.snapshot:DuckDBSnapshot.aggregate",
                 'salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1',
                 "salt = 0",
             )

@@ -51,9 +51,9 @@ MUTANTS = [
         "breaker: time is no failure",
         [
             Edit(
-                "discreet.engines.duckdb.engine:DuckDB.aggregate",
-                "        if self._closed:\n",
-                '        if self._closed or "Timeout" in said:\n',
+                "discreet.engines.duckdb.snapshot:DuckDBSnapshot.aggregate",
+                "        if self.closed.is_set():\n",
+                '        if self.closed.is_set() or "Timeout" in said:\n',
             )
         ],
         ["test_breaker.py::test_memory_and_time_are_failures"],
@@ -73,7 +73,7 @@ MUTANTS = [
         "breaker: giving up is a failure",
         [
             Edit(
-                "discreet.engines.duckdb.engine:_beside",
+                "discreet.engines.duckdb.snapshot:_beside",
                 '            raise TimeoutError("it took too long")\n',
                 (
                     '            raise TimeoutError("it took too long")\n'
@@ -98,16 +98,7 @@ MUTANTS = [
     Mutant(
         "breaker: plans are tried on the data",
         [
-            Edit(
-                "discreet.engines.duckdb.engine:DuckDB.check",
-                "cursor = self.source.empty()",
-                "cursor = self.source.cursor()",
-            ),
-            Edit(
-                "discreet.engines.duckdb.engine:DuckDB.check",
-                "statements(plan, *self._from(plan, quoted)).values()",
-                "statements(plan, *self._from(plan)).values()",
-            ),
+            Edit("discreet.engines.duckdb.snapshot:_check", "cursor = source.empty()", "cursor = source.cursor()"),
         ],
         ["test_breaker.py::test_data_that_cannot_be_opened_any_more"],
     ),
@@ -115,9 +106,9 @@ MUTANTS = [
         "the newest data for a question about older ones",
         [
             Edit(
-                "discreet.engines.duckdb.engine:DuckDB.aggregate",
-                "Look(source or self.source, salt,",
-                "Look(self.source, salt,",
+                "discreet.curator.session:Session._look",
+                "paid, exact = snapshot.aggregate(",
+                "paid, exact = self._curator.engine.snapshot().aggregate(",
             )
         ],
         ["test_breaker.py::test_data_that_are_replaced_under_a_paid_question"],
@@ -145,8 +136,8 @@ MUTANTS = [
         "a plan that was not tried",
         [
             Edit(
-                "discreet.curator.curator:Curator._runnable",
-                ("            with suppress(NotAllowed):\n                self.engine.check(each)\n"),
+                "discreet.curator.session:Session._runnable",
+                ("            with suppress(NotAllowed):\n                snapshot.check(each)\n"),
                 "            with suppress(NotAllowed):\n",
             )
         ],

@@ -25,24 +25,19 @@ MUTANTS = [
         "HAVING on true values",
         [
             Edit(
-                "discreet.curator.curator:Curator._look",
+                "discreet.curator.session:Session._look",
+                ("\n            return kept(paid.release(exact, self._curator.coins))\n"),
                 (
                     "\n"
-                    "            paid, exact = self.engine.aggregate(plan, receipt, version, self._coins, source)\n"
-                    "            return kept(paid.release(exact, self._coins))\n"
-                ),
-                (
-                    "\n"
-                    "            paid, exact = self.engine.aggregate(plan, receipt, version, self._coins, source)\n"
                     "            from discreet.postprocess.query import carry\n"
                     "            from discreet.answers.answer import ROW, _columns\n"
                     "            from discreet.plan.plan import Released\n"
                     "\n"
-                    "            draft = list(self._drafts.values())[-1][0]\n"
+                    "            draft = list(self._curator._drafts._there.values())[-1][0][0]\n"
                     "            true = Released(keys=paid.groups, sums=exact.sums)\n"
                     "            stay = carry(draft.view, _columns(draft, paid, true), "
                     "[ROW]).columns[len(draft.view.items) :]\n"
-                    "            released = paid.release(exact, self._coins)\n"
+                    "            released = paid.release(exact, self._curator.coins)\n"
                     "            for each in released.sums:\n"
                     "                for n in range(each.shape[1]):\n"
                     "                    if stay and n not in stay[0]:\n"

@@ -46,9 +46,9 @@ MUTANTS = [
         "a better bound makes an old question a new one",
         [
             Edit(
-                "discreet.curator.curator:Curator._with_bounds",
-                "        for bounds in choices:\n",
-                "        for bounds in choices[-1:]:\n",
+                "discreet.procedures.auto_bounds:ask_bounded",
+                "    for bounds in options:\n",
+                "    for bounds in options[-1:]:\n",
             )
         ],
         ["test_automatic.py::test_the_same_question_keeps_the_bounds_it_was_asked_with"],
@@ -100,9 +100,9 @@ MUTANTS = [
         "new data, old answer",
         [
             Edit(
-                "discreet.curator.curator:Curator.run_all",
-                ("        version = self._named(source.seen)\n        paid = [[(plan, plan.key) for"),
-                ("        version = ''\n        paid = [[(plan, plan.key) for"),
+                "discreet.engines.duckdb.snapshot:DuckDBSnapshot.version",
+                "return self.named(self.state)",
+                'return ""',
             )
         ],
         [
@@ -125,7 +125,7 @@ MUTANTS = [
         "version: a hash of the data in what is remarked",
         [
             Edit(
-                "discreet.engines.duckdb.engine:DuckDB.remarks",
+                "discreet.engines.duckdb.snapshot:DuckDBSnapshot.remarks",
                 "        return () if said is None else (said,)\n",
                 (
                     "        state = self.source.version()[:4]  # said of no row, or so it seems\n"
@@ -204,12 +204,12 @@ MUTANTS = [
         "the same question is paid again",
         [
             Edit(
-                "discreet.curator.curator:Curator.run_all",
+                "discreet.curator.session:Session._buy",
                 "plan = next(each for each in plans if each.key == receipt.key)",
                 "plan = plans[0]",
             ),
             Edit(
-                "discreet.curator.curator:Curator.run_all",
+                "discreet.curator.session:Session._buy",
                 "[(plan, plan.key) for plan in plans]",
                 "[(plan, None) for plan in plans]",
             ),
@@ -220,11 +220,10 @@ MUTANTS = [
         "looked at before it is paid",
         [
             Edit(
-                "discreet.curator.curator:Curator.run_all",
-                ("        version = self._named(source.seen)\n        paid = [[(plan, plan.key) for"),
+                "discreet.curator.session:Session._buy",
+                "        paid = [[(plan, plan.key) for",
                 (
-                    "        version = self._named(source.seen)\n"
-                    "        source.cursor().execute(f'SELECT count(*) FROM {source.place(choices[0][0].table)}')\n"
+                    "        snapshot.source.cursor().execute(f'SELECT count(*) FROM \"{choices[0][0].table}\"')\n"
                     "        paid = [[(plan, plan.key) for"
                 ),
             )
@@ -235,9 +234,9 @@ MUTANTS = [
         "a stranger hears what was asked before",
         [
             Edit(
-                "discreet.curator.curator:Curator.ask",
-                ("        self.ledger.admit(analyst)  # before anything else is said\n        default ="),
-                "        default =",
+                "discreet.curator.session:Session.run",
+                "        self._curator.ledger.admit(self.analyst)  # before anything else is said\n",
+                "",
             )
         ],
         ["test_shown.py::test_who_has_no_budget_does_not_hear_what_was_asked"],
@@ -326,9 +325,9 @@ MUTANTS = [
         "campaign: strangers have several explained",
         [
             Edit(
-                "discreet.curator.curator:Curator.explain_many",
-                ("        self.ledger.admit(analyst)\n        wanted = wanted_once("),
-                "        wanted = wanted_once(",
+                "discreet.curator.session:Session.context",
+                "        self._curator.ledger.admit(self.analyst)  # before anything else is said\n",
+                "",
             )
         ],
         ["test_campaign_owner.py::test_after_a_failure_all_hear_the_same"],
@@ -348,12 +347,9 @@ MUTANTS = [
         "campaign: what was asked is remembered without its decimals",
         [
             Edit(
-                "discreet.curator.curator:Curator._worked",
-                "        key = (sql, Parameters.of(params).key) if isinstance(sql, str) else None\n",
-                (
-                    '        key = (sql.replace(".0", ""), Parameters.of(params).key) if isinstance(sql, str) '
-                    "else None\n"
-                ),
+                "discreet.curator.curator:Curator.worked",
+                "key = (sql, Parameters",
+                'key = (sql.replace(".0", ""), Parameters',
             )
         ],
         ["test_campaign_limits.py::test_what_was_asked_before_decides_nothing"],
@@ -362,7 +358,7 @@ MUTANTS = [
         "campaign: of several plans the last that can be run",
         [
             Edit(
-                "discreet.curator.curator:Curator._runnable",
+                "discreet.curator.session:Session._runnable",
                 "        return tuple(found)\n",
                 "        return tuple(found[::-1])\n",
             )

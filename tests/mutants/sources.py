@@ -54,7 +54,7 @@ MUTANTS = [
         "why data cannot be read again is told",
         [
             Edit(
-                "discreet.engines.duckdb.engine:DuckDB.current",
+                "discreet.engines.duckdb.engine:DuckDB.snapshot",
                 (
                     "            except Exception:  # whatever it says, it may say it of somebody\n"
                     "                self._unreadable"

@@ -311,7 +311,7 @@ MUTANTS = [
         "ownership: only the first plan is looked at",
         [
             Edit(
-                "discreet.curator.curator:Curator._runnable",
+                "discreet.curator.session:Session._runnable",
                 ("        for each in plans:\n            ownership"),
                 ("        for each in plans[:1]:\n            ownership"),
             )

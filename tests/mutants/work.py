@@ -121,7 +121,7 @@ MUTANTS = [
         "exhaustion: a price that is no work",
         [
             Edit(
-                "discreet.curator.curator:Curator._compiled",
+                "discreet.curator.curator:Curator.compiled",
                 "work.spend(work.NUMBER * len(draft.readings)",
                 "work.spend(work.NUMBER * 0",
             )
@@ -130,7 +130,7 @@ MUTANTS = [
     ),
     Mutant(
         "exhaustion: a list of which each question has a budget of work",
-        [Edit("discreet.curator.curator:Curator._divided", "work.spend(steps)", "work.spend(0)")],
+        [Edit("discreet.procedures.batch:_divided", "work.spend(steps)", "work.spend(0)")],
         ["test_exhaustion.py::test_several_questions_share_a_budget"],
     ),
     Mutant(

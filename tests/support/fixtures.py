@@ -62,6 +62,7 @@ from discreet.plan.plan import Key, Plan
 from discreet.plan.relation import Derived, Few, Folded, From, United
 from discreet.sql import query as q
 from discreet.sql.dates import Interval
+from support.engines import curator_of
 
 FOLDER = Path(__file__).parents[1] / "fixtures"
 SAID = re.compile(r"(epsilon|delta|within|confidence|neighbours|budget|params) (.+)")
@@ -199,7 +200,7 @@ def clinic(data: Path, neighbours: str = "add-remove", budget: str = "both") -> 
     }
     said = replace(said, neighbours=neighbours, budget=amounts[budget], ledger=None)
     source = open_path(data, [each.name for each in said.tables])
-    return Curator(said, source, _ledger(said))
+    return curator_of(said, source, _ledger(said))
 
 
 def unasked(curator: Curator) -> Curator:

@@ -45,6 +45,7 @@ from discreet.ledger.facts import Charge
 from discreet.local import Memoised, Respondent
 from discreet.local.randomizer import Randomizer
 from discreet.workload import Workload
+from support.engines import curator_of
 from support.golden import Seeded, plain, secret_of, secrets
 
 LEDGER = "city.ledger"
@@ -104,7 +105,7 @@ def _clinic(folder: Path, ledger: Path, coins: Coins) -> Curator:
     said = replace(toml.read(folder / "clinic.toml"), ledger=str(ledger))
     frames = {each: pq.read_table(folder / "clinic" / f"{each}.parquet") for each in CLINIC}
     source = Source(places={each: f'"{each}"' for each in CLINIC}, frames=frames)
-    return Curator(said, source, ledger_of(said), coins=coins)
+    return curator_of(said, source, ledger_of(said), coins=coins)
 
 
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────────

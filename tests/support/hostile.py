@@ -40,6 +40,7 @@ from discreet.engines.duckdb.frames import open_frame
 from discreet.ledger.facts import Charge
 from discreet.matrix.mechanism import Combined
 from discreet.plan.plan import Exact, Plan
+from support.engines import aggregate, curator_of
 from support.kit import Script
 
 Row = dict[str, Any]
@@ -227,7 +228,7 @@ class Clinic:
         table = Table(name="data", columns=columns, unit=self.unit, **caps)
         catalogue = Catalogue(name="clinic", budget=self.budget, tables=(table,), neighbours=self.neighbours)
         ledger = dp.Ledger(self.ledger, dataset="clinic", budget=self.budget, neighbours=self.neighbours, unit="person")
-        return dp.Curator(catalogue, PLACES[self.place](rows, self.folder), ledger, coins=coins)
+        return curator_of(catalogue, PLACES[self.place](rows, self.folder), ledger, coins=coins)
 
     def exact(self, rows: Rows, plans: Sequence[Plan], coins: Callable[[], Coins]) -> list[Exact]:
         """The exact sums of these plans, with the same coins for each."""
@@ -244,9 +245,9 @@ class Clinic:
 
 def look(curator: dp.Curator, plan: Plan, coins: Coins) -> Exact:
     """What the engine returns for a plan that was paid for."""
-    version = curator.engine.version()
+    version = curator.engine.snapshot().version
     receipt = curator.ledger.spend(plan, version=version)
-    return curator.engine.aggregate(plan, receipt, version, coins)[1]
+    return aggregate(curator, plan, receipt, coins)
 
 
 def noised(mechanism: Any, change: Any) -> tuple[list[int], Reach]:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 import discreet as dp
 from support import hostile as h
+from support.engines import indexed
 
 ROW, NAMES = dict[str, Any], ["n", "tag", "id", "sex", "level", "age", "night", "cost"]
 KEYS = {"sex": ["F", "M", "X"], "level": [3, 5, 70], "age": (0, 9), "night": [True, False]}
@@ -60,7 +61,7 @@ def opened(folder: Path, rows_per_unit: int = 4, groups_per_unit: int = 2, **sai
 
 def reads(curator: dp.Curator, sql: str = PLAIN[0]) -> bool:
     """Whether a question is answered from the index."""
-    return curator.engine._indexed(h.plan_of(curator, sql), curator.engine.version()) is not None
+    return indexed(curator, h.plan_of(curator, sql)) is not None
 
 
 def marked(path: Path, number: int) -> set[str]:

@@ -20,6 +20,7 @@ from discreet.engines.duckdb.connection import Source
 from discreet.engines.duckdb.files import open_path
 from discreet.plan.plan import Exact, Plan
 from support import hostile as h
+from support.engines import aggregate, curator_of
 from support.kit import Script
 
 BUDGET = dp.Budget(epsilon=10**12, delta="0.5")
@@ -43,7 +44,7 @@ def curator(source: Source, tables: Iterable[Table], neighbours: Any = "add-remo
     """A curator of these tables, with more to spend than anybody asks for."""
     catalogue = Catalogue(name="held", budget=BUDGET, tables=tuple(tables), neighbours=neighbours)
     ledger = dp.Ledger(None, dataset="held", budget=BUDGET, neighbours=neighbours, unit="person")
-    return dp.Curator(catalogue, source, ledger)
+    return curator_of(catalogue, source, ledger)
 
 
 def stored(
@@ -67,7 +68,7 @@ class Paid:
 
 def exact(curator: dp.Curator, plan: Plan, salt: int = 0) -> Exact:
     """The exact sums under a salt."""
-    return curator.engine.aggregate(plan, Paid(), "", Script(salt.to_bytes(16, "little")))[1]
+    return aggregate(curator, plan, Paid(), Script(salt.to_bytes(16, "little")))
 
 
 def asked(curator: dp.Curator, sql: str, salt: int = 0) -> list[int]:

@@ -12,6 +12,7 @@ import numpy as np
 import discreet as dp
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Exact, Plan
+from support import engines
 from support import hostile as h
 
 UNIT, ROW = "id", None
@@ -44,13 +45,15 @@ Seam = Callable[[Exact], Exact]
 
 def seam(curator: dp.Curator, through: Seam) -> None:
     """Put something between the engine and the noise."""
-    plain = curator.engine.aggregate
 
-    def aggregate(*given: Any) -> tuple[Plan, Exact]:
-        plan, exact = plain(*given)
-        return plan, through(exact)
+    def seen(look: engines.Looks) -> engines.Looks:
+        def aggregate(*given: Any, **more: Any) -> tuple[Plan, Exact]:
+            plan, exact = look(*given, **more)
+            return plan, through(exact)
 
-    curator.engine.aggregate = aggregate  # type: ignore[method-assign]
+        return aggregate
+
+    engines.between(curator, seen)
 
 
 def within(measure: Measure, plan: Plan, moved: np.ndarray) -> None:

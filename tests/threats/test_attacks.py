@@ -13,7 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
+from discreet.core.coins import SYSTEM
+from discreet.engines.engine import Cancel
 from discreet.plan import codec as keeping
+from support.engines import between
 
 BUDGET = dp.Budget(epsilon=10_000, delta="1e-6")
 SURE = 40  # an ε at which a count is off with probability e^-40
@@ -61,11 +64,11 @@ def test_no_text_is_too_long_for_the_engine(text: str) -> None:
 def test_an_engine_that_breaks_is_mended_for_whoever_asks_next(tmp_path: Path) -> None:
     asked = dp.open(pa.table({"t": ["x"] * 100}), columns={"t": str}, budget=BUDGET)
     paid = _paid(asked)
-    asked.engine.source.connection.close()
+    asked.engine.latest.source.connection.close()
     with pytest.raises(dp.Broken, match="stays spent"):
-        asked.engine.aggregate(*paid)
+        asked.engine.latest.aggregate(*paid, coins=SYSTEM, cancel=Cancel())
     assert int(asked.ask("SELECT COUNT(*) FROM data", epsilon=SURE)) == 100
-    asked.engine.source.connection.close()
+    asked.engine.latest.source.connection.close()
     assert int(asked.ask("SELECT COUNT(t) FROM data", epsilon=SURE)) == 100  # noticed before it is paid for
 
 
@@ -77,7 +80,7 @@ class _Free:
 
 
 def _paid(asked: dp.Curator) -> tuple:
-    return asked.explain("SELECT COUNT(*) FROM data", epsilon=1).plan, _Free(), ""
+    return asked.explain("SELECT COUNT(*) FROM data", epsilon=1).plan, _Free()
 
 
 def test_an_answer_that_is_too_large_is_no_free_try(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +88,7 @@ def test_an_answer_that_is_too_large_is_no_free_try(monkeypatch: pytest.MonkeyPa
     asked = dp.open(pa.table({"t": ["x" * 100] * 500}), columns={"t": str}, budget=BUDGET)
     monkeypatch.setattr(keeping, "LARGEST", 50)
     looks = []
-    monkeypatch.setattr(asked.engine, "aggregate", lambda *a, look=asked.engine.aggregate: looks.append(1) or look(*a))
+    between(asked, lambda look: lambda *given, **more: looks.append(1) or look(*given, **more))
     for _ in range(3):
         with pytest.raises(dp.NotAllowed, match="too large to keep"):
             asked.ask("SELECT t, COUNT(*) FROM data GROUP BY t", epsilon=3)

@@ -18,13 +18,16 @@ import pytest
 
 import discreet as dp
 from discreet.cli.command import main
-from discreet.engines.duckdb import engine
+from discreet.engines.duckdb import snapshot
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.errors import FAILED, Interrupted
 from discreet.ledger import balances
 from discreet.ledger.facts import Failed, Kept, Resumed
 from discreet.plan.plan import Plan
+from discreet.procedures import batch
 from support import hostile as h
 from support.campaign.failing import harmed
+from support.engines import bought
 from support.hostile import BY_LEVEL, COUNT, charges
 from support.spender import start
 
@@ -111,9 +114,9 @@ def test_memory_and_time_are_failures(tmp_path: Path, kind: str, monkeypatch: py
         monkeypatch.setenv("DISCREET_MEMORY", "12MB")
     with dp.Curator.load(path) as curator:
         if kind == "time":
-            monkeypatch.setattr(engine, "SECONDS", 0.001)
+            monkeypatch.setattr(DuckDBSnapshot, "seconds", 0.001)
             slow = "SELECT count(*) FROM range(100000000000) AS a WHERE hash(a.range) = 0"
-            monkeypatch.setattr(engine, "sql", lambda *_, **__: slow)
+            monkeypatch.setattr(DuckDBSnapshot, "_rows", lambda self, plan, text, look: self._run(slow, look))
         with pytest.raises(dp.Broken) as no:
             curator.ask(SUM, epsilon="1e-9")
         assert str(no.value) == FAILED
@@ -135,15 +138,15 @@ def test_it_is_on_disk_before_anybody_hears_of_it(tmp_path: Path, monkeypatch: p
             raise OSError
 
         with harmed(tmp_path / "data.parquet"):
-            aggregate = engine.DuckDB.aggregate
+            aggregate = DuckDBSnapshot.aggregate
 
-            def failing(*given: Any) -> Any:
+            def failing(*given: Any, **more: Any) -> Any:
                 try:
-                    return aggregate(*given)
+                    return aggregate(*given, **more)
                 finally:
                     monkeypatch.setattr(type(curator.ledger._journal.store), "commit", fail)
 
-            monkeypatch.setattr(engine.DuckDB, "aggregate", failing)
+            monkeypatch.setattr(DuckDBSnapshot, "aggregate", failing)
             with pytest.raises(dp.Broken) as no:
                 curator.ask(SUM, epsilon=1)
         assert str(no.value) != FAILED  # the disk's failure is heard, which says nothing of the engine's
@@ -158,7 +161,7 @@ def test_what_the_engine_said_is_for_the_owner_alone(
 
     with dp.Curator.load(catalogue(tmp_path)) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(engine, "exact", fail)
+            patch.setattr(snapshot, "exact", fail)
             with pytest.raises(dp.Broken) as no:
                 curator.ask(SUM, epsilon=1)
         assert "Bob" not in repr(no.value)
@@ -220,7 +223,7 @@ def test_questions_under_way_when_it_stops_are_all_told_the_same(
     clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Eight at once, of which one fails: the others would be eight bits, so they are kept from whoever asked."""
-    gate, plain, told = threading.Barrier(8), engine.exact, dict[int, str]()
+    gate, plain, told = threading.Barrier(8), snapshot.exact, dict[int, str]()
 
     def exact(plan: Plan, *rest: Any) -> Any:
         found = plain(plan, *rest)
@@ -239,7 +242,7 @@ def test_questions_under_way_when_it_stops_are_all_told_the_same(
 
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(engine, "exact", exact)
+            patch.setattr(snapshot, "exact", exact)
             threads = [threading.Thread(target=ask, args=(n,), name=str(n)) for n in range(8)]
             for each in threads:
                 each.start()
@@ -257,7 +260,7 @@ def test_whatever_happens_after_the_data_are_open_is_a_failure(
     clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also in the release, and where an answer cannot be kept: asking again would be another try."""
-    from discreet.curator import curator as module
+    from discreet.curator import session as module
     from discreet.ledger import ledger as ledgers
 
     def fail(*_: object) -> bytes:
@@ -313,13 +316,13 @@ def test_a_history_that_went_on_is_found(tmp_path: Path, monkeypatch: pytest.Mon
 CANCELLED = """
 import sys, threading, os, signal, time
 import discreet as dp
-from discreet.engines.duckdb import engine
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 slow = "SELECT count(*) FROM range(100000000000) AS a WHERE hash(a.range) = 0"
 arrow = "SELECT [1] AS x, [count(*)] AS c FROM range(100000000000) AS a WHERE hash(a.range) = 0"
 with dp.Curator.load(sys.argv[1]) as curator:
-    curator.engine.check = lambda plan: None
-    plain, run = engine.DuckDB._run, []
-    engine.DuckDB._run = lambda self, text, look, **kw: plain(self, arrow if kw.get("arrow") else slow, look, **kw)
+    DuckDBSnapshot.check = lambda self, plan: None
+    plain = DuckDBSnapshot._run
+    DuckDBSnapshot._run = lambda self, text, look, **kw: plain(self, arrow if kw.get("arrow") else slow, look, **kw)
     threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     try:
         curator.ask(sys.argv[2], epsilon=1)
@@ -342,17 +345,17 @@ def test_ctrl_c_in_the_middle_of_a_question(tmp_path: Path, sql: str) -> None:
 
 
 def test_closing_under_a_question_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, plain = catalogue(tmp_path), engine.DuckDB._exact
+    path, plain = catalogue(tmp_path), DuckDBSnapshot._exact
     curator = dp.Curator.load(path)
 
-    def closed(self: engine.DuckDB, *given: Any) -> Any:
-        self.close()
+    def closed(self: DuckDBSnapshot, *given: Any) -> Any:
+        curator.engine.close()
         return plain(self, *given)
 
-    monkeypatch.setattr(engine.DuckDB, "_exact", closed)
+    monkeypatch.setattr(DuckDBSnapshot, "_exact", closed)
     with pytest.raises(Interrupted) as no:
         curator.ask(SUM, epsilon=1)
-    assert str(no.value) == engine.CLOSED
+    assert str(no.value) == snapshot.CLOSED
     monkeypatch.undo()
     with dp.Curator.load(path, marks=curator.ledger._journal.mark.marks) as curator:  # type: ignore[union-attr]
         assert not curator.ledger.stopped
@@ -367,7 +370,7 @@ def test_a_question_is_begun_again_so_often_and_no_more(clinic: h.Clinic, monkey
 
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(engine, "exact", cancel)
+            patch.setattr(snapshot, "exact", cancel)
             for _ in range(1 + balances.TRIES):
                 with pytest.raises(GeneratorExit):
                     curator.ask(COUNT, epsilon=1)
@@ -397,14 +400,14 @@ def test_data_that_are_replaced_under_a_paid_question(
     """
     clinic = h.Clinic(folder=tmp_path, place=place, unit=None)
     with clinic.curator(h.PEOPLE) as curator:
-        paid, replaced, plain = threading.Event(), threading.Event(), engine.DuckDB.aggregate
-        first = curator.engine.version()
+        paid, replaced, plain = threading.Event(), threading.Event(), DuckDBSnapshot.aggregate
+        first = curator.engine.snapshot().version
 
-        def wait(*given: Any) -> Any:
+        def wait(*given: Any, **more: Any) -> Any:
             if threading.current_thread().name == "asking":
                 paid.set()
                 replaced.wait(60)
-            return plain(*given)
+            return plain(*given, **more)
 
         told = list[Any]()
 
@@ -414,21 +417,21 @@ def test_data_that_are_replaced_under_a_paid_question(
             except dp.Broken as problem:
                 told.append(problem)
 
-        monkeypatch.setattr(engine.DuckDB, "aggregate", wait)
+        monkeypatch.setattr(DuckDBSnapshot, "aggregate", wait)
         thread = threading.Thread(target=ask, name="asking")
         thread.start()
         assert paid.wait(60)
         (tmp_path / "other").mkdir()
         h.PLACES[place](h.PEOPLE[: len(h.PEOPLE) // 3], tmp_path / "other").connection.close()
         os.replace(tmp_path / "other" / f"data.{place}", tmp_path / f"data.{place}")
-        second = curator.engine.version()  # another question opens them
+        second = curator.engine.snapshot().version  # another question opens them
         assert first != second
         replaced.set()
         thread.join(60)
         (found,) = told
         if place == "parquet":  # read anew by each question: what it read is gone, unseen
             assert isinstance(found, Interrupted)
-            assert str(found) == engine.CHANGED
+            assert str(found) == snapshot.CHANGED
         else:
             assert abs(found["n"][0] - len(h.PEOPLE)) < 50
             assert found.receipt.version == first
@@ -443,7 +446,7 @@ def test_data_that_change_hide_whether_the_engine_failed(tmp_path: Path, monkeyp
     path = catalogue(tmp_path)
     for fails in (False, True):
         with dp.Curator.load(path) as curator:
-            plain = engine.exact
+            plain = snapshot.exact
 
             def exact(*given: Any, plain: Any = plain, fails: bool = fails) -> Any:
                 swap(tmp_path, 100 + fails)
@@ -451,11 +454,11 @@ def test_data_that_change_hide_whether_the_engine_failed(tmp_path: Path, monkeyp
                     raise OverflowError
                 return plain(*given)
 
-            monkeypatch.setattr(engine, "exact", exact)
+            monkeypatch.setattr(snapshot, "exact", exact)
             with pytest.raises(Interrupted) as no:
                 curator.ask(f"{SUM} WHERE cost > {fails:d}", epsilon=1)
             monkeypatch.undo()
-            assert str(no.value) == engine.CHANGED
+            assert str(no.value) == snapshot.CHANGED
             assert not curator.ledger.stopped
             curator.ask(f"{SUM} WHERE cost > {fails:d}", epsilon=1)
 
@@ -482,9 +485,9 @@ def test_data_that_cannot_be_opened_any_more(tmp_path: Path) -> None:
 def test_unreadable_data_are_not_opened_again_for_each_question(tmp_path: Path) -> None:
     with dp.Curator.load(catalogue(tmp_path)) as curator:
         opened = list[int]()
-        again = curator.engine.source.again
+        again = curator.engine.latest.source.again
         assert again is not None
-        curator.engine.source.again = lambda: opened.append(1) or again()  # type: ignore[func-returns-value]
+        curator.engine.latest.source.again = lambda: opened.append(1) or again()  # type: ignore[func-returns-value]
         (tmp_path / "data.parquet").write_bytes(b"nothing")
         for n in range(5):
             refusal(curator, f"{COUNT} WHERE age > {n}")
@@ -498,16 +501,16 @@ def test_the_plan_that_is_run_was_checked(clinic: h.Clinic, monkeypatch: pytest.
     """The first does not fit, and the engine cannot run the second: nothing is paid."""
     with h.replace(clinic, budget=dp.Budget(epsilon=1)).curator(h.PEOPLE) as curator:
         first, second = (h.plan_of(curator, sql, epsilon=cost) for sql, cost in ((COUNT, 2), (SUM, "0.5")))
-        plain = engine.DuckDB.check
+        plain = DuckDBSnapshot.check
 
-        def check(self: engine.DuckDB, plan: Plan) -> None:
+        def check(self: DuckDBSnapshot, plan: Plan) -> None:
             if plan == second:
                 raise dp.NotAllowed("the engine cannot run this question.", instead="another")
             plain(self, plan)
 
-        monkeypatch.setattr(engine.DuckDB, "check", check)
+        monkeypatch.setattr(DuckDBSnapshot, "check", check)
         with pytest.raises(dp.Refusal):
-            curator.run((first, second), "")
+            bought(curator, first, second)
         assert charges(curator.ledger) == 0
 
 
@@ -515,14 +518,14 @@ def test_all_or_none_of_several(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatc
     """Somebody else spends after the room was checked: then nothing of it is bought."""
     sums = [f"SELECT SUM(age) FROM data WHERE level > {n}" for n in range(4)]
     with h.replace(clinic, budget=dp.Budget(epsilon=4)).curator(h.PEOPLE) as curator:
-        plain = dp.Curator._divided
+        plain = batch._divided
 
-        def divided(self: dp.Curator, *given: Any) -> Any:
-            found = plain(self, *given)
+        def divided(*given: Any) -> Any:
+            found = plain(*given)
             curator.ledger.spend(dp.Laplace(epsilon=1, sensitivity=1))
             return found
 
-        monkeypatch.setattr(dp.Curator, "_divided", divided)
+        monkeypatch.setattr(batch, "_divided", divided)
         with pytest.raises(dp.BudgetExceeded):
             curator.ask_many(sums, epsilon=4)
         assert curator.left.pure == 3
@@ -604,7 +607,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["resume", str(path)]) == 2  # nobody said yes
     shown = capsys.readouterr()
     assert "the question of entry" in shown.out
-    assert "read_parquet" in shown.out  # the SQL that failed
+    assert "SELECT count(*) AS units" in shown.out  # the SQL that failed
     assert main(["resume", str(path), "--yes"]) == 0
     assert "clinic answers again." in capsys.readouterr().out
     with dp.Ledger(tmp_path / "clinic.ledger", dataset="clinic") as ledger:
@@ -631,7 +634,7 @@ def test_a_failure_that_the_owner_has_not_seen_is_not_resumed(tmp_path: Path) ->
 def test_the_engine_has_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, asked = catalogue(tmp_path), "SELECT current_setting('memory_limit'), current_setting('threads')"
     with dp.Curator.load(path) as curator:
-        memory, threads = curator.engine.source.cursor().execute(asked).fetchall()[0]
+        memory, threads = curator.engine.latest.source.cursor().execute(asked).fetchall()[0]
         assert threads == len(os.sched_getaffinity(0))
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         number, unit = memory.split()
@@ -639,7 +642,7 @@ def test_the_engine_has_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("DISCREET_MEMORY", "500MB")
     monkeypatch.setenv("DISCREET_THREADS", "1")
     with dp.Curator.load(path) as curator:
-        assert curator.engine.source.cursor().execute(asked).fetchall() == [("476.8 MiB", 1)]
+        assert curator.engine.latest.source.cursor().execute(asked).fetchall() == [("476.8 MiB", 1)]
     for name, wrong in (("DISCREET_MEMORY", "all"), ("DISCREET_THREADS", "0")):
         with monkeypatch.context() as patch:
             patch.setenv(name, wrong)

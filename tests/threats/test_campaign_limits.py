@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.engines.duckdb import connection, engine
+from discreet.engines.duckdb import connection
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from support import hostile as h
 from support.campaign import crowds, heavy, memory, widths
 from support.campaign.oracle import looked, too_far
@@ -46,7 +47,7 @@ def test_one_person_with_very_many_rows(
     sql: str, crowd: Any, monkeypatch: pytest.MonkeyPatch, record_property: Any
 ) -> None:
     record_property("pairs", 1)
-    monkeypatch.setattr(engine, "SECONDS", LIMIT)
+    monkeypatch.setattr(DuckDBSnapshot, "seconds", LIMIT)
     without, with_one = crowd
     plan = h.plan_of(without, sql)
     assert too_far(plan, looked(without, plan, 1), looked(with_one, plan, 1)) is None

@@ -21,6 +21,7 @@ from discreet.learn import KMeans
 from support import hostile as h
 from support.campaign.oracle import looked, mixes, same, too_far, transcript
 from support.campaign.worlds import FORMS, INF, NAN, WORST, World
+from support.engines import curator_of, indexed
 from support.kit import Script
 from support.lineage import BUDGET, table
 
@@ -62,7 +63,7 @@ def test_an_index_of_hostile_units(form: str, tmp_path: Path, monkeypatch: pytes
     for sql in asked(world):
         plan = h.plan_of(opened[0], sql)
         found = [looked(each, plan, 0) for each in opened]
-        assert opened[0].engine._indexed(plan, opened[0].engine.version()) is not None, sql
+        assert indexed(opened[0], plan) is not None, sql
         assert too_far(plan, found[0], found[1]) is None, sql
         assert mixes(plan, found[0], found[2:]) is None, sql
     for each in opened:
@@ -142,7 +143,7 @@ def test_families_are_charged_alike(tmp_path: Path) -> None:
             catalogue = Catalogue(name=name, budget=BUDGET, tables=(declared,), families=family)
             ledger = dp.Ledger(tmp_path / f"{n}.ledger", dataset=name, budget=BUDGET, families=family, unit="person")
             places = connection.Source(places={"data": '"data"'}, frames={"data": frame})
-            with dp.Curator(catalogue, places, ledger) as curator:
+            with curator_of(catalogue, places, ledger) as curator:
                 said += [transcript(curator, f"SELECT SUM(x) FROM data WHERE x > {m}") for m in range(3)]
         heard.append(said)
     for one, other in zip(*heard, strict=True):

@@ -25,6 +25,7 @@ import pytest
 import discreet as dp
 from discreet.engines.duckdb import connection as source
 from support import hostile as h
+from support.engines import indexed
 from support.lineage import asked, exact, stored, table, too_far
 
 SOAK = bool(os.environ.get("DISCREET_SOAK"))
@@ -250,7 +251,11 @@ def test_whole_numbers_are_compared_as_they_are_stored(every: dp.Curator) -> Non
     """With constants of any size, and in lists of them; as Python compares them."""
     constants = sorted({abs(int(each)) for each in VALUES if each.lstrip("-").isdigit()})
     for short in ("i", "b", "ub", "hu"):
-        rows = every.engine.source.cursor().execute(f"SELECT c{short} FROM {every.engine.source.place('p')}").fetchall()
+        rows = (
+            every.engine.latest.source.cursor()
+            .execute(f"SELECT c{short} FROM {every.engine.latest.source.place('p')}")
+            .fetchall()
+        )
         there = [value for (value,) in rows if value is not None]
         for value in (each for each in constants if each < 1 << 126):
             for sign, test in (("=", value.__eq__), ("<", value.__gt__), (">=", value.__le__)):
@@ -292,11 +297,11 @@ def two_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dp.Curator]
 
 def classes(curator: dp.Curator, short: str) -> dict[int, int]:
     """Of every row with a unit, the first one that has the same, as DuckDB groups what is stored."""
-    place = curator.engine.source.place(f"x_{short}")
+    place = curator.engine.latest.source.place(f"x_{short}")
     text = f"SELECT w, min(w) OVER (PARTITION BY who) FROM {place} WHERE who IS NOT NULL"
-    if curator.engine.source.stored[f"x_{short}"]["who"] == "real":
+    if curator.engine.latest.source.stored[f"x_{short}"]["who"] == "real":
         text += " AND NOT isnan(who)"
-    return dict(curator.engine.source.cursor().execute(text).fetchall())
+    return dict(curator.engine.latest.source.cursor().execute(text).fetchall())
 
 
 def joined(short: str) -> bool:
@@ -443,7 +448,7 @@ def test_signs_and_payloads_are_one_unit_in_two_million_rows(tmp_path: Path, dty
             assert sum(asked(curator, sql)) == wanted, sql
         curator.index()
         for sql, wanted in FOUR[:5]:
-            found = curator.engine._indexed(h.plan_of(curator, sql), curator.engine.version())
+            found = indexed(curator, h.plan_of(curator, sql))
             assert found is not None, sql
             assert sum(int(each) for part in found.sums for each in part.flat) == wanted, sql
 

@@ -231,9 +231,9 @@ def test_texts_are_bounded_in_every_clause(curator: Curator, clause: str) -> Non
 def test_work_is_counted_the_same_whatever_is_remembered(data: Path) -> None:
     texts = [filters(60), filters(100), "SELECT COUNT(*) FROM visits GROUP BY CUBE (sex, ward, night, storey)"]
     with clinic(data) as first, clinic(data) as second:
-        once = [first._worked(each, None)[1] for each in texts]
-        again = [second._worked(each, None)[1] for each in reversed(texts)]
-        assert once == again[::-1] == [first._worked(each, None)[1] for each in texts]
+        once = [first.worked(each, None)[1] for each in texts]
+        again = [second.worked(each, None)[1] for each in reversed(texts)]
+        assert once == again[::-1] == [first.worked(each, None)[1] for each in texts]
         assert all(0 < each <= work.MOST_WORK for each in once)
 
 
@@ -286,7 +286,7 @@ def test_a_list_of_too_much_work_is_refused_before_anything_is_paid(
 
 def test_the_regions_of_a_list_are_counted(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
     regions = [f"SELECT COUNT(*) FROM people WHERE height > {n}" for n in range(60)]
-    alone = sum(curator._worked(each, None)[1] + work.QUESTION for each in regions)
+    alone = sum(curator.worked(each, None)[1] + work.QUESTION for each in regions)
     monkeypatch.setattr(work, "MOST_WORK_TOGETHER", alone + work.REGION * 60**2 - 1)
     with pytest.raises(dp.NotAllowed, match="together"):
         curator.explain_many(regions)
@@ -294,17 +294,15 @@ def test_the_regions_of_a_list_are_counted(curator: Curator, monkeypatch: pytest
 
 def test_the_search_for_a_price_is_counted(curator: Curator) -> None:
     """By the numbers of a text: as much for a cost as for a margin, so that one text has one answer."""
-    one, many = (
-        curator._worked(f"SELECT {columns('SUM(age + {n})', count)} FROM people", None)[1] for count in (1, 50)
-    )
+    one, many = (curator.worked(f"SELECT {columns('SUM(age + {n})', count)} FROM people", None)[1] for count in (1, 50))
     assert many - one > 49 * work.NUMBER
-    _, joined = curator._worked("SELECT CORR(age, height), CORR(age, weight) FROM people", None)
+    _, joined = curator.worked("SELECT CORR(age, height), CORR(age, weight) FROM people", None)
     assert joined > 18 * work.SUM
 
 
 def test_a_thousand_plain_questions_are_not_too_many(curator: Curator) -> None:
     asked = [f"SELECT COUNT(*) FROM visits WHERE minutes > {n}" for n in range(1000)]
-    steps = sum(curator._worked(each, None)[1] + work.QUESTION for each in asked)
+    steps = sum(curator.worked(each, None)[1] + work.QUESTION for each in asked)
     assert steps < work.MOST_WORK_TOGETHER
 
 

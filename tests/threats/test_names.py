@@ -33,6 +33,7 @@ from discreet.procedures.auto_bounds import wanted_bounds
 from discreet.sql.parse import parse
 from support import hostile as h
 from support.asking import question
+from support.engines import bought
 from support.lineage import Country, exact, stored, table, too_far
 
 TABLES = [
@@ -460,7 +461,7 @@ def test_nothing_is_paid_for_a_plan_that_cannot_be_followed(neighbours: tuple[dp
     (plan,) = swapped(plan_of(curator, sql), Owners, counted_ward)
     before = h.charges(curator.ledger)
     with pytest.raises(dp.NotAllowed, match="whose rows"):
-        curator.run((plan_of(curator, sql), plan), "")
+        bought(curator, plan_of(curator, sql), plan)
     assert h.charges(curator.ledger) == before
 
 

@@ -14,7 +14,7 @@ import pytest
 import discreet as dp
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
-from discreet.engines.duckdb import engine
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.errors import FAILED
 from discreet.plan.measures.distinct import Distinct, Owners
 from discreet.plan.measures.measure import Measure
@@ -81,8 +81,8 @@ def failing(plain: Any) -> Any:
     """An engine that fails where a sum is larger than the first one it saw."""
     first: list[int] = []
 
-    def aggregate(self: engine.DuckDB, plan: Plan, *rest: Any) -> tuple[Plan, Exact]:
-        found = plain(self, plan, *rest)
+    def aggregate(self: DuckDBSnapshot, plan: Plan, *rest: Any, **more: Any) -> tuple[Plan, Exact]:
+        found = plain(self, plan, *rest, **more)
         first.append(int(found[1].sums[0].sum()))
         if first[-1] > first[0]:
             raise dp.Broken(FAILED)
@@ -94,7 +94,7 @@ def failing(plain: Any) -> Any:
 def telling(plain: Any) -> Any:
     """An engine whose SQL knows a statistic."""
 
-    def sql(self: engine.DuckDB, plan: Plan) -> str:
+    def sql(self: DuckDBSnapshot, plan: Plan) -> str:
         most = self.source.cursor().execute("SELECT max(level) FROM data").fetchone()
         return f"{plain(self, plan)} -- {most}"
 
@@ -112,7 +112,7 @@ def test_a_leak_is_seen(folder: Path, method: str, leak: Any, monkeypatch: pytes
             with clinic.curator(rows) as curator:
                 said.append(list(h.transcript(curator, questions, explain=True)))
         assert (said[0] != said[1]) == differ
-        monkeypatch.setattr(engine.DuckDB, method, leak(getattr(engine.DuckDB, method)))
+        monkeypatch.setattr(DuckDBSnapshot, method, leak(getattr(DuckDBSnapshot, method)))
 
 
 def test_a_key_that_leaks_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

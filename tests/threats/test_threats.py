@@ -18,8 +18,8 @@ import pytest
 
 import discreet as dp
 from discreet.core.coins import SYSTEM
-from discreet.engines.duckdb import engine
-from discreet.engines.sql import bounding
+from discreet.engines.duckdb import snapshot
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.errors import FAILED
 from support import hostile as h
 from support.hostile import COUNT, charges, exact, total
@@ -77,7 +77,7 @@ FORBIDDEN = [
 def test_01_anything_unknown_is_refused(clinic: h.Clinic, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is paid, and before an engine hears of it."""
     with clinic.curator(h.PEOPLE) as curator:
-        monkeypatch.setattr(engine.DuckDB, "aggregate", lambda *_: pytest.fail("the engine was asked"))
+        monkeypatch.setattr(DuckDBSnapshot, "aggregate", lambda *_, **__: pytest.fail("the engine was asked"))
         with pytest.raises(dp.Refusal):
             curator.ask(sql, epsilon=1)
         assert charges(curator.ledger) == 0
@@ -86,8 +86,8 @@ def test_01_anything_unknown_is_refused(clinic: h.Clinic, sql: str, monkeypatch:
 def test_01_the_engine_gets_sql_of_our_own(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
     """Comments, spellings, aliases and whatever is above the aggregation do not reach it; texts arrive as texts."""
     ran: list[str] = []
-    plain = bounding.sql
-    monkeypatch.setattr(engine, "sql", lambda *given, **said: ran.append(plain(*given, **said)) or ran[-1])  # type: ignore[func-returns-value]
+    plain = DuckDBSnapshot._run
+    monkeypatch.setattr(DuckDBSnapshot, "_run", lambda *given, **said: ran.append(given[1]) or plain(*given, **said))  # type: ignore[func-returns-value]
     with clinic.curator(h.PEOPLE) as curator:
         for sql in (
             "SELECT sex, COUNT(*) AS n FROM data WHERE note = 'it''s' GROUP BY sex",
@@ -169,7 +169,7 @@ def test_02_if_an_engine_fails_all_the_same(
 
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(engine, "exact", fail)
+            patch.setattr(snapshot, "exact", fail)
             with pytest.raises(dp.Broken) as no:
                 curator.ask(COUNT, epsilon=1)
             assert str(no.value) == FAILED
@@ -184,7 +184,8 @@ def chain(problem: BaseException | None) -> list[str]:
 
 
 def test_02_what_the_engine_said_is_gone(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "sql", lambda *_, **__: "SELECT CAST(ward AS INT) FROM data")
+    wrong = "SELECT CAST(ward AS INT) FROM data"
+    monkeypatch.setattr(DuckDBSnapshot, "_rows", lambda self, plan, text, look: self._run(wrong, look))
     with clinic.curator(h.PEOPLE) as curator:
         with pytest.raises(dp.Broken) as no:
             curator.ask(COUNT, epsilon=1)

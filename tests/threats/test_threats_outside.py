@@ -53,7 +53,7 @@ def test_13_the_engine_can_do_nothing_else(clinic: h.Clinic, tmp_path: Path) -> 
             "SELECT * FROM h",
         ):
             with pytest.raises(duckdb.Error):
-                curator.engine.source.cursor().execute(sql)
+                curator.engine.latest.source.cursor().execute(sql)
         assert not (tmp_path / "out.csv").exists()
 
 
@@ -131,7 +131,7 @@ def test_csv_a_hostile_line_changes_nothing_of_the_others(clinic: h.Clinic, name
     assert all(each == read[0] for each in read)
     with at.curator(h.PEOPLE) as curator:
         assert sum(int(x) for x in exact(at, h.PEOPLE, "SELECT COUNT(*) FROM data").sums[0].flat) == len(h.PEOPLE)
-        assert curator.engine.source.stored["data"] == dict.fromkeys(h.STORED.names, "text")
+        assert curator.engine.latest.source.stored["data"] == dict.fromkeys(h.STORED.names, "text")
 
 
 def test_csv_a_text_of_several_lines_is_no_record_of_somebody_else(clinic: h.Clinic) -> None:

@@ -18,8 +18,9 @@ import pytest
 import discreet as dp
 from discreet.core.coins import SYSTEM
 from discreet.core.laws.laplace import DiscreteLaplace
-from discreet.engines.duckdb import engine
+from discreet.engines.duckdb import snapshot
 from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.errors import FAILED
 from discreet.ledger.journal import Journal
 from discreet.plan.plan import Plan
@@ -72,7 +73,7 @@ def test_09_never_refunded_when_cancelled(
         raise problem
 
     with clinic.curator(h.PEOPLE) as curator:
-        for patched, where in ((engine, "exact"), (Plan, "release")):
+        for patched, where in ((snapshot, "exact"), (Plan, "release")):
             with monkeypatch.context() as patch:
                 patch.setattr(patched, where, cancel)
                 with pytest.raises(problem):
@@ -82,16 +83,16 @@ def test_09_never_refunded_when_cancelled(
 
 
 def test_09_nor_when_time_is_up(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "SECONDS", 0.05)
+    monkeypatch.setattr(DuckDBSnapshot, "seconds", 0.05)
     slow = "SELECT count(*) FROM range(100000000000) AS a WHERE hash(a.range) = 0"
     with clinic.curator(h.PEOPLE) as curator:
         with monkeypatch.context() as patch:
-            patch.setattr(engine, "sql", lambda *_, **__: slow)
+            patch.setattr(DuckDBSnapshot, "_rows", lambda self, plan, text, look: self._run(slow, look))
             with pytest.raises(dp.Broken) as no:
                 curator.ask(COUNT, epsilon=1)
         assert str(no.value) == FAILED
         assert curator.left.pure == h.BUDGET.epsilon - 1
-        monkeypatch.setattr(engine, "SECONDS", 60.0)
+        monkeypatch.setattr(DuckDBSnapshot, "seconds", 60.0)
         with pytest.raises(dp.Stopped):  # it is no loop of the analyst's
             curator.ask(COUNT, epsilon=1)
         assert curator.resume()
@@ -113,7 +114,7 @@ def test_09_nor_when_the_data_cannot_be_read(clinic: h.Clinic, tmp_path: Path) -
 
 
 def test_09_a_refused_charge_reads_nothing(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine.DuckDB, "aggregate", lambda *_: pytest.fail("the engine was asked"))
+    monkeypatch.setattr(DuckDBSnapshot, "aggregate", lambda *_, **__: pytest.fail("the engine was asked"))
     with h.replace(clinic, budget=dp.Budget(epsilon=1, delta="1e-6")).curator(h.PEOPLE) as curator:
         for sql in (COUNT, BY_LEVEL, "SELECT ward, COUNT(*) FROM data GROUP BY ward"):
             with pytest.raises(dp.BudgetExceeded):
@@ -201,8 +202,8 @@ def test_10_the_same_data_in_another_place_have_the_same_ledger(clinic: h.Clinic
 
 def test_11_drawn_outside_the_engine_from_the_system(clinic: h.Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
     with clinic.curator(h.PEOPLE) as curator:
-        assert curator._coins is SYSTEM
-        assert "random" not in curator.engine.sql(h.plan_of(curator, BY_LEVEL))
+        assert curator.coins is SYSTEM
+        assert "random" not in curator.engine.latest.sql(h.plan_of(curator, BY_LEVEL))
         flips = list[int]()
 
         def flip(_: object, count: int) -> np.ndarray:

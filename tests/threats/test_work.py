@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import discreet as dp
-from discreet.engines.duckdb import engine
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.plan.compile.join import DECLARED, REPEATED, ROOM
 from support.lineage import asked, stored, table
 
@@ -73,7 +73,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> dp.Curator:
 def test_no_unit_has_rows_enough_to_keep_a_question_from_ending(
     crowded: dp.Curator, monkeypatch: pytest.MonkeyPatch, sql: str
 ) -> None:
-    monkeypatch.setattr(engine, "SECONDS", SECONDS)
+    monkeypatch.setattr(DuckDBSnapshot, "seconds", SECONDS)
     assert asked(crowded, sql)
 
 
@@ -109,7 +109,7 @@ def test_tables_that_multiply_are_bounded_as_a_whole_or_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sixteen tables with twelve rows of one unit are 12^16 joined rows, also in a fold; declared are one, or ten."""
-    monkeypatch.setattr(engine, "SECONDS", SECONDS)
+    monkeypatch.setattr(DuckDBSnapshot, "seconds", SECONDS)
     rows = "SELECT least(i, 1000) AS who FROM range(1012) AS r(i)"
     made = [f"CREATE TABLE one AS {rows}", f"CREATE TABLE ten AS {rows}"]
     tables = [table("one", "who", rows_per_unit=1), table("ten", "who", rows_per_unit=10)]
@@ -130,7 +130,7 @@ def test_tables_that_multiply_are_bounded_as_a_whole_or_refused(
 
 def test_a_pattern_meets_no_text_that_takes_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of 50 million letters took a pattern of 20,000 letters longer than any question may take."""
-    monkeypatch.setattr(engine, "SECONDS", SECONDS)
+    monkeypatch.setattr(DuckDBSnapshot, "seconds", SECONDS)
     made = ["CREATE TABLE visits AS SELECT 1 AS who, repeat('a', 50000000) AS note"]
     declared = [table("visits", "who", columns={"note": {}}, rows_per_unit=1)]
     curator = stored(tmp_path / "held.duckdb", made, declared)

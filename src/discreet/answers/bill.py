@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from discreet.core.loss import Loss
@@ -18,6 +18,14 @@ class Heard:
     left: Any
     receipt: Any
     remarks: tuple[str, ...] = ()
+
+    def __add__(self, other: Heard) -> Heard:
+        """What several purchases cost together: the receipt of the first, the balance after the last."""
+        return Heard(self.cost + other.cost, other.left, self.receipt, self.remarks)
+
+    def remarked(self, *remarks: str) -> Heard:
+        """The same with more to say beside it."""
+        return replace(self, remarks=(*self.remarks, *remarks))
 
     @property
     def entry(self) -> int:

@@ -174,17 +174,15 @@ def _sql(options: argparse.Namespace) -> Report:
 def _opening(curator: Curator) -> Callable[[Any, Any], Curator]:
     """A fresh curator with the same catalogue, for tables of made-up people, with a ledger in memory."""
     from discreet.curator.curator import Curator  # noqa: PLC0415
-    from discreet.engines.duckdb.connection import Source  # noqa: PLC0415
+    from discreet.curator.opening import engine_of, frames_of  # noqa: PLC0415
     from discreet.ledger.ledger import Ledger  # noqa: PLC0415
-    from discreet.sql.spelling import quoted  # noqa: PLC0415
 
     catalogue = replace(curator.catalogue, ledger=None, analysts={}, families={})
 
     def opened(frames: Any, coins: Any) -> Curator:
-        source = Source(places={name: quoted(name) for name in frames}, frames=frames)
         kept = Ledger(
             None, dataset=catalogue.name, budget=catalogue.budget, neighbours=catalogue.neighbours, unit=catalogue.unit
         )
-        return Curator(catalogue, source, kept, coins=coins)
+        return Curator(engine_of(catalogue, frames_of(frames), kept), kept, coins=coins)
 
     return opened

@@ -1,13 +1,15 @@
-"""A property that is computed once."""
+"""What is computed once: a property, or the last few of what was asked for by key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-__all__ = ["once"]
+__all__ = ["Recent", "once"]
 
+K = TypeVar("K")
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 class once(Generic[T]):  # noqa: N801
@@ -25,3 +27,22 @@ class once(Generic[T]):  # noqa: N801
     def __get__(self, instance: Any, owner: type | None = None) -> T:
         value = instance.__dict__[self.name] = self.compute(instance)
         return value
+
+
+class Recent(Generic[K, V]):
+    """The last few of what was computed, by key. Threads may compute a thing twice, and never see half of one.
+
+    Because  what is there is replaced as a whole, and never changed; so no lock is held, and none is lost by a fork.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._there = most, dict[K, V]()
+
+    def get(self, key: K, compute: Callable[[], V]) -> V:
+        """What was computed for this key; computed now, if it was not, or was forgotten."""
+        try:
+            return self._there[key]
+        except KeyError:
+            value = compute()
+            self._there = dict([*self._there.items(), (key, value)][-self._most :])
+            return value

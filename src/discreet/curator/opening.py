@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.catalogue import declarations
 from discreet.catalogue.schema import Catalogue, Csv, Table
 from discreet.core.loss import Budget
 from discreet.core.reach import neighbourhood
 from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.files import open_path
 from discreet.engines.duckdb.frames import open_frame
 from discreet.engines.duckdb.index import Shelf
@@ -22,13 +23,16 @@ from discreet.plan.unit_index import Choice, Indexed
 from discreet.sql.parse import parse
 from discreet.sql.spelling import quoted
 
-__all__ = ["indexed", "ledger_of", "one_table", "path_of", "shelf_of"]
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["engine_of", "frames_of", "indexed", "ledger_of", "one_table", "source_of"]
 
 Progress = Callable[[int, int], None]
 
 
-def path_of(catalogue: Catalogue) -> Path:
-    """Where a catalogue's data are."""
+def source_of(catalogue: Catalogue, progress: Progress | None = None) -> Source:
+    """The data of a catalogue; `progress` is told how many bytes of a CSV file are read."""
     if catalogue.source is None:
         raise NotUnderstood("the catalogue names no source.", instead='source = "clinic.duckdb"')
     if "://" in catalogue.source:
@@ -37,7 +41,14 @@ def path_of(catalogue: Catalogue) -> Path:
         )
     if not catalogue.tables:
         raise NotUnderstood("the catalogue declares no table.", instead="[tables.visits]")
-    return Path(catalogue.source)
+    return open_path(
+        Path(catalogue.source),
+        [each.name for each in catalogue.tables],
+        progress,
+        csv={each.name: each.csv for each in catalogue.tables},
+        columns=catalogue.read,
+        telling=catalogue.telling,
+    )
 
 
 def one_table(
@@ -109,11 +120,17 @@ def _reached(
     return open_path(path, None if one is None else [one], csv={table: form}, columns={table: columns}, telling=who)
 
 
-def shelf_of(ledger: Ledger, catalogue: Catalogue) -> Shelf | None:
-    """Where the index is; there is none beside a ledger that is no file."""
-    if not ledger.durable or "://" in ledger.where:
-        return None
-    return Shelf(Path(f"{ledger.where}.index"), catalogue.name, lambda: indexed(catalogue))
+def frames_of(frames: Mapping[str, pyarrow.Table]) -> Source:
+    """The data of Arrow tables, by their names."""
+    return Source(places={name: quoted(name) for name in frames}, frames=frames)
+
+
+def engine_of(catalogue: Catalogue, source: Source, ledger: Ledger) -> DuckDB:
+    """The engine of these data, with the index beside the ledger; there is none beside a ledger that is no file."""
+    catalogue, shelf = catalogue.stored(source.stored), None
+    if ledger.durable and "://" not in ledger.where:
+        shelf = Shelf(Path(f"{ledger.where}.index"), catalogue.name, lambda: indexed(catalogue))
+    return DuckDB(source, catalogue, ledger.version, shelf)
 
 
 def ledger_of(

@@ -1,14 +1,146 @@
-"""What an engine is given and must give."""
+"""The engine protocol: all that a curator needs of a database that holds people.
+
+An engine opens data; a snapshot is what it opened, in one state. A question takes one snapshot and keeps it from the
+check of its plan to its answer, so whatever becomes of the data meanwhile, the answer is about one version of them, the
+one on its receipt. An engine is shared by threads; a snapshot never changes.
+"""
 
 from __future__ import annotations
 
+import math
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
-from discreet.plan.plan import Plan
+from discreet.catalogue.schema import Catalogue
+from discreet.core.coins import Coins
+from discreet.errors import Interrupted, NotUnderstood
+from discreet.plan.plan import Exact, Plan
+
+__all__ = ["Cancel", "Engine", "Limits", "Permission", "Snapshot"]
+
+CANCELLED = (
+    "the question was cancelled, or its deadline passed. What was spent stays spent; asking the same question again is"
+    " free."
+)
 
 
-class Receipt(Protocol):
-    """Permission to look, once, for the mechanism that was paid for."""
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The most that an engine may use: seconds for each question, and memory and threads for all of them together."""
+
+    seconds: float = 600.0
+    memory: str | None = None  # as 8GB; by default half of the machine's
+    threads: int | None = None  # by default all cores
+
+    @classmethod
+    def of_environment(cls) -> Limits:
+        """The limits that $DISCREET_SECONDS, $DISCREET_MEMORY and $DISCREET_THREADS set."""
+        seconds, memory, threads = (os.environ.get(f"DISCREET_{each}") for each in ("SECONDS", "MEMORY", "THREADS"))
+        if seconds and not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", seconds, re.ASCII):
+            raise NotUnderstood("DISCREET_SECONDS is a number of seconds.", instead="DISCREET_SECONDS=600")
+        if memory and not re.fullmatch(r"\d{1,9} ?[KMGT]i?B", memory, re.ASCII | re.IGNORECASE):
+            raise NotUnderstood("DISCREET_MEMORY is a number of bytes.", instead="DISCREET_MEMORY=8GB")
+        if threads and not re.fullmatch(r"[1-9]\d{0,3}", threads, re.ASCII):
+            raise NotUnderstood("DISCREET_THREADS is a whole number.", instead="DISCREET_THREADS=4")
+        return cls(
+            seconds=float(seconds) if seconds else cls.seconds,
+            memory=memory or None,
+            threads=int(threads) if threads else None,
+        )
+
+
+class Cancel:
+    """A way to stop a question that is under way, from any thread or at a deadline. What it cost stays spent."""
+
+    def __init__(self, seconds: float = math.inf) -> None:
+        self.deadline = time.monotonic() + seconds
+        self._given_up, self._turn, self._listening = False, threading.Lock(), set[Callable[[], None]]()
+
+    def __call__(self) -> None:
+        """Stop whatever is under way, and whatever would begin."""
+        with self._turn:
+            self._given_up, listening = True, list(self._listening)
+        for each in listening:
+            each()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the question was cancelled, or its deadline has passed."""
+        return self._given_up or time.monotonic() >= self.deadline
+
+    def check(self) -> None:
+        """Raise `Interrupted` if the question was cancelled, or its deadline has passed."""
+        if self.cancelled:
+            raise Interrupted(CANCELLED)
+
+    @contextmanager
+    def heard_by(self, listener: Callable[[], None]) -> Iterator[None]:
+        """Call `listener` if the question is cancelled meanwhile."""
+        with self._turn:
+            self._listening.add(listener)
+            before = self._given_up
+        if before:
+            listener()
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._listening.discard(listener)
+
+
+class Permission(Protocol):
+    """Permission to look, once, for the plan that was paid for: a receipt of the ledger."""
 
     def use(self, mechanism: Plan, *, dataset: str | None, version: str | None) -> Any:
-        """Open these data; returns the mechanism on record."""
+        """Open these data; return the plan on record."""
+
+
+class Snapshot(Protocol):
+    """The data in one state. Immutable, so that all steps of a question see the same."""
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What is declared, with the values of the public tables in this state."""
+
+    @property
+    def version(self) -> str:
+        """The name of this state in the ledger: a random one, which says nothing about rows."""
+
+    def sql(self, plan: Plan) -> str:
+        """The SQL that a plan runs."""
+
+    def remarks(self, plan: Plan) -> tuple[str, ...]:
+        """What there is to say about how a plan would be run."""
+
+    def check(self, plan: Plan) -> None:
+        """Refuse a plan that the engine cannot run, before it is paid for and without looking at any row."""
+
+    def aggregate(self, plan: Plan, permission: Permission, *, coins: Coins, cancel: Cancel) -> tuple[Plan, Exact]:
+        """The plan on record and its exact data. Nothing is read before `permission` has opened the data."""
+
+
+class Engine(Protocol):
+    """The only code that sees people."""
+
+    def snapshot(self) -> Snapshot:
+        """The data as they are now, opened once more if they have changed."""
+
+    @property
+    def latest(self) -> Snapshot:
+        """The snapshot opened last, for explanations, which open nothing."""
+
+    def build_index(self, coins: Coins, progress: Callable[[int, int], None] | None) -> Path:
+        """Build the unit index of the data as they are; return where it is."""
+
+    def drop_index(self) -> bool:
+        """Delete the unit index; return whether there was one."""
+
+    def close(self) -> None:
+        """Let go of the data."""

@@ -34,7 +34,7 @@ from discreet.learn.payment import Purse, paid
 from discreet.learn.procedure import find_in_table
 from discreet.learn.summary import Summary
 from discreet.mechanisms.secret import read, to_float
-from discreet.procedures.seller import Seller
+from discreet.procedures.procedure import Seller
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -149,7 +149,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             raise NotUnderstood(
                 "the bounds of a table's columns are those that are declared.", instead="leave bounds= out"
             )
-        found, box, cost = find_in_table(method, curator, table, columns, analyst=self.analyst)
+        session = curator.session(analyst=self.analyst)
+        found, box, cost = session.run(lambda context: find_in_table(method, context, table, columns))
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array(columns, dtype=object)
         return self._keep(found, box, cost, method)

@@ -11,11 +11,12 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from discreet.catalogue.schema import Column, Table
+from discreet.answers.answer import Answer
+from discreet.answers.explanation import Explanation
+from discreet.catalogue.schema import Catalogue, Column, Table
 from discreet.core.coins import SYSTEM
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.loss import Loss
@@ -27,7 +28,9 @@ from discreet.learn.method import Found, inside
 from discreet.learn.nearest_center import Centres, few_enough
 from discreet.learn.noisy_histogram import Outline, outline
 from discreet.learn.summary import Summary
-from discreet.procedures.seller import Seller
+from discreet.plan.terms import Want, want
+from discreet.procedures.procedure import Context, Procedure
+from discreet.procedures.single import ask, explain
 
 __all__ = ["find_in_table"]
 
@@ -37,25 +40,26 @@ NARROW, WIDE = 1.0, 3.0  # root-mean-square radii along a column, between which 
 
 
 def find_in_table(
-    method: Summary, curator: Seller, table: str, columns: Sequence[str], *, analyst: str
-) -> tuple[Found, Box, Loss]:
+    method: Summary, context: Context, table: str, columns: Sequence[str]
+) -> Procedure[tuple[Found, Box, Loss]]:
     """The centres of some columns of a table, for ε in all; the box they are in; and what was paid.
 
-    Given    a curator, whose questions are charged before it looks.
+    Given    a curator drives this: each question is charged before the data are looked at.
     Promise  what the curator promises: the loss of all questions together, for each unit, is at most ε, or the ρ that
              they buy.
     """
-    asked = _Asking(method, curator, table, columns, analyst)
+    asked = _Asking(method, context, table, columns)
     cells = CELLS * method.epsilon
-    people = asked.rows(ROWS * method.epsilon)
+    people = yield from asked.rows(ROWS * method.epsilon)
     scale = asked.scale(cells)
     partition = divide(asked.box, people, scale, method.clusters, asked.coins)
-    counts = asked.cells(partition, cells)
+    counts = yield from asked.cells(partition, cells)
     known = outline(partition, counts, scale=scale, people=people, clusters=method.clusters, coins=asked.coins)
-    return _refine(method, asked, known), asked.box, asked.cost
+    found = yield from _refine(method, asked, known)
+    return found, asked.box, asked.cost
 
 
-def _refine(method: Summary, asked: _Asking, known: Outline) -> Found:
+def _refine(method: Summary, asked: _Asking, known: Outline) -> Procedure[Found]:
     """Rounds of Lloyd's algorithm: each coordinate of an offset is clipped, because each sum is a number of its own."""
     box, d, centres = asked.box, len(asked.box), np.rint(known.centres)
     sizes, noise = known.sizes(centres), np.full(method.clusters, np.inf)
@@ -63,7 +67,7 @@ def _refine(method: Summary, asked: _Asking, known: Outline) -> Found:
     for turn in range(method.rounds):
         part = method.epsilon * (last if turn == method.rounds - 1 else early)
         clip = _clip(asked.noise(method.clusters, part) * method.clusters / known.people) * known.radius / d
-        sizes, sums, margins = asked.moves(centres, clip, part)
+        sizes, sums, margins = yield from asked.moves(centres, clip, part)
         off = margins / 2 / np.maximum(sizes, 1)  # of each coordinate, about one standard deviation
         sure = (sizes > 1) & (off * math.sqrt(d) < clip / 2)
         moved = inside(box, centres + sums / np.maximum(sizes, 1)[:, None])
@@ -85,11 +89,10 @@ def _clip(noise: float) -> float:
 class _Asking:
     """Questions about some columns of one table."""
 
-    def __init__(self, method: Summary, curator: Seller, table: str, columns: Sequence[str], analyst: str) -> None:
-        self.curator, self.analyst = curator, analyst
+    def __init__(self, method: Summary, context: Context, table: str, columns: Sequence[str]) -> None:
+        self.context = context
         self.coins, self.cost = SYSTEM, Loss.ZERO
-        curator.ledger.admit(analyst)  # before anything else is said
-        declared = _table(curator, table)
+        declared = _table(context.catalogue, table)
         if isinstance(columns, str):
             raise NotUnderstood("columns are a list of names.", instead=f'columns=["{columns}"]')
         self.columns = [_column(declared, name) for name in columns]
@@ -116,22 +119,26 @@ class _Asking:
         cost = Loss.ZERO
         for sql, part, times in wanted:
             if times:
-                each = self.curator.explain(sql, epsilon=part * method.epsilon, analyst=self.analyst).cost
+                each = self._explain(sql, part * method.epsilon).cost
                 cost = sum([each] * times, cost)
-        left = self.curator.ledger.left_to(self.analyst)
+        left = self.context.left()
         if cost not in left:
             raise BudgetExceeded(
                 f"the budget has no room for it: this costs ε = {show(method.epsilon)}.", instead=f"{left} is left"
             )
 
-    def _ask(self, sql: str, epsilon: Fraction) -> Any:
-        answer = self.curator.ask(sql, epsilon=epsilon, analyst=self.analyst)
+    def _ask(self, sql: str, epsilon: Fraction) -> Procedure[Answer]:
+        answer = yield from ask(sql, None, _for(epsilon), self.context)
         self.cost = self.cost + answer.cost
         return answer
 
-    def rows(self, epsilon: Fraction) -> float:
+    def _explain(self, sql: str, epsilon: Fraction) -> Explanation:
+        return explain(self.context.draft(sql), _for(epsilon), self.context)
+
+    def rows(self, epsilon: Fraction) -> Procedure[float]:
         """About how many there are."""
-        return float(self._ask(self._rows_sql(), epsilon).value)
+        answer = yield from self._ask(self._rows_sql(), epsilon)
+        return float(answer.value)
 
     def _rows_sql(self) -> str:
         return f"SELECT COUNT(*) AS n {self.source}"
@@ -142,17 +149,17 @@ class _Asking:
         It is that of the law, not what its variance would say: of little noise hardly any is left on whole numbers.
         """
         two = self._cells_sql((2,) + (1,) * (len(self.box) - 1))
-        law = self.curator.explain(two, epsilon=epsilon, analyst=self.analyst).plan.laws[0]
+        law = self._explain(two, epsilon).plan.laws[0]
         return float(law.scale) if isinstance(law, DiscreteLaplace) else math.sqrt(law.scale_squared / 2)
 
     def noise(self, clusters: int, epsilon: Fraction) -> float:
         """On the count of each of so many clusters: about one standard deviation."""
-        asked = self.curator.explain(self._tried_sql(clusters), epsilon=epsilon, analyst=self.analyst)
+        asked = self._explain(self._tried_sql(clusters), epsilon)
         return max(asked.margins()["COUNT(*)"] or 0.0, 1.0) / 2
 
-    def cells(self, partition: Partition, epsilon: Fraction) -> Floats:
+    def cells(self, partition: Partition, epsilon: Fraction) -> Procedure[Floats]:
         """Rows in each cell, with noise."""
-        answer = self._ask(self._cells_sql(partition.sides), epsilon)
+        answer = yield from self._ask(self._cells_sql(partition.sides), epsilon)
         place, counts = np.zeros(partition.cells, np.intp), np.zeros(partition.cells)
         for n, (first, _) in enumerate(_packed(partition.sides)):
             place += np.array(answer[f"c{n}"], np.intp) * math.prod(partition.sides[:first])
@@ -172,10 +179,10 @@ class _Asking:
         low, high = (_exactly(end) for end in self.box.sides[index])
         return f"(LEAST({side}, GREATEST(1, WIDTH_BUCKET({self.names[index]}, {low}, {high}, {side}))) - 1)"
 
-    def moves(self, centres: Floats, clip: float, epsilon: Fraction) -> tuple[Floats, Floats, Floats]:
+    def moves(self, centres: Floats, clip: float, epsilon: Fraction) -> Procedure[tuple[Floats, Floats, Floats]]:
         """Of each cluster the count, the sums of clipped offsets, in steps, and how far those may be off."""
         step, (k, d) = float(self.box.step), centres.shape
-        answer = self._ask(self._moves_sql(self.box.values(centres), clip * step), epsilon)
+        answer = yield from self._ask(self._moves_sql(self.box.values(centres), clip * step), epsilon)
         index, margin = np.array(answer["j"], np.intp), answer.margin()
         counts, sums, off = np.zeros(k), np.zeros((k, d)), np.zeros(k)
         counts[index] = np.array(answer["n"], np.float64)
@@ -205,10 +212,14 @@ def _packed(sides: Sequence[int]) -> list[tuple[int, int]]:
     return list(pairwise([*found, len(sides)]))
 
 
-def _table(curator: Seller, name: str) -> Table:
-    found: Table | None = next((each for each in curator.catalogue.tables if each.name == name), None)
+def _for(epsilon: Fraction) -> Want:
+    return want(epsilon=epsilon, within=None, confidence="0.95", delta=None, default=None)
+
+
+def _table(catalogue: Catalogue, name: str) -> Table:
+    found: Table | None = next((each for each in catalogue.tables if each.name == name), None)
     if found is None or found.public:
-        known = ", ".join(each.name for each in curator.catalogue.tables if not each.public)
+        known = ", ".join(each.name for each in catalogue.tables if not each.public)
         raise NotUnderstood("there is no such table of people.", instead=f"one of {known}")
     return found
 

@@ -10,10 +10,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
+from discreet.answers.answer import Answer
 from discreet.catalogue.schema import Catalogue, Column, Table
 from discreet.core.contribution import Caps
+from discreet.core.loss import Loss
 from discreet.core.text import show
 from discreet.errors import BudgetExceeded, NotAllowed
 from discreet.mechanisms.quantiles.upper_bound import Ceiling
@@ -23,12 +24,13 @@ from discreet.plan.measures.mode import Mode
 from discreet.plan.measures.upper_bound import Ceilings
 from discreet.plan.outline import subject
 from discreet.plan.plan import Plan, Released
+from discreet.plan.pricing import reachable
 from discreet.plan.relation import columns_of, tables_of
 from discreet.plan.terms import Want
-from discreet.procedures.seller import Past
+from discreet.procedures.procedure import Context, Past, Procedure, Purchase, Room, buy
+from discreet.procedures.recall import plans_of
 
-__all__ = ["PART", "affordable", "assumed", "bounded", "choices", "divided", "foretold", "found_said", "lowered",
-           "plan_of", "wanted_bounds"]  # fmt: skip
+__all__ = ["PART", "ask_bounded", "assumed", "bounded", "choices", "divided", "foretold", "plan_of", "wanted_bounds"]
 
 PART = Fraction(1, 10)  # of the cost; by simulation, see tests/procedures/test_automatic.py
 ASSUMED = 1000  # the bound, above the least value, for which things are explained before one is known
@@ -172,7 +174,7 @@ def divided(draft: Draft, wanted: Want) -> tuple[Fraction, Want]:
     return part, replace(wanted, epsilon=wanted.epsilon * (1 - PART))
 
 
-def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Any) -> None:
+def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Room) -> None:
     """Refuse before a bound is bought when there is no room for the question that it is for."""
     bounds = [each.loss for each in missing]
     if bounds and not any(sum(bounds, plan.loss) in left for plan in plans):
@@ -226,3 +228,30 @@ def found_said(column: Column, high: Fraction, plan: Plan, *, before: bool) -> s
         f" for ε = {show(plan.laws[0])}. Fewer than {math.ceil(_leaves(plan)):,} rows are between it and ten times as"
         " much, with 95 % confidence; margins do not cover what is cut off."
     )
+
+
+def ask_bounded(draft: Draft, again: Callable[[Catalogue], Draft], wanted: Want, context: Context) -> Procedure[Answer]:
+    """Find upper bounds first, each for its part of the cost, then ask with them for the rest.
+
+    What was asked before is asked with the bounds of then, so that it is the same, and free.
+    """
+    columns, (part, rest) = wanted_bounds(draft), divided(draft, wanted)
+    paid = context.paid()
+    options = choices([plan_of(draft, column, part) for column in columns], paid)
+    plans = plans_of(draft, rest, context)
+    context.snapshot.check(plans[0])
+    affordable([each for each in options[-1] if each not in paid], plans, context.left())
+    for bounds in options:
+        catalogue, spent, said = context.catalogue, Loss.ZERO, list[str]()
+        sold = yield [Purchase((bound,)) for bound in bounds]
+        for column, each in zip(columns, sold, strict=True):
+            draft, catalogue, high = lowered(each.plan, each.released, catalogue, column, again)
+            spent += each.bill.cost
+            said.append(found_said(column, high, each.plan, before=each.plan in paid))
+        draft = reachable(draft, rest)
+        plans = plans_of(draft, rest, context)
+        if any(plan in paid for plan in plans):
+            break
+    answer = yield from buy(draft, plans, rest.confidence)
+    heard = replace(answer.heard, cost=spent + answer.cost, remarks=(*said, *answer.heard.remarks))
+    return replace(answer, heard=heard)

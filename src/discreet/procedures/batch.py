@@ -11,9 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
-from discreet.answers.explanation import listed
+from discreet.answers.answer import Answer
+from discreet.answers.explanation import Explanation, Explanations, listed
+from discreet.core import work
 from discreet.core.exact import Number
 from discreet.core.loss import Loss
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
@@ -21,10 +23,8 @@ from discreet.plan.compile.alternatives import MOST_PLANNED, joined, other_readi
 from discreet.plan.counts import ALL, counted
 from discreet.plan.draft import Alternative, Draft
 from discreet.plan.expressions.tree import Apply, Literal, Tree, both
-from discreet.plan.measures.count_batch import Batch
 from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
-from discreet.plan.outline import subject
 from discreet.plan.output import shown
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import allowed, bought, bought_rho, depends, least_cost, reachable
@@ -32,18 +32,20 @@ from discreet.plan.reading import Reading
 from discreet.plan.regions import regions
 from discreet.plan.terms import Want, want
 from discreet.procedures.auto_bounds import wanted_bounds
-from discreet.procedures.seller import Past
-from discreet.sql.parameters import Params
+from discreet.procedures.procedure import Context, Past, Procedure, Purchase, Room
+from discreet.procedures.recall import again, plans_of, recalled
+from discreet.procedures.single import ask, explain, explained
+from discreet.sql.parameters import Parameters, Params
 
 __all__ = [
     "MOST_QUESTIONS",
     "Division",
     "Joint",
-    "Room",
+    "ask_many",
     "divided",
+    "explain_many",
     "joint",
     "no_room",
-    "recalled",
     "several",
     "together",
     "wanted_once",
@@ -64,7 +66,7 @@ class Division:
     """Several questions, by their places: those that are answered together, and what to ask each of the others for."""
 
     joints: tuple[tuple[tuple[int, ...], Joint], ...]
-    alone: Mapping[int, dict[str, Any]]
+    alone: Mapping[int, Want]
     apart: frozenset[int]  # counts that one question would answer better
 
     @property
@@ -81,6 +83,54 @@ class Division:
             for places, found in self.joints
             if place in places
         )
+
+
+def ask_many(asked: Asked, wanted: Want, context: Context) -> Procedure[list[Answer]]:
+    """Answer several questions, for one cost or with every number within a margin; the same again is free.
+
+    All that needs nothing found first is bought together, whole or not at all.
+    """
+    (found, every), answers = _divided(asked, wanted, context, context.left()), dict[int, Answer]()
+    drafts = {n: reachable(every[n], own) for n, own in found.alone.items()}
+    known = [n for n in drafts if not wanted_bounds(drafts[n])]  # bounds that are sought are bought first
+    wants = [plans_of(drafts[n], found.alone[n], context) for n in known]
+    sold = yield [Purchase(plans) for plans in (*(each.plans for _, each in found.joints), *wants)]
+    for (places, together), one in zip(found.joints, sold, strict=False):
+        for n, draft in zip(places, together.read(one.plan), strict=True):
+            answers[n] = Answer.of(draft, one.plan, one.released, one.bill, confidence=wanted.confidence)
+    for n, one in zip(known, sold[len(found.joints) :], strict=True):
+        answers[n] = Answer.of(drafts[n], one.plan, one.released, one.bill, confidence=wanted.confidence)
+    for n, own in found.alone.items():
+        if n not in known:
+            answers[n] = yield from ask(*asked[n], own, context)
+    return [answers[n].remarked(*found.remarks(n)) for n in range(len(answers))]
+
+
+def explain_many(asked: Asked, wanted: Want, context: Context) -> Explanations:
+    """What `ask_many` would cost, and how exact every number would be."""
+    (found, drafts), each = _divided(asked, wanted, context, None), dict[int, Explanation]()
+    for places, together in found.joints:
+        one = explained(together.whole, together.plans, wanted, context)
+        for n, draft in zip(places, together.read(one.plan), strict=True):
+            each[n] = replace(one, draft=draft.measured(one.plan.measures))
+    each |= {n: explain(drafts[n], own, context) for n, own in found.alone.items()}
+    left, told = context.left(), tuple(each[n] for n in range(len(each)))
+    beside = tuple(dict.fromkeys(remark for n in sorted(found.apart) for remark in found.remarks(n)))
+    return Explanations(told, found.ways, str(left), Explanations.total(told) in left, beside)
+
+
+def _divided(asked: Asked, wanted: Want, context: Context, left: Room | None) -> tuple[Division, Sequence[Draft]]:
+    """Several questions as they are divided, and what each asks; a refusal where all are too much work together."""
+    drafts = dict[Any, Draft]()
+    with work.counted(work.MOST_WORK_TOGETHER, together=True):
+        keys = [(each if isinstance(each, str) else None, Parameters.of(given).key) for each, given in asked]
+        for key, each in zip(keys, asked, strict=True):
+            work.spend(work.QUESTION)
+            if key not in drafts:
+                drafts[key], steps = context.worked(*each)
+                work.spend(steps)
+        found = [drafts[key] for key in keys]
+        return divided(found, wanted, context.paid(), left), found
 
 
 def several(questions: Iterable[str], params: Params) -> list[tuple[str, Params]]:
@@ -142,7 +192,7 @@ def wanted_once(epsilon: Number | None, within: Number | None, confidence: Numbe
     return wanted
 
 
-def divided(asked: Asked, drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Room | None) -> Division:
+def divided(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Room | None) -> Division:
     """Several questions, divided, for one cost or one margin; a refusal where not all of them fit into what is left.
 
     Promise  all that are found here can be bought, one after another, from what is left; None: it is not asked for.
@@ -172,13 +222,10 @@ def divided(asked: Asked, drafts: Sequence[Draft], wanted: Want, earlier: Past, 
         allowed(sum(costs, start=Fraction(0)), wanted)
     if rest or len(joints) > 1:  # one release is refused by whoever pays for it
         _room([*(each.plans for _, each in joints), *(bought(each, own) for each, own in rest.items())], earlier, left)
-    said = {
-        n: {"sql": asked[n][0], "params": asked[n][1], "confidence": wanted.confidence}
-        | ({"epsilon": rest[drafts[n]].epsilon} if wanted.within is None else {"within": wanted.within})
-        for n in alone
-    }
+    one = _share(wanted, 1, different) if wanted.within is None else replace(wanted, epsilon=None)
+    own = dict.fromkeys(alone, one)
     apart = [n for places in _together(drafts, wanted) for n in places if n in alone and drafts[n].caps.most_rows > 1]
-    return Division(tuple(joints), said, frozenset(apart))
+    return Division(tuple(joints), own, frozenset(apart))
 
 
 def _together(drafts: Sequence[Draft], wanted: Want) -> list[list[int]]:
@@ -223,12 +270,6 @@ def _known_cost(draft: Draft, wanted: Want) -> Fraction:
 
 
 # ── several questions ──────────────────────────────────────────────────────────────────────────────────
-
-
-class Room(Protocol):
-    """What is left of a budget."""
-
-    def __contains__(self, loss: Loss, /) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -280,9 +321,9 @@ def joint(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Room | Non
     if wanted.within is None:
         assert wanted.epsilon is not None
         rho = bought_rho(whole.catalogue.budget, wanted.epsilon)
-        if before := _again(earlier, whole, (found.code, found.codes), [Loss(pure=wanted.epsilon), Loss(rho=rho)]):
-            again = Alternative(measures=before.measures, readings=other_readings(whole, found))
-            return Joint(tuple(drafts), replace(whole, alternatives=(again,)), (before,))
+        if before := again(earlier, whole, (found.code, found.codes), [Loss(pure=wanted.epsilon), Loss(rho=rho)]):
+            once_more = Alternative(measures=before.measures, readings=other_readings(whole, found))
+            return Joint(tuple(drafts), replace(whole, alternatives=(once_more,)), (before,))
         least = min(wanted.epsilon, wanted.epsilon**2) / (16 * MOST_PLANNED)  # of any plan: before one is looked for
         room = left is None or Loss(pure=wanted.epsilon, rho=least) in left or (rho and Loss(rho=rho) in left)
         if not room:
@@ -297,28 +338,6 @@ def no_room(cost: Loss, left: Room | None) -> BudgetExceeded:
         f"the budget has no room for all of these: together they cost {cost}.",
         instead=f"ask fewer, or for less: {left} is left",
     )
-
-
-def recalled(draft: Draft, plans: tuple[Plan, ...], earlier: Past) -> tuple[Plan, ...]:
-    """The plans of a question; the one alone that was paid for, where another machine found another strategy for it."""
-    batch = plans[0].measures[0] if len(plans[0].measures) == 1 else None
-    if not isinstance(batch, Batch):
-        return plans
-    before = _again(earlier, draft, (batch.of, batch.values), [each.loss for each in plans])
-    return plans if before is None else (before,)
-
-
-def _again(earlier: Past, draft: Draft, of: tuple[Tree, tuple[str, ...]], costs: Sequence[Loss]) -> Plan | None:
-    """A plan that was paid for, of these regions of the same rows, at one of these costs."""
-    paid = {(each.pure, None if each.pure is not None else each.rho, each.event) for each in costs}
-    for plan in earlier.about(subject(draft.population, "batch/1", *of)):
-        batch = plan.measures[0] if len(plan.measures) == 1 else None
-        same = isinstance(batch, Batch) and (batch.of, batch.values) == of
-        if same and plan.population == draft.population:
-            cost = plan.loss
-            if (cost.pure, None if cost.pure is not None else cost.rho, cost.event) in paid:
-                return plan
-    return None
 
 
 def _merged(drafts: Sequence[Draft]) -> Draft | None:

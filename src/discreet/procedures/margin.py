@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
 from discreet.answers.answer import Answer
 from discreet.errors import BudgetExceeded
+from discreet.plan.draft import Draft
+from discreet.plan.pricing import plans_for
 from discreet.plan.terms import Want
+from discreet.procedures.procedure import Context, Procedure, buy
 
-__all__ = ["UNKNOWN", "closer", "enough", "first_cost", "next_cost"]
+__all__ = ["UNKNOWN", "ask_within", "enough", "first_cost", "next_cost"]
 
 UNKNOWN = "The margin depends on the data: asking starts with this cost, and spends more until it is reached."
 HOPELESS = (
@@ -27,12 +29,13 @@ def first_cost(budget: Fraction, wanted: Want) -> Fraction:
     return budget / 100 if wanted.epsilon is None else min(budget / 100, wanted.epsilon)
 
 
-def closer(ask: Callable[[Fraction], Answer], first: Fraction, wanted: Want) -> Answer:
+def ask_within(draft: Draft, wanted: Want, context: Context) -> Procedure[Answer]:
     """Ask ever more exactly until the margin is reached, each time for what the last answer says it takes.
 
     Because  each cost is computed from released numbers, so choosing it is free; what was spent on the way counts.
     """
-    cost, answer = first, ask(first)
+    cost = first_cost(context.budget.epsilon, wanted)
+    answer = yield from buy(draft, plans_for(draft, cost, wanted.delta), wanted.confidence)
     spent, remark, lost = answer.cost, "", False
     while not enough(answer, wanted):
         before, lost = lost, _lost(answer, wanted)
@@ -44,7 +47,7 @@ def closer(ask: Callable[[Fraction], Answer], first: Fraction, wanted: Want) -> 
             remark = "The margin is not reached: that would cost more than was allowed."
             break
         try:
-            answer = ask(cost)
+            answer = yield from buy(draft, plans_for(draft, cost, wanted.delta), wanted.confidence)
         except BudgetExceeded:
             remark = "The margin is not reached: that would cost more than is left."
             break

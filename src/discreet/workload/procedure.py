@@ -16,7 +16,6 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
-from discreet.answers.bill import Heard
 from discreet.catalogue.schema import Table
 from discreet.core import record
 from discreet.core.exact import Number, number, price, probability
@@ -38,7 +37,7 @@ from discreet.plan.outline import subject
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import bought_rho, prices
 from discreet.procedures.auto_bounds import wanted_bounds
-from discreet.procedures.seller import Seller
+from discreet.procedures.procedure import Context, Procedure, Purchase
 from discreet.sql.spelling import quoted
 from discreet.sql.types import MOST_VALUES
 from discreet.workload.mechanism import WorkloadError, cheapest
@@ -81,24 +80,22 @@ class Question:
     """A workload, asked of the groups of a table."""
 
     queries: Queries
-    curator: Seller
+    context: Context
     draft: Draft
-    analyst: str
 
     @classmethod
     def of(
-        cls, queries: Queries, curator: Seller, table: str, *, by: str | Iterable[str], where: str | None, count: str,
-        params: Any, analyst: str,
+        cls, queries: Queries, context: Context, table: str, *, by: str | Iterable[str], where: str | None, count: str,
+        params: Any,
     ) -> Question:  # fmt: skip
         """Refused where the groups are not the cells of the workload."""
-        curator.ledger.admit(analyst)  # before anything else is said
-        known = next((each for each in curator.catalogue.tables if each.name == table), None)
+        known = next((each for each in context.catalogue.tables if each.name == table), None)
         columns = _columns(by, known)
         if not all(isinstance(each, str) for each in (table, count, "" if where is None else where)):
             raise NotUnderstood("name a table, and what its rows are grouped by, as SQL texts.", instead=BY)
         if len(_parts(count)) != 1 or (known is not None and known.column(count) is not None):
             raise _not_a_count(None if known is None else known.unit)
-        draft = curator.draft(_sql(table, known, columns, where, count), params)
+        draft = context.draft(_sql(table, known, columns, where, count), params)
         wanted_bounds(draft)
         if len(draft.keys) != len(columns) or draft.sets:
             raise NotUnderstood("cells are by columns or expressions, each on its own, and once.", instead=BY)
@@ -124,16 +121,16 @@ class Question:
                 f"the workload has {_product(shape)}, and these are {_product(key.size for key in draft.keys)}.",
                 instead="name the columns in the order of the workload, or give it their sizes in this one",
             )
-        return cls(queries, curator, draft, analyst)
+        return cls(queries, context, draft)
 
     def explain(self, cost: Cost) -> Foreseen:
         """What asking would cost and tell. Sees no data."""
-        offers, engine = self._offers(cost), self.curator.engine
-        engine.check(offers[0].plan)
-        left, remarks = self.curator.ledger.left_to(self.analyst), engine.remarks(offers[0].plan)
-        return Foreseen(self.draft, offers, left, engine.sql(offers[0].plan), remarks)
+        offers, snapshot = self._offers(cost), self.context.snapshot
+        plan = offers[0].plan
+        snapshot.check(plan)
+        return Foreseen(self.draft, offers, self.context.left(), snapshot.sql(plan), snapshot.remarks(plan))
 
-    def ask(self, cost: Cost) -> Told:
+    def ask(self, cost: Cost) -> Procedure[Told]:
         """All answers; the same again is free, and so are the margins.
 
         Given    a curator, who charges for a plan before anything is counted, and counts what its record says.
@@ -141,13 +138,12 @@ class Question:
                  release is free.
         """
         offers = self._offers(cost, paying=True)
-        plan, receipt, released = self.curator.run(tuple(each.plan for each in offers), self.analyst)
-        error = next(each.error for each in offers if each.plan is plan)
-        (measure,) = plan.measures
+        (sold,) = yield (Purchase(tuple(each.plan for each in offers)),)
+        error = next(each.error for each in offers if each.plan is sold.plan)
+        (measure,) = sold.plan.measures
         assert isinstance(measure, Cells)
-        estimate = error.design.estimate(measure.split(released.sums[0]), error.noise)
-        heard = Heard(receipt.cost, self.curator.ledger.left_to(self.analyst), receipt, self.curator.remarks())
-        return Told(estimate, error, plan, heard, self.draft)
+        estimate = error.design.estimate(measure.split(sold.released.sums[0]), error.noise)
+        return Told(estimate, error, sold.plan, sold.bill, self.draft)
 
     # ── plans ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -178,7 +174,7 @@ class Question:
 
     def _room(self, epsilon: Fraction | None, rho: Fraction | None) -> None:
         """Refuse what no plan would fit, before time is spent on finding one."""
-        left = self.curator.ledger.left_to(self.analyst)
+        left = self.context.left()
         pure = epsilon is not None and Loss(pure=epsilon, rho=min(epsilon, epsilon**2) / LITTLE) in left
         if not pure and not (rho and Loss(rho=rho) in left):
             raise BudgetExceeded("the budget has no room for these.", instead=f"ask for less: {left} is left")
@@ -223,7 +219,7 @@ class Question:
 
     def _earlier(self, epsilon: Fraction | None, rho: Fraction | None) -> Iterator[Offer]:
         """What was paid for before: the same queries of the same groups, at the same cost."""
-        name, draft, past = _name(self.queries), self.draft, self.curator.earlier(self.curator.engine.version())
+        name, draft, past = _name(self.queries), self.draft, self.context.paid()
         for plan in past.about(subject(draft.population, "cells/1", name, draft.measures[0])):
             (measure, *rest) = plan.measures or (None,)
             if rest or not isinstance(measure, Cells) or measure.asked != name:

@@ -30,7 +30,7 @@ from discreet.core.reach import neighbourhood
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.matrix.families import Crossed, Dense, Intervals, Kind, Marginals, Queries, Stacked
 from discreet.matrix.planner import MOST_DENSE, designs
-from discreet.procedures.seller import Seller
+from discreet.procedures.procedure import Context, Procedure, Seller
 from discreet.workload.mechanism import Planned, cheapest, noised, planned
 from discreet.workload.predicates import conditions
 from discreet.workload.procedure import Cost, Question
@@ -220,9 +220,13 @@ class Workload:
         `?` and `$1` as a list, or of `$name` and `:name` as a dict. An ε buys Laplace noise, or Gaussian noise under
         the budget's δ, whichever errs less; with `within`, it is the most that may be spent.
         """
-        said: Any = {"by": by, "where": where, "count": count, "params": params, "analyst": analyst}
-        question = Question.of(self.queries, curator, table, **said)
-        return question.ask(Cost.of(epsilon, rho, within, confidence))
+        said: Any = {"by": by, "where": where, "count": count, "params": params}
+
+        def asking(context: Context) -> Procedure[Told]:
+            question = Question.of(self.queries, context, table, **said)
+            return question.ask(Cost.of(epsilon, rho, within, confidence))
+
+        return curator.session(analyst=analyst).run(asking)
 
     def explain(
         self,
@@ -240,8 +244,8 @@ class Workload:
         analyst: str = "",
     ) -> Foreseen:
         """What `ask` would cost, and how exact all answers would be. Free, and the same for any data."""
-        said: Any = {"by": by, "where": where, "count": count, "params": params, "analyst": analyst}
-        question = Question.of(self.queries, curator, table, **said)
+        said: Any = {"by": by, "where": where, "count": count, "params": params}
+        question = Question.of(self.queries, curator.session(analyst=analyst).context(), table, **said)
         return question.explain(Cost.of(epsilon, rho, within, confidence))
 
 

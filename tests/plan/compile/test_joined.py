@@ -262,8 +262,8 @@ def test_rows_joined_with_rows_are_not_too_many(tmp_path: Path, tables: int) -> 
     text = "SELECT SUM(a.x) FROM a" + "".join(f" JOIN a AS b{n} ON a.who = b{n}.who" for n in range(1, tables))
     with stored(tmp_path / "held.duckdb", made, [a]) as curator:
         plan = h.plan_of(curator, text)
-        place, _ = laid(plan.table, curator.engine.source.place, curator.engine.source.stored)
-        rows = curator.engine.source.cursor().execute(
+        place, _ = laid(plan.table, curator.engine.latest.source.place, curator.engine.latest.source.stored)
+        rows = curator.engine.latest.source.cursor().execute(
             f'SELECT "{plan.caps.unit}", count(*) FROM {place} GROUP BY 1 ORDER BY 1', {"salt": 3}
         )
         (_, many), (_, few) = rows.fetchall()

@@ -214,7 +214,7 @@ def test_every_row_is_in_a_region_of_random_conditions() -> None:
     """Of all kinds of expressions, computed by the engine as a release computes them: none is in another region."""
     generator, data, tried, several = np.random.default_rng(11), mixed(), 0, 0
     with dp.open(data, columns=MIXED, budget=dp.Budget(epsilon=1)) as curator:
-        stored = curator.engine.source.stored["data"]
+        stored = curator.engine.latest.source.stored["data"]
         for _ in range(150):
             used = [generator.choice(each, 1).tolist() for each in (NUMERIC, TEXTS, TIMES, LOGIC)]
             texts = [condition(generator, used) for _ in range(generator.integers(2, 6))]
@@ -327,7 +327,7 @@ def test_a_batch_is_the_same_question_whoever_finds_the_strategy(monkeypatch: py
         found = alternatives.designs
         with monkeypatch.context() as other:
             other.setattr(alternatives, "designs", lambda *said, **more: found(*said, **more)[:1])  # no other strategy
-            curator._drafts.clear()
+            curator._drafts = type(curator._drafts)(1)
             again = curator.ask(one, epsilon=1)
             assert again.cost == dp.Loss.ZERO
             assert list(again) == list(first)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import discreet as dp
-from discreet.engines.duckdb import engine
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.learn import KMeans
 from support.campaign.oracle import Found
 from support.campaign.questions import question
@@ -54,7 +54,7 @@ def unreadable(folder: Path) -> Iterator[None]:
 def hurried(_: Path) -> Iterator[None]:
     """An engine that has no time at all."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "SECONDS", 0.0)
+        patch.setattr(DuckDBSnapshot, "seconds", 0.0)
         yield
 
 

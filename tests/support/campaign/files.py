@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 import discreet as dp
 from discreet.curator.opening import one_table
 from support.campaign.worlds import EXTREMES, INF, NAN
+from support.engines import curator_of
 from support.lineage import BUDGET
 
 PLAIN_PEOPLE = 12
@@ -258,4 +259,4 @@ def _opened(data: Any, declared: Any, neighbours: Any) -> dp.Curator:
         neighbours=neighbours, budget=BUDGET, ledger=None, name="data", csv=None,
     )  # fmt: skip
     ledger = dp.Ledger(None, dataset="data", budget=BUDGET, neighbours=neighbours, unit="person")
-    return dp.Curator(catalogue, source, ledger)
+    return curator_of(catalogue, source, ledger)

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.engines.duckdb import engine, parquet
+from discreet.engines.duckdb import parquet
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.engines.sql import bounding, histograms, relations
 from discreet.ledger import protection
 from discreet.ledger.balances import State
@@ -27,6 +28,7 @@ from discreet.plan.plan import Plan
 from discreet.plan.relation import Few
 from discreet.postprocess import sizes
 from discreet.sql import query
+from discreet.sql.spelling import quoted
 from support import hostile as h
 from support.campaign import crowds, failing, files, heavy, lines, memory, records, seen, widths
 from support.campaign.hunt import found
@@ -70,13 +72,13 @@ def narrow_codes(patch: Patch) -> None:
 
 def raw_bits(patch: Patch) -> None:
     """Units are told apart by how they are written: zero with a sign is somebody else."""
-    patch.setattr(bounding, "owner", lambda name, stored: f"CAST({engine.quoted(name)} AS VARCHAR)")
+    patch.setattr(bounding, "owner", lambda name, stored: f"CAST({quoted(name)} AS VARCHAR)")
 
 
 def unbounded(patch: Patch) -> None:
     """All rows of a unit meet each other before they are cut off."""
     patch.setitem(relations.LAID, Few, _every)
-    patch.setattr(engine, "SECONDS", 5.0)
+    patch.setattr(DuckDBSnapshot, "seconds", 5.0)
 
 
 def _every(relation: Few, place: Any, tables: Any) -> tuple[str, Any]:
@@ -89,14 +91,14 @@ def _every(relation: Few, place: Any, tables: Any) -> tuple[str, Any]:
 
 def off_by_one(patch: Patch) -> None:
     """A row more of each unit counts than is paid for."""
-    plain = engine.DuckDB._exact
+    plain = DuckDBSnapshot._exact
 
     def more(self: Any, plan: Plan, *given: Any) -> Any:
         rows = plan.caps.rows
         caps = plan.caps if rows is None or plan.naming is not None else replace(plan.caps, rows=rows + 1)
         return plain(self, replace(plan, caps=caps), *given)
 
-    patch.setattr(engine.DuckDB, "_exact", more)
+    patch.setattr(DuckDBSnapshot, "_exact", more)
 
 
 def no_qualifier(patch: Patch) -> None:

@@ -26,6 +26,7 @@ from discreet.catalogue.schema import Catalogue, Table
 from discreet.curator.opening import ledger_of
 from discreet.engines.duckdb.connection import Source
 from discreet.engines.duckdb.files import open_path
+from support.engines import curator_of
 from support.lineage import BUDGET, table
 
 Rows = list[dict[str, Any]]
@@ -287,7 +288,7 @@ class World:
         """A curator of a database."""
         named = {"dataset": "held", "budget": BUDGET, "neighbours": self.neighbours, "unit": "person"}
         given = {} if coins is None else {"coins": coins}
-        return dp.Curator(self.catalogue(), self.source(held, folder), dp.Ledger(ledger, **named), **given)
+        return curator_of(self.catalogue(), self.source(held, folder), dp.Ledger(ledger, **named), **given)
 
     def catalogue(self, **said: Any) -> Catalogue:
         """All that an owner declares, or something else in its place."""
@@ -304,7 +305,7 @@ class World:
         place = None if folder is None else str(folder / "the.ledger")
         catalogue = self.catalogue(**{"ledger": place, **said})
         ledger = ledger_of(catalogue, marks=None if folder is None else folder / "marks")
-        return dp.Curator(catalogue, self.source(held, folder), ledger)
+        return curator_of(catalogue, self.source(held, folder), ledger)
 
 
 def _called(dice: random.Random, columns: tuple[str, ...], unit: str) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ import duckdb
 
 from discreet.catalogue.schema import MIXED
 from discreet.core.fork import abandon
+from discreet.engines.engine import Limits
 from discreet.errors import NotUnderstood
 from discreet.sql.spelling import quoted, text
 
@@ -43,7 +43,9 @@ KINDS = {
 
 CORES = hasattr(os, "sched_getaffinity")
 
-SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+Setting = str | bool | int | float | list[str]
+
+SETTINGS: dict[str, Setting] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
@@ -56,18 +58,11 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
-def limits() -> dict[str, str | bool | int | float | list[str]]:
-    """The most memory and threads that a DuckDB may use: half of the machine's memory, and all its cores.
-
-    $DISCREET_MEMORY (as 8GB) and $DISCREET_THREADS say otherwise.
-    """
-    memory = os.environ.get("DISCREET_MEMORY") or f"{_memory() // 2 // 1_000_000}MB"
-    threads = os.environ.get("DISCREET_THREADS") or str(len(os.sched_getaffinity(0)) if CORES else os.cpu_count() or 1)
-    if not re.fullmatch(r"\d{1,9} ?[KMGT]i?B", memory, re.ASCII | re.IGNORECASE):
-        raise NotUnderstood("DISCREET_MEMORY is a number of bytes.", instead="DISCREET_MEMORY=8GB")
-    if not re.fullmatch(r"[1-9]\d{0,3}", threads, re.ASCII):
-        raise NotUnderstood("DISCREET_THREADS is a whole number.", instead="DISCREET_THREADS=4")
-    return {"memory_limit": memory, "threads": int(threads)}
+def _settings(limits: Limits) -> dict[str, Setting]:
+    """DuckDB's settings for the most memory and threads that it may use."""
+    memory = limits.memory or f"{_memory() // 2 // 1_000_000}MB"
+    threads = limits.threads or (len(os.sched_getaffinity(0)) if CORES else os.cpu_count() or 1)
+    return {"memory_limit": memory, "threads": threads}
 
 
 def _memory() -> int:
@@ -91,9 +86,11 @@ class Source:
         frames: Mapping[str, pyarrow.Table] | None = None,
         beside: Mapping[str, Mapping[str, str]] | None = None,  # columns that are not read, and how they are stored
         disabled: str = "",  # optimizers
+        limits: Limits | None = None,  # by default those of the environment
     ) -> None:
+        self.limits = limits or Limits.of_environment()
         self._places, self._paths, self._attach = dict(places), [path.resolve() for path in paths], attach
-        self._frames, self._settings = dict(frames or {}), dict(SETTINGS)
+        self._frames, self._settings = dict(frames or {}), SETTINGS | _settings(self.limits)
         self._settings["disabled_optimizers"] = ",".join(filter(None, (str(SETTINGS["disabled_optimizers"]), disabled)))
         self._first = self._attached = self._state_of_attached()
         self._content = [f"{name} {_fingerprint(frame)}" for name, frame in self._frames.items()]
@@ -172,7 +169,7 @@ class Source:
         if self._empty is None or self._empty[0] != os.getpid():
             if self._empty is not None:
                 abandon(self._empty[1])
-            made = duckdb.connect(":memory:", config=SETTINGS | limits())
+            made = duckdb.connect(":memory:", config=SETTINGS | _settings(self.limits))
             for table, types in self._types.items():
                 for columns in (
                     types,
@@ -207,7 +204,7 @@ class Source:
 
         Statements that come `first` are run before all that is forbidden.
         """
-        connection = duckdb.connect(":memory:", config=self._settings | limits())
+        connection = duckdb.connect(":memory:", config=self._settings)
         try:
             for each in first:
                 connection.execute(each)
@@ -234,12 +231,23 @@ class Source:
                     f"the frame {name} holds what DuckDB cannot.", instead="leave out columns of unusual types"
                 ) from None
             connection.unregister("\x01frame")
+        self._name(connection)
         allowed = ", ".join(text(str(path)) for path in self._paths)
         connection.execute(f"SET allowed_paths = [{allowed}]")
         connection.execute("SET allow_persistent_secrets = false")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         return connection
+
+    def _name(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Let each table be reached by its name, so that the SQL that is checked and shown is the SQL that is run."""
+        try:
+            for name, place in self._places.items():
+                if name not in self._frames:
+                    connection.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM {place}")
+        except duckdb.Error:
+            connection.close()
+            raise NotUnderstood(UNREADABLE[0], instead=UNREADABLE[1]) from None
 
 
 def _described(connection: duckdb.DuckDBPyConnection, place: str) -> dict[str, str]:

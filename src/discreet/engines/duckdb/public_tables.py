@@ -20,6 +20,8 @@ MOST = 1000  # values of a column that are listed
 
 def read_public(catalogue: Catalogue, source: Source) -> Catalogue:
     """The catalogue, with all columns of its public tables, their bounds and their values where they are few."""
+    if not any(each.public for each in catalogue.tables):
+        return catalogue
     tables = [_read(each, source) if each.public else each for each in catalogue.tables]
     return replace(catalogue, tables=tuple(tables))
 

@@ -1,0 +1,200 @@
+"""A session: one analyst who asks a curator, and a way to stop what is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
+
+from discreet.answers.answer import Answer
+from discreet.answers.bill import Heard
+from discreet.answers.explanation import Explanation, Explanations
+from discreet.core.exact import Number
+from discreet.engines.engine import Cancel, Snapshot
+from discreet.errors import NotAllowed, Refusal
+from discreet.ledger.balances import Left
+from discreet.ledger.receipt import Receipt
+from discreet.plan.codec import kept, read
+from discreet.plan.compile import ownership
+from discreet.plan.plan import Plan, Released
+from discreet.plan.terms import want
+from discreet.procedures import batch, single
+from discreet.procedures.procedure import Context, Procedure, Purchase, Sold
+from discreet.sql.parameters import Params
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+__all__ = ["Session"]
+
+T = TypeVar("T")
+
+
+class Several(TypedDict, total=False):
+    """What may be said of several questions: their parameters, and what all may cost or how exact each must be."""
+
+    params: Params
+    epsilon: Number | None
+    within: Number | None
+    confidence: Number
+
+
+class Asked(Several, total=False):
+    """What may be said of one question."""
+
+    delta: Number | None
+
+
+class Session:
+    """Asks a curator as one analyst. `cancel()` stops what is under way, from any thread; what it cost stays spent."""
+
+    def __init__(self, curator: Curator, analyst: str, cancel: Cancel) -> None:
+        self._curator, self.analyst, self.cancel = curator, analyst, cancel
+
+    def session(self, *, analyst: str = "") -> Session:
+        """Itself; nobody can name another analyst."""
+        if analyst not in ("", self.analyst):
+            raise NotAllowed("this session is of another analyst.", instead="leave out analyst=")
+        return self
+
+    # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def ask(self, sql: str, *, reuse: bool = False, **asked: Unpack[Asked]) -> Answer:
+        """Answer a question; see `Curator.ask`."""
+        return self.run(lambda context: _asking(sql, reuse, asked, context))
+
+    def ask_many(self, questions: Iterable[str], **asked: Unpack[Several]) -> list[Answer]:
+        """Answer several questions; see `Curator.ask_many`."""
+
+        def asking(context: Context) -> Procedure[list[Answer]]:
+            wanted = batch.wanted_once(*_costs(asked), None)
+            return batch.ask_many(batch.several(questions, asked.get("params")), wanted, context)
+
+        return self.run(asking)
+
+    def explain(self, sql: str, **asked: Unpack[Asked]) -> Explanation:
+        """What asking would cost and how exact the answer would be; see `Curator.explain`."""
+        context = self.context()
+        epsilon, within, confidence = _costs(asked)
+        tenth = context.budget.epsilon / 10
+        wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=asked.get("delta"), default=tenth)
+        return single.explain(context.draft(sql, asked.get("params")), wanted, context)
+
+    def explain_many(self, questions: Iterable[str], **asked: Unpack[Several]) -> Explanations:
+        """What `ask_many` would cost; see `Curator.explain_many`."""
+        context = self.context()
+        wanted = batch.wanted_once(*_costs(asked), context.budget.epsilon / 10)
+        return batch.explain_many(batch.several(questions, asked.get("params")), wanted, context)
+
+    @property
+    def left(self) -> Left:
+        """What remains of the budget to this analyst."""
+        return self._curator.ledger.left_to(self.analyst)
+
+    # ── buying ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def context(self) -> Context:
+        """What may be known now, of the data as they were last opened. Whoever is not admitted is refused first."""
+        self._curator.ledger.admit(self.analyst)  # before anything else is said
+        return self._context(self._curator.engine.latest, lambda: self._curator.engine.snapshot().version)
+
+    def _context(self, snapshot: Snapshot, version: Callable[[], str]) -> Context:
+        curator = self._curator
+        catalogue = curator.assumed(snapshot.catalogue)
+        return Context(
+            snapshot=snapshot,
+            catalogue=catalogue,
+            paid=lambda: curator.earlier(version()),
+            left=lambda: curator.ledger.left_to(self.analyst),
+            remarks=curator.remarks(),
+            worked=lambda sql, params: curator.worked(sql, params, catalogue),
+            compiled=lambda question, params, known: curator.compiled(question, params, known)[0],
+        )
+
+    def run(self, procedure: Callable[[Context], Procedure[T]]) -> T:
+        """Buy what a procedure wants, step by step; return what it makes of what was sold.
+
+        Promise  all that is bought is of one snapshot of the data, and each step is charged whole or not at all.
+        Because  the snapshot is taken here, once; a refusal is thrown into the procedure, which may go another way, and
+                 whatever else stops it (a failure, an interruption) ends it.
+        """
+        self._curator.ledger.admit(self.analyst)  # before anything else is said
+        snapshot = self._curator.engine.snapshot()
+        steps = procedure(self._context(snapshot, lambda: snapshot.version))
+        try:
+            step = next(steps)
+            while True:
+                self.cancel.check()
+                try:
+                    sold = self._buy(step, snapshot)
+                except Refusal as refusal:
+                    step = steps.throw(refusal)
+                else:
+                    step = steps.send(sold)
+        except StopIteration as done:
+            found: T = done.value
+            return found
+        finally:
+            steps.close()
+
+    def _buy(self, step: Sequence[Purchase], snapshot: Snapshot) -> list[Sold]:
+        """Spend for all, or for none; then look, for one after the other. The first plan of each that fits is run.
+
+        Promise  each plan that is paid for is one that the engine can run, and is run on the data of the version on its
+                 receipt.
+        Because  all that may be chosen are checked before; and the data are held from before the charge.
+        """
+        ledger = self._curator.ledger
+        choices = [each.plans if each.kept else self._runnable(each.plans, snapshot) for each in step]
+        paid = [[(plan, plan.key) for plan in plans] for plans in choices]
+        receipts = ledger.spend_all(paid, analyst=self.analyst, version=snapshot.version)
+        known, found = dict[int, Released](), list[tuple[Plan, Receipt]]()
+        for plans, receipt in zip(choices, receipts, strict=True):
+            plan = next(each for each in plans if each.key == receipt.key)
+            if receipt.charge not in known:  # two may ask the same
+                known[receipt.charge] = read(ledger.answer(receipt, self._look(plan, receipt, snapshot)))
+            found.append((plan, receipt))
+        left, remarks = ledger.left_to(self.analyst), self._curator.remarks()
+        return [
+            Sold(plan, known[receipt.charge], Heard(receipt.cost, left, receipt, remarks)) for plan, receipt in found
+        ]
+
+    def _runnable(self, plans: tuple[Plan, ...], snapshot: Snapshot) -> tuple[Plan, ...]:
+        """The plans that the engine can run; a refusal where it cannot run the first, or where it is not certain whose
+        rows one of them reads.
+        """
+        for each in plans:
+            ownership.check(
+                each.table, snapshot.catalogue, caps=each.caps, where=each.where, keys=each.keys, measures=each.measures
+            )
+        snapshot.check(plans[0])
+        found = [plans[0]]
+        for each in plans[1:]:
+            with suppress(NotAllowed):
+                snapshot.check(each)
+                found.append(each)
+        return tuple(found)
+
+    def _look(self, plan: Plan, receipt: Receipt, snapshot: Snapshot) -> Callable[[], bytes]:
+        """Look at the data, once, and make what is kept of it."""
+
+        def look() -> bytes:
+            paid, exact = snapshot.aggregate(plan, receipt, coins=self._curator.coins, cancel=self.cancel)
+            return kept(paid.release(exact, self._curator.coins))
+
+        return look
+
+
+def _asking(sql: str, reuse: bool, asked: Asked, context: Context) -> Procedure[Answer]:
+    """The procedure of one question."""
+    epsilon, within, confidence = _costs(asked)
+    default, params = Fraction(1) if reuse else None, asked.get("params")
+    wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=asked.get("delta"), default=default)
+    if reuse:
+        return single.ask_free(sql, params, wanted, context, or_buy=epsilon is not None or within is not None)
+    return single.ask(sql, params, wanted, context)
+
+
+def _costs(asked: Several) -> tuple[Number | None, Number | None, Number]:
+    return asked.get("epsilon"), asked.get("within"), asked.get("confidence", "0.95")

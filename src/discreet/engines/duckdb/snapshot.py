@@ -1,0 +1,268 @@
+"""A snapshot of data in DuckDB: SQL written from a plan, run in a locked-down DuckDB, exact whole numbers back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from discreet.catalogue.schema import Catalogue
+from discreet.core.coins import Coins
+from discreet.core.once import Recent
+from discreet.engines.duckdb.connection import Source
+from discreet.engines.engine import Cancel, Permission
+from discreet.engines.sql.bounding import statements
+from discreet.engines.sql.histograms import OWN
+from discreet.engines.sql.relations import laid
+from discreet.engines.sql.results import exact
+from discreet.engines.sql.widths import fitting
+from discreet.errors import Failure, Interrupted, NotAllowed
+from discreet.plan.plan import Exact, Plan
+from discreet.sql.spelling import quoted
+
+if TYPE_CHECKING:
+    from discreet.engines.duckdb.index import Shelf
+
+__all__ = ["DuckDBSnapshot", "Statements"]
+
+GRACE = 60.0  # seconds that an engine may take to stop
+
+REMEMBERED = 200  # plans whose SQL is remembered
+
+CHANGED = (
+    "the data changed while the question was answered, so nothing is told of it; what it cost stays spent. Ask again:"
+    " it is a question about the data as they are now."
+)
+
+CLOSED = "the data were closed while the question was answered; what it cost stays spent, and asking again is free."
+
+Texts = Mapping[int | None, str]
+
+
+class Statements:
+    """The SQL of the last plans, each written once, and what the engine has read of it."""
+
+    def __init__(self) -> None:
+        self._written, self._checked = Recent[Any, Texts](REMEMBERED), Recent[str, bool](REMEMBERED)
+
+    def of(self, plan: Plan, source: Source, *, every: bool = False) -> Texts:
+        """All SQL of a plan, by the names of its tables; with `every`, also for groups that are not declared."""
+        return self._written.get(
+            (plan.key, every), lambda: statements(plan, *laid(plan.table, quoted, source.stored), every=every)
+        )
+
+    def check(self, text: str, source: Source) -> None:
+        """Let the engine read a statement; refuse what it cannot run."""
+        self._checked.get(text, lambda: _check(text, source))
+
+
+def _check(text: str, source: Source) -> bool:
+    cursor = source.empty()
+    try:
+        cursor.execute("PREPARE question AS " + text.replace("$salt", "0"))  # EXPLAIN would draw it
+    except duckdb.Error:
+        raise NotAllowed(
+            "the engine cannot run this question.",
+            instead="write it another way; docs/sql.md lists the SQL that works",
+        ) from None
+    finally:
+        cursor.close()
+    return True
+
+
+@dataclass
+class Look:
+    """One look at the data: its salt, how it is stopped, until when it may take, and what is being run."""
+
+    salt: int
+    cancel: Cancel
+    until: float
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DuckDBSnapshot:
+    """The data of one source in one state, and the index of them, where there is one."""
+
+    source: Source
+    catalogue: Catalogue
+    state: str  # a fingerprint, which stays inside
+    shelf: Shelf | None
+    statements: Statements
+    named: Callable[[str], str]
+    closed: threading.Event
+
+    @property
+    def version(self) -> str:
+        """The name of this state in the ledger."""
+        return self.named(self.state)
+
+    @property
+    def seconds(self) -> float:
+        """How long a question may run, all its statements together."""
+        return self.source.limits.seconds
+
+    # ── before anything is paid ──────────────────────────────────────────────────────────────────────────────
+
+    def sql(self, plan: Plan) -> str:
+        """The SQL that a plan runs, by the names of its tables."""
+        index = None if self.shelf is None else self.shelf.current(self._shelved(self.shelf))
+        indexed = None if index is None else index.statements(plan)
+        return ";\n".join(dict.fromkeys((indexed or self.statements.of(plan, self.source)).values()))
+
+    def remarks(self, plan: Plan) -> tuple[str, ...]:
+        """What there is to say about how a plan would be run."""
+        said = None if self.shelf is None else self.shelf.remark(plan, self._shelved(self.shelf))
+        return () if said is None else (said,)
+
+    def _shelved(self, shelf: Shelf) -> str:
+        """The version whose index an explanation reads: of the data as they are now, though it opens nothing; without
+        any index, no name is asked for, so nothing is written.
+        """
+        try:
+            state = self.source.version()
+        except OSError:
+            state = self.state
+        return self.named(state) if shelf.folder.exists() else ""
+
+    def check(self, plan: Plan) -> None:
+        """Let the engine read the SQL of a plan; what it cannot run is refused before it is paid.
+
+        Promise  whether it is refused depends on the plan and on the types of the columns, and on no row.
+        Because  it is tried on tables of the same columns that are empty.
+        """
+        fitting(plan)
+        for text in self.statements.of(plan, self.source).values():
+            self.statements.check(text, self.source)
+
+    # ── after it is paid ─────────────────────────────────────────────────────────────────────────────────────
+
+    def aggregate(self, plan: Plan, permission: Permission, *, coins: Coins, cancel: Cancel) -> tuple[Plan, Exact]:
+        """The plan on record, and its exact sums. Nothing is read before the permission has opened the data.
+
+        Promise  what comes back is computed from this state of the data. It cannot refuse. Should the engine fail, one
+                 fixed sentence says so, and what it said itself is in `Failure.said`, for the owner.
+        Because  the source is held from before the charge to the end; and where its files were changed or replaced
+                 during the look, what was found is of no version, so it is thrown away unseen (`Interrupted`). That is
+                 decided by sizes and times of files alone, whether the engine failed or not: it tells nothing of any
+                 row, and no failure of an engine that read half a file stops the data set. Whoever cancels hears that
+                 (`Interrupted`), whatever the engine found or said.
+        """
+        plan = permission.use(plan, dataset=self.catalogue.name, version=self.version)
+        salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1
+        look, found, said = Look(salt, cancel, time.monotonic() + self.seconds), None, ""
+        try:
+            found = self._exact(plan, look)
+        except Exception as problem:  # whatever it says, it may say it of somebody
+            said = f"{type(problem).__name__}: {problem}\n{look.text}"
+        if not self.source.steady():
+            raise Interrupted(CHANGED)
+        cancel.check()
+        if found is not None:
+            return plan, found
+        if self.closed.is_set():
+            raise Interrupted(CLOSED)
+        with suppress(Exception):  # then the next question fails, too
+            self.source.mend()
+        raise Failure(said)
+
+    def _exact(self, plan: Plan, look: Look) -> Exact:
+        """What all statements of a plan find."""
+        there = self.indexed(plan, look)
+        return self._found(plan, self.statements.of(plan, self.source), look) if there is None else there
+
+    def indexed(self, plan: Plan, look: Look) -> Exact | None:
+        """The same from the index of these data, or None where there is none that will do, or can be read.
+
+        An index that fails is read no more, and the data themselves are. Explanations go on as if it were: whether it
+        failed can depend on a row.
+        """
+        index = None if self.shelf is None else self.shelf.current(self.version)
+        texts = None if index is None else index.statements(plan)
+        if index is None or texts is None or not index.trusted:
+            return None
+        try:
+            return self._found(plan, texts, look, index.source)
+        except Exception:  # damaged; the data themselves will do
+            index.trusted = False
+            return None
+
+    def _found(self, plan: Plan, texts: Texts, look: Look, index: Source | None = None) -> Exact:
+        """What some statements find, on the data or on an index; several measures may need the same."""
+        rows, own = list[tuple[Any, ...]](), dict[str, Any]()
+        for n, text in texts.items():
+            if n is None:
+                rows = self._rows(plan, text, look) if index is None else self._run(text, look, index=index)
+            elif text not in own:
+                own[text] = self._run(text, look, index=index, arrow=OWN[type(plan.measures[n].exact)].arrow)
+        return exact(plan, rows, {n: own[text] for n, text in texts.items() if n is not None})
+
+    def _rows(self, plan: Plan, text: str, look: Look) -> Any:
+        """The groups of a plan. Where every row is a unit, other groups than the declared ones are few, mostly: then it
+        is faster to leave them out afterwards; when they are not few, they are left out by the engine after all.
+        """
+        if plan.caps.unit is None and plan.keys and plan.naming is None:
+            most = 2 * plan.cells + 1000
+            every = self.statements.of(plan, self.source, every=True)[None]
+            rows = self._run(f"{every}\nLIMIT {most}", look)
+            if len(rows) < most:
+                return rows
+        return self._run(text, look)
+
+    def _run(self, text: str, look: Look, *, index: Source | None = None, arrow: bool = False) -> Any:
+        """All rows of a question, as a list or as an Arrow table, or an exception when it takes too long."""
+        look.text = text
+        cursor = (index or self.source).cursor()
+        given = {"salt": look.salt if index is None else 0} if "$salt" in text else None
+
+        def run() -> Any:
+            if arrow:
+                return cursor.sql(text, params=given).to_arrow_table()
+            return cursor.execute(text, given).fetchall()
+
+        return _beside(run, cursor, look)
+
+
+def _beside(run: Callable[[], Any], cursor: duckdb.DuckDBPyConnection, look: Look) -> Any:
+    """What a function finds with a cursor, in a thread of its own; TimeoutError when it is not done in time.
+
+    Because  this thread only waits, so that whoever asks can give up at any time (Ctrl-C, once or several times, or
+             `Cancel`): then it raises that (KeyboardInterrupt), and not the failure that an interrupted engine would
+             report. Either way others tell the engine to stop, again and again until it does, for one that has just
+             begun forgets it; and it is the engine's own thread that closes the cursor.
+    """
+    found, problems, done, wake = list[Any](), list[BaseException](), threading.Event(), threading.Event()
+
+    def act() -> None:
+        try:
+            found.append(run())
+        except BaseException as problem:  # for whoever waits
+            problems.append(problem)
+        with suppress(Exception):
+            cursor.close()
+        done.set()
+        wake.set()
+
+    def stop() -> None:
+        while not done.wait(0.05):
+            with suppress(Exception):
+                cursor.interrupt()
+
+    try:
+        with look.cancel.heard_by(wake.set):
+            threading.Thread(target=act, daemon=True).start()
+            wake.wait(max(0.0, min(look.until, look.cancel.deadline) - time.monotonic()))
+        if not done.is_set():
+            raise TimeoutError("it took too long")
+    finally:
+        if not done.is_set():
+            threading.Thread(target=stop, daemon=True).start()
+            done.wait(0.5 if look.cancel.cancelled else GRACE)
+    if problems:
+        raise problems[0]
+    return found[0]

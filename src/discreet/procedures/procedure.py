@@ -1,0 +1,114 @@
+"""Procedures: generators that yield what they want to buy and receive what was sold.
+
+A procedure decides which plans to buy, in which order, and makes an answer of what was released. It never spends and
+never looks: whoever drives it (a session of a curator) charges the ledger, asks the engine and sends the results in. So
+the same procedure serves a blocking call, a server's thread and a request that is cancelled between two purchases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, TypeVar
+
+from discreet.answers.answer import Answer
+from discreet.answers.bill import Heard
+from discreet.catalogue.schema import Catalogue
+from discreet.core.loss import Budget, Loss
+from discreet.engines.engine import Snapshot
+from discreet.plan.draft import Draft
+from discreet.plan.plan import Plan, Released
+from discreet.sql.parameters import Params
+from discreet.sql.query import Select
+
+__all__ = ["Buyer", "Context", "Past", "Procedure", "Purchase", "Room", "Seller", "Sold", "buy"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """Plans of which one is wanted: the first that fits into what is left is charged, and run."""
+
+    plans: tuple[Plan, ...]
+    kept: bool = False  # all were paid for and answered before, so what was released is read once more
+
+
+@dataclass(frozen=True)
+class Sold:
+    """What was bought: the plan that was run, what it released, and what that cost."""
+
+    plan: Plan
+    released: Released
+    bill: Heard
+
+
+# Purchases of one step are bought together, all or none; as many are sold, in their order.
+Procedure = Generator[Sequence[Purchase], Sequence[Sold], T]
+
+
+class Past(Protocol):
+    """Plans that were paid for, in their order."""
+
+    def about(self, *subjects: int | None) -> Iterator[Plan]:
+        """All that are about one of these, and perhaps others; see `discreet.plan.outline.subject`."""
+
+    def near(self, draft: Draft) -> Iterator[Plan]:
+        """Those whose answers are kept and from which a question may follow."""
+
+    def __contains__(self, plan: Plan, /) -> bool:
+        """Whether this very one was paid for."""
+
+
+class Room(Protocol):
+    """What is left of a budget."""
+
+    def __contains__(self, loss: Loss, /) -> bool: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """All that a procedure may know without buying anything."""
+
+    snapshot: Snapshot
+    catalogue: Catalogue  # of the snapshot, with bounds assumed where they are to be found
+    paid: Callable[[], Past]  # of the snapshot's version
+    left: Callable[[], Room]  # to whoever asks
+    remarks: tuple[str, ...]  # beside every answer
+    worked: Callable[[str, Params], tuple[Draft, int]]  # what a text asks, and how much work it is to find out
+    compiled: Callable[[str | Select, Params, Catalogue], Draft]
+
+    def draft(self, question: str | Select, params: Params = None) -> Draft:
+        """What a text, or a query built by hand, asks."""
+        if isinstance(question, str):
+            return self.worked(question, params)[0]
+        return self.compiled(question, params, self.catalogue)
+
+    @property
+    def budget(self) -> Budget:
+        """The most that may ever be spent."""
+        return self.catalogue.budget
+
+
+class Buyer(Protocol):
+    """Whoever drives procedures: a session of a curator."""
+
+    def context(self) -> Context:
+        """What may be known now, to explain something."""
+
+    def run(self, procedure: Callable[[Context], Procedure[T]]) -> T:
+        """Buy what a procedure wants, step by step; return what it makes of it."""
+
+
+class Seller(Protocol):
+    """Whoever holds data and a ledger: a curator."""
+
+    def session(self, *, analyst: str = "") -> Buyer:
+        """Buy as this analyst."""
+
+
+def buy(draft: Draft, plans: tuple[Plan, ...], confidence: Fraction) -> Procedure[Answer]:
+    """Buy the first plan that fits; return what it released as the answer to a question."""
+    (sold,) = yield (Purchase(plans),)
+    return Answer.of(draft, sold.plan, sold.released, sold.bill, confidence=confidence)

@@ -1,0 +1,45 @@
+"""Plans that were paid for before, found again though another machine would have found another strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.core.loss import Loss
+from discreet.plan.draft import Draft
+from discreet.plan.expressions.tree import Tree
+from discreet.plan.measures.count_batch import Batch
+from discreet.plan.outline import subject
+from discreet.plan.plan import Plan
+from discreet.plan.pricing import bought
+from discreet.plan.terms import Want
+from discreet.procedures.procedure import Context, Past
+
+__all__ = ["again", "plans_of", "recalled"]
+
+
+def plans_of(draft: Draft, wanted: Want, context: Context) -> tuple[Plan, ...]:
+    """The plans that answer a question on these terms, the one of least expected error first."""
+    plans = bought(draft, wanted)
+    return recalled(draft, plans, context.paid()) if draft.recounted else plans
+
+
+def recalled(draft: Draft, plans: tuple[Plan, ...], earlier: Past) -> tuple[Plan, ...]:
+    """The plans of a question; the one alone that was paid for, where another machine found another strategy for it."""
+    batch = plans[0].measures[0] if len(plans[0].measures) == 1 else None
+    if not isinstance(batch, Batch):
+        return plans
+    before = again(earlier, draft, (batch.of, batch.values), [each.loss for each in plans])
+    return plans if before is None else (before,)
+
+
+def again(earlier: Past, draft: Draft, of: tuple[Tree, tuple[str, ...]], costs: Sequence[Loss]) -> Plan | None:
+    """A plan that was paid for, of these regions of the same rows, at one of these costs."""
+    paid = {(each.pure, None if each.pure is not None else each.rho, each.event) for each in costs}
+    for plan in earlier.about(subject(draft.population, "batch/1", *of)):
+        batch = plan.measures[0] if len(plan.measures) == 1 else None
+        same = isinstance(batch, Batch) and (batch.of, batch.values) == of
+        if same and plan.population == draft.population:
+            cost = plan.loss
+            if (cost.pure, None if cost.pure is not None else cost.rho, cost.event) in paid:
+                return plan
+    return None

@@ -1,0 +1,21 @@
+"""Answers that follow from earlier ones: plans that are all paid for are read once more, for nothing."""
+
+from __future__ import annotations
+
+from discreet.answers.answer import Answer
+from discreet.plan.draft import Draft
+from discreet.plan.reuse import best
+from discreet.plan.terms import Want
+from discreet.procedures.procedure import Context, Procedure, Purchase
+
+__all__ = ["follow"]
+
+
+def follow(draft: Draft, wanted: Want, context: Context) -> Procedure[Answer | None]:
+    """The most exact answer that follows from earlier ones, or None where none does."""
+    if (way := best(draft, list(context.paid().near(draft)))) is None:
+        return None
+    sold = yield [Purchase((plan,), kept=True) for plan in way.plans]
+    bill = sum((each.bill for each in sold[1:]), sold[0].bill).remarked(*way.said)
+    released = way.released([each.released for each in sold])
+    return Answer.of(way.draft, way.plan, released, bill, confidence=wanted.confidence, merge=way.merge)

@@ -1,0 +1,76 @@
+"""One question: the procedure that answers it, and what asking would cost."""
+
+from __future__ import annotations
+
+from discreet.answers.answer import Answer
+from discreet.answers.explanation import Explanation
+from discreet.errors import NotAllowed
+from discreet.plan.draft import Draft
+from discreet.plan.plan import Plan
+from discreet.plan.pricing import depends, plans_for, reachable
+from discreet.plan.terms import Want
+from discreet.procedures import auto_bounds
+from discreet.procedures.margin import UNKNOWN, ask_within, enough, first_cost
+from discreet.procedures.procedure import Context, Procedure, buy
+from discreet.procedures.recall import plans_of
+from discreet.procedures.reuse import follow
+from discreet.sql.parameters import Params
+
+__all__ = ["ask", "ask_free", "explain", "explained"]
+
+GAUSSIAN = "It buys Gaussian noise: from then on ρ counts, and what is left of ε does not."
+
+
+def ask(sql: str, params: Params, wanted: Want, context: Context) -> Procedure[Answer]:
+    """Answer a question for a cost, or at the least cost for a margin; the same again is free."""
+    draft = reachable(context.draft(sql, params), wanted)
+    if auto_bounds.wanted_bounds(draft):
+        again = lambda known: context.compiled(sql, params, known)  # noqa: E731
+        return (yield from auto_bounds.ask_bounded(draft, again, wanted, context))
+    if wanted.within is None or not depends(draft, wanted):
+        return (yield from buy(draft, plans_of(draft, wanted, context), wanted.confidence))
+    return (yield from ask_within(draft, wanted, context))
+
+
+def ask_free(sql: str, params: Params, wanted: Want, context: Context, *, or_buy: bool) -> Procedure[Answer]:
+    """Answer a question from earlier answers, for nothing; where it does not follow from them, buy it or refuse."""
+    draft = context.draft(sql, params)
+    found = yield from follow(draft, wanted, context)
+    if found is not None and (wanted.within is None or enough(found, wanted)):
+        return found
+    if not or_buy:
+        raise NotAllowed(
+            "this does not follow from what was answered so far.",
+            instead='ask it for a cost: epsilon="0.1"',
+            place=draft.view.place,
+        )
+    return (yield from ask(sql, params, wanted, context))
+
+
+def explain(draft: Draft, wanted: Want, context: Context) -> Explanation:
+    """What asking a question would cost and how exact the answer would be."""
+    draft = reachable(draft, wanted)
+    remarks: tuple[str, ...] = ()
+    if auto_bounds.wanted_bounds(draft):
+        part, wanted = auto_bounds.divided(draft, wanted)
+        remarks = auto_bounds.foretold(draft, part)
+    if wanted.within is not None and depends(draft, wanted):
+        remarks = (UNKNOWN,)
+        plans = plans_for(draft, first_cost(context.budget.epsilon, wanted), wanted.delta)
+    else:
+        plans = plans_of(draft, wanted, context)
+    return explained(draft, plans, wanted, context, remarks)
+
+
+def explained(
+    draft: Draft, plans: tuple[Plan, ...], wanted: Want, context: Context, remarks: tuple[str, ...] = ()
+) -> Explanation:
+    """What the first of these plans that fits costs and tells."""
+    left = context.left()
+    plan = next((each for each in plans if each.loss in left), plans[0])
+    context.snapshot.check(plan)
+    remarks += context.snapshot.remarks(plan)
+    if plan.loss.pure is None:
+        remarks += (GAUSSIAN,)
+    said = draft.measured(plan.measures), plan, wanted.confidence, str(left)
+    return Explanation(*said, context.snapshot.sql(plan), plan.loss in left, remarks)

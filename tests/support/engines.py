@@ -1,0 +1,67 @@
+"""Curators over sources that a test made, and looks at what their engines find."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import discreet as dp
+from discreet.catalogue.schema import Catalogue
+from discreet.core.coins import Coins
+from discreet.curator.opening import engine_of
+from discreet.engines.duckdb.connection import Source
+from discreet.engines.duckdb.snapshot import DuckDBSnapshot, Look
+from discreet.engines.engine import Cancel
+from discreet.plan.plan import Exact, Plan
+from discreet.procedures.procedure import Context, Procedure, Purchase, Sold
+
+Looks = Callable[..., tuple[Plan, Exact]]
+
+
+def curator_of(catalogue: Catalogue, source: Source, ledger: dp.Ledger, **given: Any) -> dp.Curator:
+    """A curator of these data."""
+    return dp.Curator(engine_of(catalogue, source, ledger), ledger, **given)
+
+
+def aggregate(curator: dp.Curator, plan: Plan, permission: Any, coins: Coins) -> Exact:
+    """The exact data of a plan."""
+    return curator.engine.snapshot().aggregate(plan, permission, coins=coins, cancel=Cancel())[1]
+
+
+def indexed(curator: dp.Curator, plan: Plan) -> Exact | None:
+    """The exact data of a plan as the index has them, or None where it does not."""
+    snapshot = curator.engine.snapshot()
+    assert isinstance(snapshot, DuckDBSnapshot)
+    return snapshot.indexed(plan, Look(0, Cancel(), time.monotonic() + 600))
+
+
+def between(curator: dp.Curator, through: Callable[[Looks], Looks]) -> None:
+    """Put something between the engine of a curator and whoever looks."""
+    engine, plain = curator.engine, type(curator.engine).snapshot
+
+    def snapshot() -> Any:
+        found = plain(engine)
+        return _Seen(found, through(found.aggregate))
+
+    engine.snapshot = snapshot  # type: ignore[method-assign]
+
+
+class _Seen:
+    """A snapshot whose looks go through something else."""
+
+    def __init__(self, snapshot: Any, aggregate: Looks) -> None:
+        self._snapshot, self.aggregate = snapshot, aggregate
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._snapshot, name)
+
+
+def bought(curator: dp.Curator, *plans: Plan) -> Sold:
+    """Buy the first of these plans that fits."""
+
+    def buying(_: Context) -> Procedure[Sold]:
+        (sold,) = yield (Purchase(plans),)
+        return sold
+
+    return curator.session().run(buying)
