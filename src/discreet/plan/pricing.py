@@ -21,7 +21,7 @@ from discreet.mechanisms.threshold import threshold
 from discreet.plan.draft import Alternative, Draft
 from discreet.plan.output import shown
 from discreet.plan.plan import Plan
-from discreet.plan.terms import Want, search
+from discreet.plan.terms import Spend, Terms, Within, search
 
 __all__ = [
     "allowed",
@@ -37,21 +37,21 @@ __all__ = [
 ]
 
 
-def reachable(draft: Draft, wanted: Want) -> Draft:
+def reachable(draft: Draft, wanted: Terms) -> Draft:
     """A question with the confidence it is asked with; one for a margin, of numbers that have none, is refused.
 
     A margin is bought for numbers, also unseen ones.
     """
     views = [reading.estimator(draft.measures) for reading in draft.readings]
     without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
-    if wanted.within is not None and without:
+    if isinstance(wanted, Within) and without:
         raise NotAllowed(
             f"{without[0]} is a value that is chosen: how far its rank is off is known, how far its value is not.",
             instead='epsilon="0.1"; explain says within how many ranks it will be, and QUANTILE_LOW(x, 0.5) and'
             " QUANTILE_HIGH(x, 0.5) are the ends of an interval",
             place=draft.view.place,
         )
-    if wanted.within is not None and (unknown := shown(draft).unknown):
+    if isinstance(wanted, Within) and (unknown := shown(draft).unknown):
         raise NotAllowed(
             f"no margin is known for {', '.join(unknown)}: it is computed from several rows of the answer, or in a way"
             " that no interval follows through.",
@@ -60,7 +60,7 @@ def reachable(draft: Draft, wanted: Want) -> Draft:
         )
     measures = tuple(each.sure(wanted.confidence) for each in draft.measures)
     draft = draft if measures == draft.measures else replace(draft, measures=measures)
-    if wanted.within is None:
+    if isinstance(wanted, Spend):
         return draft
     return replace(draft, alternatives=tuple(each for each in draft.alternatives if _ranged(each)))
 
@@ -70,7 +70,7 @@ def _ranged(way: Alternative) -> bool:
     return all(reading.estimator(way.measures).ranged for reading in way.readings)
 
 
-def depends(draft: Draft, wanted: Want) -> bool:
+def depends(draft: Draft, wanted: Within) -> bool:
     """Whether the cost of a margin depends on the data."""
     numbers = shown(draft)
     return (
@@ -195,27 +195,25 @@ def _events(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Fraction
 # ── a margin ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def bought(draft: Draft, wanted: Want) -> tuple[Plan, ...]:
+def bought(draft: Draft, wanted: Terms) -> tuple[Plan, ...]:
     """The plans for what is wanted, by their predicted error; where that is a margin, at the least cost."""
-    if wanted.within is None:
-        assert wanted.epsilon is not None
+    if isinstance(wanted, Spend):
         return plans_for(draft, wanted.epsilon, wanted.delta)
     plans = plans_for(draft, allowed(least_cost(draft, wanted), wanted), wanted.delta)
     return tuple(plan for plan in plans if _meets(draft, plan, wanted))
 
 
-def allowed(cost: Fraction, wanted: Want) -> Fraction:
+def allowed(cost: Fraction, wanted: Within) -> Fraction:
     """The cost of a margin, or a refusal where it is more than may be spent."""
-    if wanted.epsilon is not None and cost > wanted.epsilon:
+    if wanted.most is not None and cost > wanted.most:
         raise NotUnderstood(
             f"that margin costs ε = {float(cost):g}, more than was allowed.", instead="allow more, or a wider one"
         )
     return cost
 
 
-def least_cost(draft: Draft, wanted: Want) -> Fraction:
+def least_cost(draft: Draft, wanted: Within) -> Fraction:
     """The least ε, to some digits, for which every number of the answer is within the margin."""
-    assert wanted.within is not None
     if not draft.readings:
         raise NotUnderstood(
             "a margin is for numbers, and this asks for keys only.",
@@ -223,14 +221,13 @@ def least_cost(draft: Draft, wanted: Want) -> Fraction:
             place=draft.view.place,
         )
 
-    return _least_cost(draft, replace(wanted, epsilon=None))
+    return _least_cost(draft, replace(wanted, most=None))
 
 
 @lru_cache(maxsize=1024)
-def _least_cost(draft: Draft, wanted: Want) -> Fraction:
+def _least_cost(draft: Draft, wanted: Within) -> Fraction:
     """The same for a question of numbers. Which of its plans errs least is of no matter here; that takes longer."""
-    assert wanted.within is not None
-    numbers, margin, wide = shown(draft), wanted.within, Counter[int]()
+    numbers, margin, wide = shown(draft), wanted.margin, Counter[int]()
 
     def enough(epsilon: Fraction) -> bool:
         plans = _plans(draft, epsilon, wanted.delta)
@@ -239,6 +236,5 @@ def _least_cost(draft: Draft, wanted: Want) -> Fraction:
     return search(enough, margin)
 
 
-def _meets(draft: Draft, plan: Plan, wanted: Want) -> bool:
-    assert wanted.within is not None
-    return shown(draft).within(draft, plan, wanted.confidence, wanted.within)
+def _meets(draft: Draft, plan: Plan, wanted: Within) -> bool:
+    return shown(draft).within(draft, plan, wanted.confidence, wanted.margin)

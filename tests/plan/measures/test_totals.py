@@ -30,7 +30,7 @@ from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Key, grouped
 from discreet.plan.pricing import least_cost, plan_for
-from discreet.plan.terms import want
+from discreet.plan.terms import read_terms
 from support import lineage
 from support.kit import ALARM
 
@@ -326,7 +326,7 @@ def test_one_charge_less_noise_and_the_same_again_is_free() -> None:
     told = [plan_for(each, Fraction(1)) for each in (draft, plain)]
     errors = [plan.measures[0].predicted(plan.laws[0], plan.setting) for plan in told]
     assert errors[0] < errors[1] / 3
-    wanted = want(epsilon=None, within=500, confidence="0.95", delta=None, default=None)
+    wanted = read_terms(epsilon=None, within=500, confidence="0.95", delta=None, default=None)
     assert least_cost(draft, wanted) < least_cost(plain, wanted) / 2
 
 
