@@ -31,7 +31,7 @@ from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.expressions.tree import Tree, Value
 from discreet.plan.measures import KINDS
-from discreet.plan.measures.measure import Measure, Measurement
+from discreet.plan.measures.measure import Measure, Measurement, MeasurementOf
 from discreet.plan.relation import Relation, origins, owners, tables_of
 from discreet.sql.types import Kind
 
@@ -190,7 +190,7 @@ class Plan(Mechanism):
     def measurements(self) -> tuple[Measurement, ...]:
         """Each measure with its law."""
         pairs = zip(self.measures, self.laws, strict=True)
-        return tuple(Measurement(measure=measure, law=law, setting=self.setting) for measure, law in pairs)
+        return tuple(MeasurementOf(measure=measure, law=law, setting=self.setting) for measure, law in pairs)
 
     @once
     def mechanisms(self) -> tuple[Mechanism, ...]:
