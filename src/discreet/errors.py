@@ -69,7 +69,7 @@ class Refusal(Exception):
         self.reason = reason
         self.instead = instead
         self.place = place
-        super().__init__(f"refused: {reason}\n  {place.pointed(instead) if place else instead}")
+        super().__init__(f"refused: {reason}\n  {place.pointed(instead) if place and place.text else instead}")
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return _again, (type(self), self.reason, self.instead, self.place)

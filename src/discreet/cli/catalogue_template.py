@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from discreet.catalogue import declarations
-from discreet.cli.inspect import Found
+from discreet.curator.opening import Found
 from discreet.errors import Refusal
 
 __all__ = ["Declared", "catalogue", "named"]

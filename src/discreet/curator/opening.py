@@ -16,6 +16,9 @@ from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.files import open_path
 from discreet.engines.duckdb.frames import open_frame
 from discreet.engines.duckdb.index import Shelf
+from discreet.engines.duckdb.inspect import LINES as INSPECTED
+from discreet.engines.duckdb.inspect import Found
+from discreet.engines.duckdb.inspect import look as inspect
 from discreet.errors import NotUnderstood, Refusal
 from discreet.ledger.ledger import Ledger
 from discreet.plan.compile.compiler import compile
@@ -26,7 +29,7 @@ from discreet.sql.spelling import quoted
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["engine_of", "frames_of", "indexed", "ledger_of", "one_table", "source_of"]
+__all__ = ["INSPECTED", "Found", "engine_of", "frames_of", "indexed", "inspect", "ledger_of", "one_table", "source_of"]
 
 Progress = Callable[[int, int], None]
 

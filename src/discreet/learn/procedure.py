@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from discreet.answers.answer import Answer
 from discreet.answers.explanation import Explanation
 from discreet.catalogue.schema import Catalogue, Column, Table
+from discreet.core import record
 from discreet.core.coins import SYSTEM
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.loss import Loss
@@ -25,16 +27,19 @@ from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 from discreet.learn.domain import Box, Floats
 from discreet.learn.grid import MOST_DIMENSIONS, MOST_SIDE, Partition, divide
 from discreet.learn.method import Found, inside
-from discreet.learn.nearest_center import Centres, few_enough
+from discreet.learn.nearest_center import Centres
 from discreet.learn.noisy_histogram import Outline, outline
 from discreet.learn.summary import Summary
 from discreet.plan.terms import Terms, read_terms
 from discreet.procedures.procedure import Context, Procedure
 from discreet.procedures.single import ask, explain
+from discreet.sql import build
+from discreet.sql.query import Expression, Select
 
 __all__ = ["find_in_table"]
 
 DIGITS = 12  # of a bound in a question
+LARGEST = record.MOST // 2  # characters of a question on record: centres that are found have other digits
 ROWS, CELLS = Fraction(1, 50), Fraction(24, 50)  # of ε; half of it is for the rounds
 NARROW, WIDE = 1.0, 3.0  # root-mean-square radii along a column, between which offsets are clipped
 
@@ -99,9 +104,8 @@ class _Asking:
         if not 1 <= len(self.columns) <= MOST_DIMENSIONS or len({each.name for each in self.columns}) < len(columns):
             raise NotUnderstood(f"name 1 to {MOST_DIMENSIONS} columns, each once.", instead='columns=["age", "cost"]')
         self.box = Box.of([each.bounds for each in self.columns], len(self.columns))
-        self.names = [_quoted(each.name) for each in self.columns]
-        there = " AND ".join(f"{each} IS NOT NULL" for each in self.names)
-        self.source = f"FROM {_quoted(declared.name)} WHERE {there}"
+        self.table = build.table(declared.name)
+        self.there = build.conjunction([_is_there(each.name) for each in self.columns])
         self._refuse_early(method)
 
     def _refuse_early(self, method: Summary) -> None:
@@ -110,79 +114,99 @@ class _Asking:
         Because  the questions are these: what they say of numbers that are not known yet is as long for all of them,
                  the grid is the largest that there is, and what they cost does not depend on what they find.
         """
-        few_enough(method.clusters, len(self.box), self._tried_sql)
         largest = divide(self.box, math.inf, 1.0, method.clusters, self.coins)
-        moves = self._tried_sql(method.clusters)
-        early, last = method.shares
-        wanted = [(self._rows_sql(), ROWS, 1), (self._cells_sql(largest.sides), CELLS, 1),
+        moves, (early, last) = self._tried_at_all(method), method.shares
+        wanted = [(self._rows(), ROWS, 1), (self._cells(largest.sides), CELLS, 1),
                   (moves, early, method.rounds - 1), (moves, last, 1)]  # fmt: skip
         cost = Loss.ZERO
-        for sql, part, times in wanted:
+        for query, part, times in wanted:
             if times:
-                each = self._explain(sql, part * method.epsilon).cost
-                cost = sum([each] * times, cost)
+                cost = sum([self._cost(query, part * method.epsilon)] * times, cost)
         left = self.context.left()
         if cost not in left:
             raise BudgetExceeded(
                 f"the budget has no room for it: this costs ε = {show(method.epsilon)}.", instead=f"{left} is left"
             )
 
-    def _ask(self, sql: str, epsilon: Fraction) -> Procedure[Answer]:
-        answer = yield from ask(sql, None, _for(epsilon), self.context)
+    def _tried_at_all(self, method: Summary) -> Select:
+        """What will be asked of the clusters; a refusal where there are too many for one question."""
+        self._cost(self._tried(1), method.epsilon)
+        tried = self._tried(method.clusters)
+        try:
+            self._cost(tried, method.epsilon)
+        except NotAllowed:
+            raise NotUnderstood(
+                f"{method.clusters} clusters of {len(self.box)} columns are more than one question can name.",
+                instead="fewer clusters, or fewer columns; KMeans.fit has no such limit",
+            ) from None
+        return tried
+
+    def _cost(self, query: Select, epsilon: Fraction) -> Loss:
+        """What a question costs; a refusal where it would be too long to be on record, whatever is found."""
+        plan = self._explain(query, epsilon).plan
+        if len(record.write(plan)) > LARGEST:
+            raise NotAllowed("this question is too large.", instead="write it with fewer parts")
+        return plan.loss
+
+    def _ask(self, query: Select, epsilon: Fraction) -> Procedure[Answer]:
+        answer = yield from ask(query, None, _for(epsilon), self.context)
         self.cost = self.cost + answer.cost
         return answer
 
-    def _explain(self, sql: str, epsilon: Fraction) -> Explanation:
-        return explain(self.context.draft(sql), _for(epsilon), self.context)
+    def _explain(self, query: Select, epsilon: Fraction) -> Explanation:
+        return explain(self.context.draft(query), _for(epsilon), self.context)
 
     def rows(self, epsilon: Fraction) -> Procedure[float]:
         """About how many there are."""
-        answer = yield from self._ask(self._rows_sql(), epsilon)
+        answer = yield from self._ask(self._rows(), epsilon)
         return float(answer.value)
 
-    def _rows_sql(self) -> str:
-        return f"SELECT COUNT(*) AS n {self.source}"
+    def _rows(self) -> Select:
+        return build.select(self.table, {"n": build.total("count")}, where=self.there)
 
     def scale(self, epsilon: Fraction) -> float:
         """Of the noise on each cell of a grid, before there is one: where one row is one person, or a unit has caps.
 
         It is that of the law, not what its variance would say: of little noise hardly any is left on whole numbers.
         """
-        two = self._cells_sql((2,) + (1,) * (len(self.box) - 1))
+        two = self._cells((2,) + (1,) * (len(self.box) - 1))
         law = self._explain(two, epsilon).plan.laws[0]
         return float(law.scale) if isinstance(law, DiscreteLaplace) else math.sqrt(law.scale_squared / 2)
 
     def noise(self, clusters: int, epsilon: Fraction) -> float:
         """On the count of each of so many clusters: about one standard deviation."""
-        asked = self._explain(self._tried_sql(clusters), epsilon)
-        return max(asked.margins()["COUNT(*)"] or 0.0, 1.0) / 2
+        asked = self._explain(self._tried(clusters), epsilon)
+        return max(asked.margins()["n"] or 0.0, 1.0) / 2
 
     def cells(self, partition: Partition, epsilon: Fraction) -> Procedure[Floats]:
         """Rows in each cell, with noise."""
-        answer = yield from self._ask(self._cells_sql(partition.sides), epsilon)
+        answer = yield from self._ask(self._cells(partition.sides), epsilon)
         place, counts = np.zeros(partition.cells, np.intp), np.zeros(partition.cells)
         for n, (first, _) in enumerate(_packed(partition.sides)):
             place += np.array(answer[f"c{n}"], np.intp) * math.prod(partition.sides[:first])
         counts[place] = np.array(answer["n"], np.float64)
         return counts
 
-    def _cells_sql(self, sides: Sequence[int]) -> str:
+    def _cells(self, sides: Sequence[int]) -> Select:
         """The cells along some columns are one key, so that an answer of many cells has few."""
-        keys = []
+        keys = dict[str, Expression]()
         for n, (first, last) in enumerate(_packed(sides)):
-            terms = [f"{math.prod(sides[first:i])} * {self._bucket(i, sides[i])}" for i in range(first, last)]
-            keys.append(f"{' + '.join(terms)} AS c{n}")
-        places = ", ".join(str(n + 1) for n in range(len(keys)))
-        return f"SELECT {', '.join(keys)}, COUNT(*) AS n {self.source} GROUP BY {places}"
+            steps = [build.number(math.prod(sides[first:i])) for i in range(first, last)]
+            terms = [build.call("*", step, self._bucket(first + i, sides[first + i])) for i, step in enumerate(steps)]
+            keys[f"c{n}"] = reduce(lambda one, two: build.call("+", one, two), terms)
+        items = keys | {"n": build.total("count")}
+        return build.select(self.table, items, where=self.there, keys=list(keys.values()))
 
-    def _bucket(self, index: int, side: int) -> str:
+    def _bucket(self, index: int, side: int) -> Expression:
         low, high = (_exactly(end) for end in self.box.sides[index])
-        return f"(LEAST({side}, GREATEST(1, WIDTH_BUCKET({self.names[index]}, {low}, {high}, {side}))) - 1)"
+        bucket = build.width_bucket(build.column(self.columns[index].name), low, high, side)
+        within = build.call("least", build.number(side), build.call("greatest", build.number(1), bucket))
+        return build.call("-", within, build.number(1))
 
     def moves(self, centres: Floats, clip: float, epsilon: Fraction) -> Procedure[tuple[Floats, Floats, Floats]]:
         """Of each cluster the count, the sums of clipped offsets, in steps, and how far those may be off."""
         step, (k, d) = float(self.box.step), centres.shape
-        answer = yield from self._ask(self._moves_sql(self.box.values(centres), clip * step), epsilon)
+        answer = yield from self._ask(self._moves(self.box.values(centres), clip * step), epsilon)
         index, margin = np.array(answer["j"], np.intp), answer.margin()
         counts, sums, off = np.zeros(k), np.zeros((k, d)), np.zeros(k)
         counts[index] = np.array(answer["n"], np.float64)
@@ -191,16 +215,22 @@ class _Asking:
             off[index] = np.maximum(off[index], np.array(margin[f"s{i}"], np.float64) / step)
         return counts, sums, off
 
-    def _tried_sql(self, clusters: int) -> str:
+    def _tried(self, clusters: int) -> Select:
         """What will be asked of so many clusters, wherever they are: below the middle, as a sign is one part more."""
         places = -np.linspace(0, 1, clusters)[:, None] * self.box.halves
-        return self._moves_sql(self.box.values(places), float(self.box.halves.max() * self.box.step) / 4)
+        return self._moves(self.box.values(places), float(self.box.halves.max() * self.box.step) / 4)
 
-    def _moves_sql(self, at: Floats, width: float) -> str:
+    def _moves(self, at: Floats, width: float) -> Select:
         centres = Centres(at, self.box)
-        columns = ", ".join(f"{name} AS x{i}" for i, name in enumerate(self.names))
-        rows = centres.labelled(f"SELECT {columns} {self.source}")
-        return f"SELECT j, COUNT(*) AS n, {', '.join(centres.sums(width))} FROM ({rows}) GROUP BY j"
+        columns: dict[str, Expression] = {f"x{i}": build.column(each.name) for i, each in enumerate(self.columns)}
+        rows = centres.labelled(build.select(self.table, columns, where=self.there))
+        items: dict[str, Expression] = {"j": build.column("j"), "n": build.total("count")}
+        return build.select(rows, items | centres.sums(width), keys=[build.column("j")])
+
+
+def _is_there(name: str) -> Expression:
+    missing = build.call("is", build.column(name), build.truth(None))
+    return build.call("not", missing)
 
 
 def _packed(sides: Sequence[int]) -> list[tuple[int, int]]:
@@ -244,11 +274,7 @@ def _bounded(column: Column) -> bool:
     return column.bounds is not None and column.kind in ("integer", "real")
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _exactly(value: Fraction) -> str:
-    """A bound as SQL has it, without an exponent."""
+def _exactly(value: Fraction) -> int | Fraction:
+    """A bound to so many digits, as SQL reads it: a whole number has no decimals."""
     text = np.format_float_positional(float(value), precision=DIGITS, fractional=False, trim="-")
-    return f"({text})" if text.startswith("-") else text
+    return Fraction(text) if "." in text else int(text)

@@ -15,17 +15,18 @@ from discreet.procedures.procedure import Context, Procedure, buy
 from discreet.procedures.recall import plans_of
 from discreet.procedures.reuse import follow
 from discreet.sql.parameters import Params
+from discreet.sql.query import Select
 
 __all__ = ["ask", "ask_free", "explain", "explained"]
 
 GAUSSIAN = "It buys Gaussian noise: from then on ρ counts, and what is left of ε does not."
 
 
-def ask(sql: str, params: Params, wanted: Terms, context: Context) -> Procedure[Answer]:
+def ask(question: str | Select, params: Params, wanted: Terms, context: Context) -> Procedure[Answer]:
     """Answer a question for a cost, or at the least cost for a margin; the same again is free."""
-    draft = reachable(context.draft(sql, params), wanted)
+    draft = reachable(context.draft(question, params), wanted)
     if auto_bounds.wanted_bounds(draft):
-        again = lambda known: context.compiled(sql, params, known)  # noqa: E731
+        again = lambda known: context.compiled(question, params, known)  # noqa: E731
         return (yield from auto_bounds.ask_bounded(draft, again, wanted, context))
     if isinstance(wanted, Spend) or not depends(draft, wanted):
         return (yield from buy(draft, plans_of(draft, wanted, context), wanted.confidence))

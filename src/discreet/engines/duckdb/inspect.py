@@ -12,6 +12,8 @@ from datetime import datetime
 from pathlib import Path
 
 from discreet.catalogue.schema import MOMENTS, UNREAD, Csv
+from discreet.engines.duckdb.csv import LONGEST, header, split
+from discreet.engines.duckdb.files import FILES, open_path
 from discreet.errors import NotUnderstood
 from discreet.sql.dates import iso
 
@@ -35,8 +37,6 @@ class Found:
 
 def look(path: Path) -> list[Found]:
     """The tables of a file, a database, or a folder with one file for each table."""
-    from discreet.engines.duckdb.files import FILES, open_path  # noqa: PLC0415
-
     if path.is_dir():
         files = [each for each in sorted(path.iterdir()) if each.suffix.lower() in FILES]
         found = [table for each in files for table in look(each)]
@@ -58,8 +58,6 @@ def _kinds(stored: Mapping[str, str]) -> dict[str, str]:
 
 def _csv(path: Path) -> Found:
     """The names in the first line, and for each a guess from the lines that follow."""
-    from discreet.engines.duckdb.csv import LONGEST, header, split  # noqa: PLC0415
-
     try:
         with path.open("rb") as file:
             first, *lines = [file.readline(LONGEST).rstrip(b"\r\n") for _ in range(LINES + 1)]
