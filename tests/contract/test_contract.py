@@ -14,6 +14,8 @@ import discreet as dp
 from discreet.core.contribution import Caps, Setting
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.laws.price import Pure
+from discreet.core.reach import Neighbours
 from discreet.matrix.mechanism import Combined
 from discreet.matrix.strategy import Each, Matrix, Strategy, Total
 from discreet.mechanisms.noise import Noise
@@ -201,7 +203,7 @@ def two(law: Any) -> Any:
 
 def tabled(measure: Totals, law: Any) -> Any:
     """What totals of one group release: the mean of two noisy numbers, with weights, on a fine grid."""
-    (first, second), (u, v) = measure.laws(law), measure.precisions(law)
+    (first, second), (u, v) = measure.laws(law), measure.precisions(law.family)
 
     def table(secret: Exact) -> Table:
         exact, found = int(secret.units[0]), dict[Any, float]()
@@ -285,8 +287,8 @@ BY_WARD = Plan(table="t", caps=ROW, where=None, keys=(WARD,), measures=(ROWS,), 
 
 TRIPLE = Moments(of=(Field(name="x", kind="integer"),), low=(0,), high=(1,), step=(Fraction(1),), degree=(1,))
 SPREAD = Plan(
-    table="t", caps=ROW, where=None, keys=(), measures=(TRIPLE,), laws=(TRIPLE.pure(Fraction(1), Setting(
-        caps=ROW, neighbours="add-remove", unit="person", grouped=False)),), naming=None,
+    table="t", caps=ROW, where=None, keys=(), measures=(TRIPLE,), laws=(TRIPLE.law(Pure(Fraction(1)), Setting(
+        caps=ROW, neighbours=Neighbours.ADD_REMOVE, unit="person", grouped=False)),), naming=None,
 )  # fmt: skip
 DIFFERENT = Plan(
     table="t", caps=ROW, where=None, keys=(), measures=(Distinct(of=WARD.tree),), laws=(LAPLACE.law,), naming=None

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.core.contribution import Caps, Setting
+from discreet.core.reach import Neighbours
 from discreet.plan.expressions.tree import Apply, Field, Literal
 from discreet.plan.measures import moments
 from discreet.plan.measures.distinct import Distinct, Owners
@@ -101,7 +102,7 @@ def test_nor_moments(measure: Moments, cap: tuple, neighbours: str) -> None:
 
 def furthest(measure: Noised, caps: Caps, neighbours: str, each: np.ndarray, *, grouped: bool) -> None:
     """Of all these units the furthest, or the furthest two, are as far apart as the reach says."""
-    reach = measure.reach(Setting(caps=caps, neighbours=neighbours, unit="person", grouped=grouped))
+    reach = measure.reach(Setting(caps=caps, neighbours=Neighbours(neighbours), unit="person", grouped=grouped))
     others = each if neighbours == "replace" else np.zeros_like(each[:1])
     apart = [each - other for other in others]
     assert max(int(np.abs(change).sum(axis=1).max()) for change in apart) == reach.l1
@@ -127,7 +128,9 @@ def test_nor_different_values(cap: tuple, neighbours: str, groups: int) -> None:
         each = np.array([counts(rest | mine) for mine in one])
         before = each if neighbours == "replace" else [counts(rest)]
         found += [each - other for other in before]
-    reach = Distinct(of=OF).reach(Setting(caps=caps, neighbours=neighbours, unit="person", grouped=groups > 1))
+    reach = Distinct(of=OF).reach(
+        Setting(caps=caps, neighbours=Neighbours(neighbours), unit="person", grouped=groups > 1)
+    )
     assert max(int(np.abs(change).sum(axis=1).max()) for change in found) == reach.l1
     assert max(int((change**2).sum(axis=1).max()) for change in found) == reach.l2_squared
 
@@ -141,7 +144,9 @@ def test_nor_units_that_have_a_row(cap: tuple, neighbours: str, groups: int) -> 
     each = np.array([there for there in product([0, 1], repeat=groups) if sum(there) <= caps.most_groups])
     changes = np.concatenate([each - other for other in (each if neighbours == "replace" else each[:1])])
     of = Apply(function="case", arguments=(Literal(value=True), Field(name="u", kind="text")), kind="text")
-    reach = Owners(of=of).reach(Setting(caps=caps, neighbours=neighbours, unit="person", grouped=groups > 1))
+    reach = Owners(of=of).reach(
+        Setting(caps=caps, neighbours=Neighbours(neighbours), unit="person", grouped=groups > 1)
+    )
     assert int(np.abs(changes).sum(axis=1).max()) <= reach.l1 <= 2 * caps.most_groups
     assert int((changes**2).sum(axis=1).max()) <= reach.l2_squared
     if 2 * caps.most_groups <= groups or neighbours == "add-remove":
@@ -157,7 +162,7 @@ def test_nor_when_sums_are_rounded_to_grains(neighbours: str, groups: int, monke
     assert measure.grain == 12
     caps = Caps(unit="u", rows=2, groups=2 if groups > 1 else 1)
     each = units(measure, caps, groups)
-    reach = measure.reach(Setting(caps=caps, neighbours=neighbours, unit="person", grouped=groups > 1))
+    reach = measure.reach(Setting(caps=caps, neighbours=Neighbours(neighbours), unit="person", grouped=groups > 1))
     further = 0
     for rest in range(measure.grain):
         rounded = (each + rest) // measure.grain

@@ -20,6 +20,7 @@ import pytest
 
 import discreet as dp
 from discreet.core import record
+from discreet.core.laws.price import Pure
 from discreet.core.mechanism import Mechanism
 from discreet.curator import history
 from discreet.curator.history import History
@@ -159,7 +160,7 @@ def elsewhere(plan: Plan) -> Plan | None:
     if not isinstance(batch, Batch) or pure is None:
         return None
     other = replace(batch, strategy=Strategy((Each(len(batch.values)),)))
-    return replace(plan, measures=(other,), laws=(other.pure(pure, plan.setting),))
+    return replace(plan, measures=(other,), laws=(other.law(Pure(pure), plan.setting),))
 
 
 def buy(dice: random.Random, one: dp.Curator, plan: Plan) -> None:

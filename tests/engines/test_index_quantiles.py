@@ -13,6 +13,7 @@ import pytest
 import discreet as dp
 from discreet.engines.duckdb.index import MISSING
 from discreet.errors import NotUnderstood
+from discreet.plan.measures.exact_data import ValueHistogram
 from support import hostile as h
 from support.indexing import COLUMNS, KEYS, opened, reads, rows_of, saved
 from support.kit import Script, tape
@@ -39,7 +40,7 @@ def counts(curator: dp.Curator, sql: str) -> list[Counter[tuple[int, int]]]:
     plan = h.plan_of(curator, sql)
     found = h.look(curator, plan, Script(bytes(8)))
     pairs = zip(plan.measures, found.sums, strict=True)
-    exact = [each for measure, each in pairs if measure.needs == "histogram"]
+    exact = [each for measure, each in pairs if isinstance(measure.exact, ValueHistogram)]
     assert exact
     return [
         Counter({(int(g), int(v)): int(n) for g, v, n in zip(each.group, each.value, each.count, strict=True)})

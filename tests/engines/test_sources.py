@@ -35,6 +35,7 @@ from discreet.engines.duckdb.connection import Source
 from discreet.engines.duckdb.csv import LONGEST, MOST_LINES, read_csv
 from discreet.engines.duckdb.files import open_path
 from discreet.engines.duckdb.frames import open_frame, total
+from discreet.plan.measures.exact_data import DistinctCount, RowSums, UnitCount
 from support import hostile as h
 from support import lineage
 from support.campaign import oracle
@@ -419,7 +420,7 @@ def near(one: Any, other: Any) -> None:
         return
     (plan, before), (_, after) = one, other
     for n, measure in enumerate(plan.measures):
-        if hasattr(plan.mechanisms[n], "reach") and measure.needs in ("sums", "units", "distinct"):
+        if hasattr(plan.mechanisms[n], "reach") and isinstance(measure.exact, RowSums | UnitCount | DistinctCount):
             change, reach = h.noised(plan.mechanisms[n], np.asarray(after.sums[n]) - np.asarray(before.sums[n]))
             assert sum(abs(each) for each in change) <= reach.l1, measure
 

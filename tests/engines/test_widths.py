@@ -28,7 +28,8 @@ from discreet.engines.sql.widths import CODED, LARGEST, ROWS, WORD, fitting, int
 from discreet.matrix.strategy import Each, Strategy
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
 from discreet.plan.measures.count_batch import Batch
-from discreet.plan.measures.measure import MOST_STEPS, Added
+from discreet.plan.measures.exact_data import RowSums
+from discreet.plan.measures.measure import MOST_STEPS
 from discreet.plan.measures.moments import Moments
 from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Plan
@@ -187,15 +188,15 @@ def test_sums_at_every_bound_of_every_type(tmp_path: Path, kind: str) -> None:
             people = by_unit.engine.latest.source.cursor().execute("SELECT who, x FROM data.main.a").fetchall()
             plan = h.plan_of(by_unit, "SELECT SUM(x), COUNT(*), VARIANCE(x) FROM a")
             for measure, sums in zip(plan.measures, exact(by_unit, plan).sums, strict=True):
-                assert isinstance(measure, Added)
+                assert isinstance(measure.exact, RowSums)
                 lost = kind in ("DOUBLE", "FLOAT")
                 given = [(who, None if lost and abs(x) >= 2**63 else x) for who, x in people]
-                assert [int(each) for each in sums.flat] == in_python(measure, given, 3)
+                assert [int(each) for each in sums.flat] == in_python(measure.exact, given, 3)
             for each in widths(plan):
                 assert each.fits, each
 
 
-def in_python(measure: Added, rows: Iterable[tuple[int, Any]], cap: int) -> list[int]:
+def in_python(measure: RowSums, rows: Iterable[tuple[int, Any]], cap: int) -> list[int]:
     """The parts of a measure, of units that count with so many rows in proportion."""
     found = [0] * len(measure.forms)
     people: dict[int, list[Any]] = {}
@@ -210,7 +211,7 @@ def in_python(measure: Added, rows: Iterable[tuple[int, Any]], cap: int) -> list
     return [(b - a) // measure.grain for a, b in itertools.pairwise([0, *found])]
 
 
-def of_row(measure: Added, form: Any, x: Any) -> int:
+def of_row(measure: RowSums, form: Any, x: Any) -> int:
     """What a row adds to a weighted sum."""
     total = 0
     for powers, weight in form.items():
@@ -235,7 +236,7 @@ def stepped(x: Any, value: Any) -> int:
 
 X, Y = Field(name="x", kind="integer"), Field(name="y", kind="integer")
 ONE = Fraction(1)
-WIDEST: list[Added] = [
+WIDEST: list[Sums | Moments] = [
     Sums(parts=("rows",)),
     Sums(parts=("present", "missing"), of=X),
     Sums(parts=("sum",), of=X, low=-MOST_STEPS, high=MOST_STEPS),
@@ -249,14 +250,16 @@ WIDEST: list[Added] = [
 
 @pytest.mark.parametrize("measure", WIDEST, ids=str)
 @pytest.mark.parametrize("cap", [1, 10, 1 << 20, 1 << 32])
-def test_a_unit_with_all_rows_that_there_can_be(measure: Added, cap: int) -> None:
+def test_a_unit_with_all_rows_that_there_can_be(measure: Sums | Moments, cap: int) -> None:
     """The SQL that cuts a unit short, evaluated at ROWS rows with values at both ends: as Python computes it."""
-    if ROWS * measure.most_added * cap > LARGEST["HUGEINT"]:
+    exact = measure.exact
+    assert isinstance(exact, RowSums)
+    if ROWS * exact.most_added * cap > LARGEST["HUGEINT"]:
         return  # such a plan is refused
     names = [each.rsplit(" AS ", 1)[1] for each in totals([measure], DUCKDB)]
-    powers = dict.fromkeys(powers for form in measure.forms for powers in form if powers)
+    powers = dict.fromkeys(powers for form in exact.forms for powers in form if powers)
     with duckdb.connect() as connection:
-        for ends in itertools.product(*((value.low - value.base, value.high - value.base) for value in measure.values)):
+        for ends in itertools.product(*((value.low - value.base, value.high - value.base) for value in exact.values)):
             for r in (ROWS, ROWS - 1, cap + 1, cap):
                 row = {each: r * int(np.prod([int(e) ** p for e, p in zip(ends, each, strict=True)], dtype=object))
                        for each in powers}  # fmt: skip
@@ -269,9 +272,9 @@ def test_a_unit_with_all_rows_that_there_can_be(measure: Added, cap: int) -> Non
                     source = f"SELECT r, {', '.join(plain([measure], DUCKDB, named=True))} FROM ({source})"
                 text = f"SELECT {', '.join(short([measure], str(cap), cap, DUCKDB))} FROM ({source})"
                 found = connection.execute(text).fetchall()[0]
-                for form, value in zip(running(measure), found, strict=True):
+                for form, value in zip(running(exact), found, strict=True):
                     total = sum(weight * (row[each] if each else r) for each, weight in form.items())
-                    assert abs(total) <= ROWS * measure.most_added
+                    assert abs(total) <= ROWS * exact.most_added
                     cut = total if r <= cap else abs(total) * cap // r * (1 if total >= 0 else -1)
                     assert value == cut
 
@@ -282,13 +285,13 @@ def test_no_row_moves_a_running_total_further_than_is_said(parts: str) -> None:
     small += [
         Moments(of=(X,), low=(low,), high=(low + 5,), step=(ONE,), degree=(2,), missing=True) for low in (-2, 0, 3)
     ]
-    for measure in small:
-        assert isinstance(measure, Added)
+    for measure in (each.exact for each in small):
+        assert isinstance(measure, RowSums)
         value = measure.values[0]
         moves = [
             of_row(measure, form, x) for form in running(measure) for x in (*range(value.low, value.high + 1), None)
         ]
-        assert max(map(abs, moves)) == measure.most_added <= Added.most_added.fget(measure)  # type: ignore[attr-defined]
+        assert max(map(abs, moves)) == measure.most_added
 
 
 def test_a_plan_that_could_be_too_wide_is_refused_before_it_is_paid() -> None:

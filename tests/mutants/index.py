@@ -61,9 +61,9 @@ MUTANTS = [
         "index: quantiles of rows that may have no value",
         [
             Edit(
-                "discreet.plan.unit_index:_served",
-                "isinstance(each, Field) and each.name in table.required",
-                "isinstance(each, Field)",
+                "discreet.plan.measures.exact_data:PerValue.reads_every_row",
+                "isinstance(self.of, Field) and self.of.name in required",
+                "isinstance(self.of, Field)",
             )
         ],
         ["test_index_quantiles.py"],

@@ -23,7 +23,13 @@ MUTANTS = [
     ),
     Mutant(
         "k-means: replaced people count once",
-        [Edit("discreet.learn.method:Method.on_sums", "        most = changes * UNIT\n", "        most = UNIT\n")],
+        [
+            Edit(
+                "discreet.learn.method:Method.on_sums",
+                "        most = self.neighbours.changes * UNIT\n",
+                "        most = UNIT\n",
+            )
+        ],
         [
             "test_kmeans.py::test_no_row_moves_the_exact_numbers_further_than_is_paid_for_and_some_row_so_far",
             "test_kmeans.py::test_moves_are_clipped_offsets_and_never_exceed_their_unit",

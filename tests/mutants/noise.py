@@ -9,9 +9,9 @@ MUTANTS = [
         "scale × 0.8, of the law on record",
         [
             Edit(
-                "discreet.plan.measures.measure:Noised.pure",
-                "(self._reach(setting).l1 / epsilon)",
-                "(self._reach(setting).l1 / epsilon * 4 / 5)",
+                "discreet.plan.measures.measure:Noised.law",
+                "price.law(self._reach(setting))",
+                "price.law(self._reach(setting)).scaled(Fraction(4, 5))",
             )
         ],
         ["test_neighbours.py::test_the_price_is_that_of_the_goods"],
@@ -34,7 +34,7 @@ MUTANTS = [
         "laws in the wrong order",
         [
             Edit(
-                "discreet.plan.plan:Plan.mechanisms",
+                "discreet.plan.plan:Plan.measurements",
                 "zip(self.measures, self.laws, strict=True)",
                 "zip(self.measures, self.laws[::-1], strict=True)",
             )

@@ -90,7 +90,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.measures.top_k:Foremost.together",
-                'return setting.neighbours == "add-remove" and (',
+                "return setting.neighbours.monotone and (",
                 "return bool(",
             ),
             Edit("discreet.plan.measures.top_k:Foremost.mechanism", "            neighbours=setting.neighbours,\n", ""),
@@ -101,9 +101,9 @@ MUTANTS = [
         "every choice has all of ε",
         [
             Edit(
-                "discreet.plan.measures.top_k:Foremost.pure",
-                'return "flip", epsilon / self.k',
-                'return "flip", epsilon',
+                "discreet.plan.measures.top_k:Foremost.law",
+                "(price * Fraction(1, self.k)).exponential()",
+                "price.exponential()",
             )
         ],
         ["test_top.py::test_it_says_how_it_was_chosen_and_how_wrong_that_can_be"],

@@ -29,7 +29,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.measures.sums:Sums.reach",
-                'if setting.neighbours == "replace":',
+                "if setting.neighbours.changes > 1:",
                 "if not setting.neighbours:",
             )
         ],
@@ -81,7 +81,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.measures.moments:Moments.reach",
-                'twice = 2 if setting.neighbours == "replace" else 1',
+                "twice = setting.neighbours.changes",
                 "twice = 1",
             )
         ],

@@ -15,8 +15,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.matrix.mechanism:bought",
-                "DiscreteLaplace(far.l1 / (share * epsilon))",
-                "DiscreteLaplace(far.l1 / epsilon)",
+                "(price * share).law(far)",
+                "price.law(far)",
             )
         ],
         ["test_workload_tables.py::test_no_unit_costs_more_and_one_costs_as_much"],
@@ -160,8 +160,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.measures.grouping_sets:Totals.laws",
-                "Fraction(sum(self.weights), each) for",
-                "Fraction(1) for",
+                "law.scaled(Fraction(sum(self.weights), each)) for",
+                "law for",
             )
         ],
         ["test_totals.py::test_nobody_moves_the_tables_further_than_was_paid_for"],
@@ -171,7 +171,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.measures.grouping_sets:Totals.mechanism",
-                'if mixed and setting.neighbours == "replace":',
+                "if mixed and setting.neighbours.changes > 1:",
                 "if mixed and not setting.unit:",
             )
         ],
@@ -209,8 +209,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.measures.grouping_sets:Totals.precisions",
-                "tuple(each * each for each in self.weights)",
-                "self.weights",
+                "each**family.power",
+                "each",
             )
         ],
         ["test_totals.py::test_what_is_predicted_is_the_error_of_least_squares"],

@@ -18,7 +18,8 @@ import discreet as dp
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.law import Law
-from discreet.plan.estimates.noise_sums import radii, radius, several
+from discreet.plan.estimates.noise_sums import radius
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from support.clinic import UNIT, clinic
 from support.kit import ALARM
@@ -110,7 +111,7 @@ def test_sums_of_noises_stay_within_their_radius(law: Law, weights: tuple[int, .
     low, high = stats.binom.ppf([ALARM / 2, 1 - ALARM / 2], draws, 0.95)
     assert low <= inside <= high + 0.02 * draws
     assert int((np.abs(total) <= 0.9 * float(found)).sum()) < low
-    assert radii(law, np.array([[float(w) for w in weights]]), sure)[0] == pytest.approx(float(found), rel=0.05)
+    assert law.radii(np.array([[float(w) for w in weights]]), sure)[0] == pytest.approx(float(found), rel=0.05)
 
 
 @pytest.mark.parametrize("law", [*(DiscreteLaplace(b) for b in (Fraction(1, 9), 1, 7)), DiscreteGaussian(3)], ids=str)
@@ -129,7 +130,7 @@ def test_the_radius_of_few_noises_is_the_least(law: Law, weights: tuple[Any, ...
                 more[a + int(weight / step) * b] += p * q
         sums = more
     missed = 1 - float(sure)
-    found = radius(several(law, times), tuple(map(Fraction, weights)), Fraction(sure))
+    found = radius(law.summed(times), tuple(map(Fraction, weights)), Fraction(sure))
     assert sum(p for n, p in sums.items() if abs(n * step) > found) <= missed
     least = sum(p for n, p in sums.items() if abs(n * step) >= found)  # the control: no smaller one would do
     assert found == 0 or least > missed - 1e-8
@@ -142,7 +143,7 @@ def test_the_radius_of_few_noises_is_the_least(law: Law, weights: tuple[Any, ...
 )
 def test_fieller_intervals_hold_the_mean_as_often_as_they_say(law: Law, theta: float, rows: int) -> None:
     """Coverage 95 % in 20,000 releases at any number of rows; false alarm 1e-8. Few rows may cover more, never less."""
-    draws, view = 20_000, Sums(parts=("low", "high"), of=_field(), low=0, high=1000).view("avg")
+    draws, view = 20_000, Sums(parts=("low", "high"), of=_field(), low=0, high=1000).estimator(Statistic("avg"))
     sums = np.array([[round(rows * 1000 * (1 - theta))] * draws, [round(rows * 1000 * theta)] * draws])
     noisy = sums + np.array([law.draw(draws), law.draw(draws)])
     low, high = view.ends(law, noisy, Fraction(95, 100))

@@ -15,7 +15,7 @@ import discreet as dp
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.law import Law
-from discreet.plan.estimates.noise_sums import Both, radius, several
+from discreet.plan.estimates.noise_sums import DifferenceOf, radius
 from support.clinic import clinic
 
 ROWS = 600
@@ -147,7 +147,8 @@ def test_the_most_exact_way_is_taken(asked: dp.Curator) -> None:
             asked.ask(f"SELECT COUNT(*) AS n FROM visits{where}", epsilon=cost)
     answer = asked.ask(rest, reuse=True)
     law = DiscreteLaplace(Fraction(1))
-    assert answer.margin()["n"][0] == pytest.approx(float(radius(several(Both(law, law), 1), (Fraction(1),), SURE)))
+    margin = float(radius(DifferenceOf(law, law).summed(1), (Fraction(1),), SURE))
+    assert answer.margin()["n"][0] == pytest.approx(margin)
     asked.ask(rest, epsilon="0.75")  # its variance is less than that of two
     assert "an earlier answer" in repr(asked.ask(rest, reuse=True))
     asked.ask(rest, epsilon="0.75")
@@ -174,7 +175,7 @@ def beyond(first: Law, last: Law, r: float) -> float:
 )
 def test_the_margin_of_a_difference_holds_and_is_little_more(first: Law, last: Law, confidence: str) -> None:
     sure = Fraction(confidence)
-    r = float(radius(several(Both(first, last), 1), (Fraction(1),), sure))
+    r = float(radius(DifferenceOf(first, last).summed(1), (Fraction(1),), sure))
     assert beyond(first, last, r) <= 1 - sure
     assert beyond(first, last, 0.7 * r - 3) > 1 - sure
     alone = max(float(each.radius(sure)) for each in (first, last))

@@ -354,7 +354,7 @@ def _view(view: q.Select, draft: Draft) -> list[str]:
     lines = _view(view.source, draft) if isinstance(view.source, q.Select) else []
     read = {f"k{n}": f"key {n}" for n in range(len(draft.keys))}
     read |= {f"g{n}": f"grouping({n})" for n in range(len(draft.keys))}
-    read |= {f"a{n}": f"{each.function} of {each.measure}" for n, each in enumerate(draft.readings)}
+    read |= {f"a{n}": f"{each.statistic} of {each.measure}" for n, each in enumerate(draft.readings)}
     names = {} if isinstance(view.source, q.Select) else read
     shown = "; ".join(f"{item.name} = {words(item.what, names)}" for item in view.items)
     lines.append(f"answer {'distinct ' if view.distinct else ''}{shown}")

@@ -36,7 +36,7 @@ from discreet.plan.expressions.tree import Literal
 from discreet.plan.output import shown
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import least_cost, plans_for, reachable
-from discreet.plan.terms import Want, search, want
+from discreet.plan.terms import Within, read_terms, search
 from discreet.postprocess import sizes
 from discreet.postprocess.sizes import fits
 from discreet.sql import query as q
@@ -341,10 +341,9 @@ def test_an_expression_is_spelled_out_once(monkeypatch: pytest.MonkeyPatch, step
 # ── the search for a price ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def plain_cost(draft: Draft, wanted: Want) -> Fraction:
+def plain_cost(draft: Draft, wanted: Within) -> Fraction:
     """The least cost of a margin as it is defined: all plans, every number of each, one after another."""
-    assert wanted.within is not None
-    margin = wanted.within
+    margin = wanted.margin
 
     def enough(epsilon: Fraction) -> bool:
         return any(narrow(plan) for plan in plans_for.__wrapped__(draft, epsilon, wanted.delta))
@@ -376,7 +375,7 @@ def test_a_price_is_the_one_of_the_plain_search(data: Path, seed: int) -> None:
         text = chance.choice(PRICED).format(", ".join(chance.sample(NUMBERS, chance.randint(1, 6))))
         how = {"within": Fraction(chance.randint(1, 999)) * 10 ** chance.randint(-1, 4),
                "confidence": chance.choice(["0.5", "0.95", "0.999", "0.9999999999"]), "delta": None}  # fmt: skip
-        wanted = want(epsilon=None, default=None, **how)  # type: ignore[arg-type]
+        wanted = read_terms(epsilon=None, default=None, **how)  # type: ignore[arg-type]
         try:
             draft = reachable(held.draft(text), wanted)
             plain = plain_cost(draft, wanted)
@@ -391,10 +390,10 @@ def test_a_price_is_the_one_of_the_plain_search(data: Path, seed: int) -> None:
 def test_prices_of_batches_are_those_of_the_plain_search(data: Path, seed: int) -> None:
     chance = random.Random(seed)
     counts = ", ".join(f"COUNT(*) FILTER (WHERE age > {n} AND score < {-n // 9})" for n in chance.sample(range(90), 9))
-    wanted = want(epsilon=None, within=chance.randint(1, 500), confidence="0.95", delta=None, default=None)
+    wanted = read_terms(epsilon=None, within=chance.randint(1, 500), confidence="0.95", delta=None, default=None)
     with clinic(data) as held:
         draft = reachable(held.draft(f"SELECT {counts} FROM people"), wanted)
-        assert draft.others
+        assert draft.recounted
         assert least_cost(draft, wanted) == plain_cost(draft, wanted)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.core.laws.gaussian import DiscreteGaussian
-from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.laws.gaussian import GAUSSIAN, DiscreteGaussian
+from discreet.core.laws.laplace import LAPLACE, DiscreteLaplace
 from discreet.matrix import planner
 from discreet.matrix.designs import Axis, Design, Solved
 from discreet.matrix.families import Intervals, Queries
@@ -53,9 +53,9 @@ def test_figures_of_the_field(figures: Any) -> None:
     _, work, each, tree, wavelet, spiked, gaussian, bound = figures
     assert laplace(Solved("", (Axis(work.queries, Each(work.cells)),))) == pytest.approx(each, rel=CLOSE)
     if tree is not None:
-        known = best_levels(work.queries, tree[0], details=False, gaussian=False, even=True)
+        known = best_levels(work.queries, tree[0], LAPLACE, details=False, even=True)
         assert laplace(known) == pytest.approx(tree[1], rel=CLOSE)
-        haar = best_levels(work.queries, 2, details=True, gaussian=False, even=True)
+        haar = best_levels(work.queries, 2, LAPLACE, details=True, even=True)
         assert laplace(haar) == pytest.approx(wavelet, rel=CLOSE)
     plan = work.plan(epsilon=1)
     assert plan.strategy == "p-identity"
@@ -127,9 +127,9 @@ PLANS = {
 
 
 def hierarchies(kind: str) -> list[Design]:
-    queries, gaussian = Intervals(11, "prefix"), kind == "rho"
-    found: list[Design] = [best_levels(queries, each, details=gaussian, gaussian=gaussian) for each in (2, 3, 4)]
-    return [*found, best_levels(queries, 2, details=True, gaussian=gaussian)]
+    queries, family = Intervals(11, "prefix"), GAUSSIAN if kind == "rho" else LAPLACE
+    found: list[Design] = [best_levels(queries, each, family, details=kind == "rho") for each in (2, 3, 4)]
+    return [*found, best_levels(queries, 2, family, details=True)]
 
 
 def all_designs() -> list[Any]:

@@ -21,6 +21,7 @@ import discreet as dp
 from discreet.core.contribution import Caps
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.laws.price import Pure, Zcdp
 from discreet.core.record import MOST, read, write
 from discreet.engines.duckdb import connection
 from discreet.engines.duckdb.snapshot import DuckDBSnapshot
@@ -235,16 +236,14 @@ KEY = Key(tree=Field(name="x", kind="integer"), kind="integer", span=(0, 3))
 def plans(work: Workload, of: Sums, caps: Caps, neighbours: Any) -> list[Plan]:
     """Every strategy there is for a workload of one key of four values, for an ε of 2 or a ρ of 3."""
     found = []
-    for gaussian in (False, True):
-        for design in planner.designs(work.queries, gaussian=gaussian):
+    for price in (Pure(Fraction(2)), Zcdp(Fraction(3))):
+        for design in planner.designs(work.queries, price.family):
             measure = Cells(
                 asked="0" * 64, of=of, cells=4, strategies=tuple(design.strategies), shares=tuple(design.shares)
             )
             draft = Plan(table="t", caps=caps, where=None, keys=(KEY,), measures=(measure,), naming=None,
                          neighbours=neighbours, laws=((DiscreteLaplace(1),) * len(measure.shares),))  # fmt: skip
-            laws = measure.concentrated(Fraction(3), draft.setting) if gaussian else (
-                measure.pure(Fraction(2), draft.setting))  # fmt: skip
-            found.append(replace(draft, laws=(laws,)))
+            found.append(replace(draft, laws=(measure.law(price, draft.setting),)))
     return found
 
 

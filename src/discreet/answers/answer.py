@@ -243,7 +243,7 @@ class Purchase:
         return whole | {
             f"a{n}"
             for n, reading in enumerate(readings)
-            if reading.view(plan.measures).ranged or reading.bought(plan, self._rows) is not None
+            if reading.estimator(plan.measures).ranged or reading.bought(plan, self._rows) is not None
         }
 
     @once
@@ -274,12 +274,12 @@ class Purchase:
         if name[0] == "k":
             return Exact(values=shown)
         reading, plan = self.draft.readings[int(name[1:])], self.plan
-        view, parts = reading.view(plan.measures), self._rows.sums[reading.measure]
+        view, parts = reading.estimator(plan.measures), self._rows.sums[reading.measure]
         if not view.ranged:
             bought = reading.bought(plan, self._rows)
             assert bought is not None
             return Bought(low=bought.low[places], high=bought.high[places], level=bought.level)
-        noises = Noises.of(reading.alike(plan, parts, self.merge), parts.shape[1], places)
+        noises = Noises.of(reading.alike(plan, parts.shape[1], self.merge), parts.shape[1], places)
         if isinstance(view, Linear):
             return Steady(values=shown, view=view, noises=noises)
         return Quotient(view=view, parts=parts[:, places], noises=noises)
@@ -294,7 +294,7 @@ class Purchase:
         pairs = zip(self.plan.measures, self.released.sums, strict=True)
         shown = Released(keys=self.released.keys, sums=tuple(measure.possible(sums) for measure, sums in pairs))
         sheet = self.sheet(self.formulas()[0], shown)
-        limits = {n: reading.view(self.plan.measures) for n, reading in enumerate(self.draft.readings)}
+        limits = {n: reading.estimator(self.plan.measures) for n, reading in enumerate(self.draft.readings)}
         cut = {
             name: replace(each, limits=limits[int(name[1:])].possible) if each.noisy else each
             for name, each in sheet.estimates.items()

@@ -28,12 +28,13 @@ from discreet.answers.estimates import Bought, Exact, Quotient, Steady
 from discreet.core.exact import LARGEST
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
-from discreet.core.laws.law import narrowest
+from discreet.core.laws.law import SumOf, narrowest
 from discreet.core.record import rational, text_of
 from discreet.errors import NotAllowed, NotUnderstood, Place, Refusal
+from discreet.plan.estimates.estimator import Estimator
 from discreet.plan.estimates.linear import Linear
 from discreet.plan.estimates.moments import Correlation, Covariance, Slope, Variance
-from discreet.plan.estimates.noise_sums import Several, Weighed
+from discreet.plan.estimates.noise_sums import WeightedSum
 from discreet.plan.estimates.ratio import Average
 from discreet.postprocess.table import Rows
 from discreet.sql import query as q
@@ -56,8 +57,8 @@ NAMES: dict[str, type] = {
     "correlation": Correlation,
     "laplace": DiscreteLaplace,
     "gaussian": DiscreteGaussian,
-    "several": Several,
-    "weighed": Weighed,
+    "several": SumOf,
+    "weighed": WeightedSum,
 }
 
 MOST = 20_000_000  # values in one document
@@ -122,7 +123,7 @@ def _options(hint: Any) -> tuple[Any, ...]:
     """The types that a value may have."""
     if get_origin(hint) in (Union, types.UnionType):
         return tuple(option for each in get_args(hint) for option in _options(each))
-    return (hint,)
+    return (get_origin(hint) if get_origin(hint) is Estimator else hint,)
 
 
 @lru_cache(maxsize=1024)
@@ -142,7 +143,7 @@ def _is_expression(options: tuple[Any, ...]) -> bool:
 def _down(hint: Any, value: Any) -> Any:
     """A value of this type as JSON has it."""
     if value is None or isinstance(value, (bool, str)):
-        return value
+        return str(value) if isinstance(value, str) else value
     options = _options(hint)
     if _is_expression(options):
         return _postfix(value)

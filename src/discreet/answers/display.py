@@ -79,11 +79,11 @@ def remarks_said(draft: Draft, plan: Plan, confidence: Fraction) -> list[str]:
     """What is said beside a number that has no margin: of each such aggregate once."""
     found, sure = [], f"with {show(100 * confidence)} % confidence"
     for title, reading in zip(draft.titles, draft.readings, strict=True):
-        said = reading.view(plan.measures).remark(plan.laws[reading.measure], plan.setting, confidence)
+        said = reading.remark(plan, confidence)
         found += [] if said is None else [f"{title}: {said}, {sure}."]
-    if draft.first is not None:
-        said = draft.first.said(plan.measures[0], plan.laws[0], plan.setting, confidence)
-        found.append(f"{draft.titles[0]}: {said}, {sure}.")
+    for measure in (each for way in draft.alternatives for each in way.measures):
+        said = measure.order_text(plan.measurements[0], confidence)
+        found += [] if said is None else [f"{draft.titles[0]}: {said}, {sure}."]
     return found
 
 
@@ -107,7 +107,7 @@ def caps_said(draft: Draft, keys: Sequence[Key]) -> list[str]:
     caps = draft.caps
     if caps.unit is None:
         return []
-    pairs = [(caps.rows, "row")] if any(each.needs != "units" for each in draft.measures) else []
+    pairs = [(caps.rows, "row")] if any(not each.exact.of_units for each in draft.measures) else []
     pairs += [(caps.groups, "group")] if keys else []
     limits = [f"at most {many} {name}{'' if many == 1 else 's'}" for many, name in pairs]
     verb = "counts" if pairs and pairs[0][0] == 1 else "count"

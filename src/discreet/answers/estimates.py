@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.laws.law import Integers, Law
+from discreet.core.laws.law import Integers, Law, SumOf
 from discreet.errors import NotUnderstood
-from discreet.plan.estimates.estimator import Floats, View
+from discreet.plan.estimates.estimator import Estimator, Floats
 from discreet.plan.estimates.linear import Linear
-from discreet.plan.estimates.noise_sums import Several, Weighed
+from discreet.plan.estimates.noise_sums import WeightedSum
 from discreet.postprocess.intervals import Box
 
 __all__ = ["Bought", "Estimate", "Exact", "Noises", "Quotient", "Steady"]
@@ -34,13 +34,13 @@ MOST_WEIGHTS = 100_000  # parts of one number
 class Noises:
     """The law of the noise of each row."""
 
-    laws: tuple[Law | Several | Weighed, ...]
+    laws: tuple[Law | SumOf | WeightedSum, ...]
     rows: NDArray[np.int64] | None = None  # the place of each row's law; None: all have the only one
 
     def __post_init__(self) -> None:
         places = [0] if self.rows is None else self.rows
-        draws = [each.times for each in self.laws if isinstance(each, Several)]
-        parts = [part for each in self.laws if isinstance(each, Weighed) for part in (*each.parts, each.step)]
+        draws = [each.times for each in self.laws if isinstance(each, SumOf)]
+        parts = [part for each in self.laws if isinstance(each, WeightedSum) for part in (*each.parts, each.step)]
         if (
             not 0 < len(self.laws) <= MOST_LAWS
             or (len(places) and not 0 <= min(places) <= max(places) < len(self.laws))
@@ -61,7 +61,7 @@ class Noises:
             return cls(laws=(laws[0],))
         return cls(laws=tuple(laws[n] for n in used), rows=again.ravel())
 
-    def alike(self) -> list[tuple[Law | Several | Weighed, Any]]:
+    def alike(self) -> list[tuple[Law | SumOf | WeightedSum, Any]]:
         """Each law with the rows that have it."""
         if self.rows is None:
             return [(self.laws[0], slice(None))]
@@ -128,7 +128,7 @@ class Steady(Estimate):
     def around(self, confidence: Fraction) -> Box:
         middle, margin = np.array(self.values, np.float64), np.zeros(len(self.values))
         for law, here in self.noises.alike():
-            margin[here] = float(self.view.margin(law, confidence))  # type: ignore[arg-type]
+            margin[here] = float(self.view.margin(law, confidence))
         return middle - margin, middle + margin
 
     def plain(self) -> Steady:
@@ -140,7 +140,7 @@ class Steady(Estimate):
 class Quotient(Estimate):
     """An average or a spread: its interval follows from the noisy sums themselves."""
 
-    view: View
+    view: Estimator[Any]
     parts: Integers
     noises: Noises
 

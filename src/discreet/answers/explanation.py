@@ -78,7 +78,7 @@ class Planned:
         margins = zip(self.draft.titles, alone, together, strict=True)
         plan = self.plan
         return Facts(
-            cost=plan.loss, key=plan.key, unit=plan.unit, neighbours=plan.neighbours, protects=self._protects(),
+            cost=plan.loss, key=plan.key, unit=plan.unit, neighbours=str(plan.neighbours), protects=self._protects(),
             groups=tuple(self._groups()), caps=tuple(caps_said(self.draft, self.draft.keys)),
             rows=tuple(self._rows(alone, together)), margins=tuple(margins),
             beside=(*self._foretold(confidence), *remarks_said(self.draft, plan, confidence)),
@@ -96,8 +96,7 @@ class Planned:
     def _protects(self) -> str:
         plan = self.plan
         column = f" ({plan.caps.unit})" if plan.caps.unit else " (one row each)"
-        change = {"add-remove": "is added or removed", "replace": "is replaced"}[plan.neighbours]
-        return f"Protects each {plan.unit}{column}: compares data in which one {change}."
+        return f"Protects each {plan.unit}{column}: compares data in which one is {plan.neighbours.change}."
 
     def _groups(self) -> list[str]:
         plan = self.plan
@@ -112,12 +111,12 @@ class Planned:
         """Of each number what it is clamped to, its noise, its margin, and that of all together."""
         rows = zip(self.draft.titles, self.draft.readings, each, together, strict=True)
         for title, reading, alone, all_ in rows:
-            view = reading.view(self.plan.measures)
+            view = reading.estimator(self.plan.measures)
             unknown = "depends on the data" if view.ranged else "none: see below"
             yield (
                 title,
                 view.clamped,
-                view.noise(self.plan.laws[reading.measure]),
+                reading.noise_text(self.plan),
                 unknown if alone is None else f"±{_up(alone)}",
                 "" if all_ is None or self.plan.naming is not None else f"±{_up(all_)}",
             )
@@ -125,8 +124,7 @@ class Planned:
     def _foretold(self, confidence: Fraction) -> list[str]:
         lines = []
         for title, reading in zip(self.draft.titles, self.draft.readings, strict=True):
-            view, law = reading.view(self.plan.measures), self.plan.laws[reading.measure]
-            said = [(view.foretold(law, n, confidence), n) for n in SIZES]
+            said = [(reading.foretold(self.plan, n, confidence), n) for n in SIZES]
             known = [f"±{_up(each)} of {n:,}" for each, n in said if each is not None]
             lines += [f"{title} would be within {', '.join(known)} rows."] if known else []
         return lines

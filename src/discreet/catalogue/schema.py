@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.core.loss import Budget
 from discreet.core.mechanism import ROWS
-from discreet.core.reach import Neighbours
+from discreet.core.reach import Neighbours, neighbourhood
 from discreet.errors import NotUnderstood
 from discreet.sql.calendar import END
 from discreet.sql.dates import iso, midnight, whole_day
@@ -266,13 +266,14 @@ class Catalogue:
     tables: tuple[Table, ...]
     source: str | None = None
     ledger: str | None = None
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
     failures: int = 1  # of the engine, before the data set stops answering new questions
     analysts: Mapping[str, Budget] = field(default_factory=dict, hash=False)
     families: Mapping[str, Budget] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
         names = [each.name.lower() for each in self.tables]
         if len(set(names)) < len(names):
             raise NotUnderstood("two tables have the same name.", instead="names differ in more than case")

@@ -159,7 +159,7 @@ def _sql(options: argparse.Namespace) -> Report:
         curator.ask(sql, epsilon=cost)  # what is refused is not audited
 
     def replay(how: str) -> tuple[str, Any]:
-        other = synthetic.neighbours(declared, how, replace=neighbours == "replace")
+        other = synthetic.neighbours(declared, how, replace=neighbours.changes > 1)
         return how, pipeline.replayed(opened, people, other, sql, tapes=2, epsilon=cost)
 
     def canaries(aggregate: str) -> tuple[str, Any]:

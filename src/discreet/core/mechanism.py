@@ -92,8 +92,7 @@ class Mechanism(ABC):
 
     def describe(self) -> str:
         """Who is protected and how well, then how wrong it can be: two sentences."""
-        change = {"add-remove": "added or removed", "replace": "replaced"}[self.neighbours]
-        who = f"Protects each {self.unit}, comparing data sets in which one {self.unit} is {change}"
+        who = f"Protects each {self.unit}, comparing data sets in which one {self.unit} is {self.neighbours.change}"
         return f"{who}: {self.loss}. {self.error.describe()}"
 
 
@@ -185,7 +184,7 @@ class Parallel(_Several):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.neighbours == "replace":
+        if self.neighbours.changes > 1:
             raise NotAllowed(
                 "a person who is replaced can leave one part and appear in another, so two parts would see the change.",
                 instead='build the parts with neighbours="add-remove", or use compose',

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from discreet.core.exact import Number, positive
 from discreet.core.record import recorded
@@ -14,17 +15,38 @@ from discreet.errors import NotUnderstood
 
 __all__ = ["Neighbours", "Reach", "neighbourhood"]
 
-Neighbours = Literal["add-remove", "replace"]
+
+class Neighbours(StrEnum):
+    """Which data sets count as neighbours: how they differ in one person. On record, and for users, it is its text."""
+
+    ADD_REMOVE = "add-remove"
+    REPLACE = "replace"
+
+    @property
+    def changes(self) -> int:
+        """How many contributions differ: one that is added or removed, or two, one in place of the other."""
+        return 2 if self is Neighbours.REPLACE else 1
+
+    @property
+    def monotone(self) -> bool:
+        """Return True if what a person changes in several counts has the same sign in all of them."""
+        return self is Neighbours.ADD_REMOVE
+
+    @property
+    def change(self) -> str:
+        """What happens to the person, in words."""
+        return "replaced" if self is Neighbours.REPLACE else "added or removed"
 
 
 def neighbourhood(value: object) -> Neighbours:
     """Which data sets count as neighbours, or a refusal."""
-    if not isinstance(value, str) or value not in get_args(Neighbours):
+    try:
+        return Neighbours(value)  # type: ignore[arg-type]
+    except ValueError:
         raise NotUnderstood(
             "neighbours says which data sets differ in one person.",
             instead='write neighbours="add-remove" (one more or one fewer) or neighbours="replace" (one changed)',
-        )
-    return value  # type: ignore[return-value]
+        ) from None
 
 
 @recorded("reach/1")
@@ -38,19 +60,19 @@ class Reach:
 
     l1: Fraction
     l2_squared: Fraction
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
 
     if TYPE_CHECKING:  # numbers are read by __post_init__
 
         def __init__(
-            self, *, l1: Number, l2_squared: Number, neighbours: Neighbours = "add-remove", unit: str = "person"
+            self, *, l1: Number, l2_squared: Number, neighbours: str = "add-remove", unit: str = "person"
         ) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "l1", positive(self.l1, "l1"))
         object.__setattr__(self, "l2_squared", positive(self.l2_squared, "l2_squared"))
-        neighbourhood(self.neighbours)
+        object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
 
     def under(self, neighbours: str | None) -> Reach:
         """Itself, unless it was stated for other neighbours than these."""
@@ -62,8 +84,7 @@ class Reach:
         return self
 
     def __str__(self) -> str:
-        change = {"add-remove": "is added or removed", "replace": "is replaced"}[self.neighbours]
         root = math.isqrt(int(self.l2_squared))
         l2 = show(Fraction(root)) if root**2 == self.l2_squared else f"√{show(self.l2_squared)}"
         moves = f"{show(self.l1)} in ℓ1 and {l2} in ℓ2"
-        return f"when one {self.unit} {change}, the exact answers move by at most {moves}"
+        return f"when one {self.unit} is {self.neighbours.change}, the exact answers move by at most {moves}"

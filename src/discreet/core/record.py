@@ -22,6 +22,7 @@ import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
+from enum import StrEnum
 from fractions import Fraction
 from importlib import import_module
 from json.encoder import encode_basestring_ascii
@@ -106,7 +107,7 @@ def _down(value: Any) -> str:
         return "{" + ",".join(parts) + "}"
     if kind is tuple:
         return "[" + ",".join([_down(part) for part in value]) + "]"
-    if kind is str:
+    if kind is str or isinstance(value, StrEnum):
         return encode_basestring_ascii(value)
     if value is None or kind in (bool, int):
         return json.dumps(value)

@@ -25,7 +25,6 @@ from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number
 from discreet.core.loss import Budget, Left
 from discreet.core.once import Recent
-from discreet.core.reach import Neighbours
 from discreet.curator.history import History, Past
 from discreet.curator.opening import engine_of, ledger_of, one_table, source_of
 from discreet.curator.session import Session
@@ -270,7 +269,7 @@ def open(
     columns: Mapping[str, Any] | None = None,
     rows_per_unit: int | None = None,
     groups_per_unit: int | None = None,
-    neighbours: Neighbours = "add-remove",
+    neighbours: str = "add-remove",
     name: str | None = None,
     csv: Mapping[str, Any] | None = None,
     ledger: str | os.PathLike[str] | None = None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.catalogue import declarations
 from discreet.catalogue.schema import Catalogue, Csv, Table
 from discreet.core.loss import Budget
-from discreet.core.reach import Neighbours, neighbourhood
+from discreet.core.reach import neighbourhood
 from discreet.engines.duckdb.connection import Source
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.files import open_path
@@ -62,7 +62,7 @@ def one_table(
     columns: Mapping[str, Any] | None,
     rows_per_unit: int | None,
     groups_per_unit: int | None,
-    neighbours: Neighbours,
+    neighbours: str,
     name: str | None,
     csv: Mapping[str, Any] | None,
     ledger: str | os.PathLike[str] | None,

@@ -18,7 +18,7 @@ from discreet.ledger.receipt import Receipt
 from discreet.plan.codec import kept, read
 from discreet.plan.compile import ownership
 from discreet.plan.plan import Plan, Released
-from discreet.plan.terms import want
+from discreet.plan.terms import read_terms
 from discreet.procedures import batch, single
 from discreet.procedures.procedure import Context, Procedure, Purchase, Sold
 from discreet.sql.parameters import Params
@@ -78,7 +78,9 @@ class Session:
         context = self.context()
         epsilon, within, confidence = _costs(asked)
         tenth = context.budget.epsilon / 10
-        wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=asked.get("delta"), default=tenth)
+        wanted = read_terms(
+            epsilon=epsilon, within=within, confidence=confidence, delta=asked.get("delta"), default=tenth
+        )
         return single.explain(context.draft(sql, asked.get("params")), wanted, context)
 
     def explain_many(self, questions: Iterable[str], **asked: Unpack[Several]) -> Explanations:
@@ -191,7 +193,9 @@ def _asking(sql: str, reuse: bool, asked: Asked, context: Context) -> Procedure[
     """The procedure of one question."""
     epsilon, within, confidence = _costs(asked)
     default, params = Fraction(1) if reuse else None, asked.get("params")
-    wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=asked.get("delta"), default=default)
+    wanted = read_terms(
+        epsilon=epsilon, within=within, confidence=confidence, delta=asked.get("delta"), default=default
+    )
     if reuse:
         return single.ask_free(sql, params, wanted, context, or_buy=epsilon is not None or within is not None)
     return single.ask(sql, params, wanted, context)

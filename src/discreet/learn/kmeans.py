@@ -25,7 +25,6 @@ from discreet.core.coins import SYSTEM
 from discreet.core.exact import Number
 from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Composition
-from discreet.core.reach import Neighbours
 from discreet.errors import NotUnderstood
 from discreet.learn import plot as picture
 from discreet.learn.domain import Box, Floats, Labels
@@ -78,7 +77,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         method: str = "summary",
         rounds: int | None = None,
         last: int | None = None,
-        neighbours: Neighbours = "add-remove",
+        neighbours: str = "add-remove",
         unit: str = "person",
         budget: Any = None,
         analyst: str = "",

@@ -17,10 +17,9 @@ import numpy as np
 
 from discreet.core.coins import Coins
 from discreet.core.exact import price
-from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.mechanism import Composition, Mechanism
 from discreet.core.once import once
-from discreet.core.reach import Neighbours, Reach
+from discreet.core.reach import Neighbours, Reach, neighbourhood
 from discreet.errors import NotUnderstood
 from discreet.learn.domain import Box, Floats
 from discreet.learn.exact_sums import UNIT
@@ -52,7 +51,7 @@ class Method(ABC):
     clusters: int
     epsilon: Fraction
     rounds: int
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
 
     def __post_init__(self) -> None:
@@ -66,7 +65,7 @@ class Method(ABC):
             ):
                 raise NotUnderstood(f"{called} is a whole number from 1 to {most:,}.", instead=f"{called}=8")
             object.__setattr__(self, name, int(given))
-        self.on_counts  # noqa: B018  # refuses other neighbours than there are
+        object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
 
     @property
     @abstractmethod
@@ -83,7 +82,7 @@ class Method(ABC):
 
         Because  `tally` and `cells_of` add one row to one count; two changes of one have ℓ1 norm 2 and ℓ2 norm √2.
         """
-        changes = 1 if self.neighbours == "add-remove" else 2
+        changes = self.neighbours.changes
         return Reach(l1=changes, l2_squared=changes, neighbours=self.neighbours, unit=self.unit)
 
     @once
@@ -93,8 +92,7 @@ class Method(ABC):
         Because  one row adds a vector of ℓ1 norm at most UNIT (see `moves`), whose ℓ2 norm is no larger; replacing a
                  row takes one such vector away and adds another, perhaps to the same cluster: norms of 2·UNIT.
         """
-        changes = 1 if self.neighbours == "add-remove" else 2
-        most = changes * UNIT
+        most = self.neighbours.changes * UNIT
         return Reach(l1=most, l2_squared=most**2, neighbours=self.neighbours, unit=self.unit)
 
     def _counts(self, part: Fraction) -> Noise:
@@ -112,8 +110,7 @@ def inside(box: Box, centres: Floats) -> Floats:
 def scale_of(part: Mechanism) -> float:
     """Of Laplace noise."""
     assert isinstance(part, Noise)
-    assert isinstance(part.law, DiscreteLaplace)
-    return float(part.law.scale)
+    return part.law.float_scale
 
 
 def deviation(part: Mechanism, radius: float, sizes: Floats, box: Box) -> Floats:

@@ -30,7 +30,7 @@ from discreet.learn.method import Found, inside
 from discreet.learn.nearest_center import Centres
 from discreet.learn.noisy_histogram import Outline, outline
 from discreet.learn.summary import Summary
-from discreet.plan.terms import Want, want
+from discreet.plan.terms import Terms, read_terms
 from discreet.procedures.procedure import Context, Procedure
 from discreet.procedures.single import ask, explain
 from discreet.sql import build
@@ -242,8 +242,8 @@ def _packed(sides: Sequence[int]) -> list[tuple[int, int]]:
     return list(pairwise([*found, len(sides)]))
 
 
-def _for(epsilon: Fraction) -> Want:
-    return want(epsilon=epsilon, within=None, confidence="0.95", delta=None, default=None)
+def _for(epsilon: Fraction) -> Terms:
+    return read_terms(epsilon=epsilon, within=None, confidence="0.95", delta=None, default=None)
 
 
 def _table(catalogue: Catalogue, name: str) -> Table:

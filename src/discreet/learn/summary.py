@@ -37,7 +37,7 @@ class Summary(Method):
 
     @once
     def mechanism(self) -> Composition:
-        first = [self._counts(Fraction(1, 50))] if self.neighbours == "add-remove" else []
+        first = [self._counts(Fraction(1, 50))] if self.neighbours.changes == 1 else []
         cells = self._counts(Fraction(24 if first else 25, 50))
         early, last = self.shares
         return compose(
@@ -53,7 +53,7 @@ class Summary(Method):
     def run(self, box: Box, points: Floats, parts: Sequence[Mechanism], coins: Coins) -> Found:
         left = list(parts)
         rows = int((~np.isnan(points)).all(axis=1).sum())
-        people = float(left.pop(0).release(rows, coins)) if self.neighbours == "add-remove" else float(len(points))
+        people = float(left.pop(0).release(rows, coins)) if self.neighbours.changes == 1 else float(len(points))
         cells = left.pop(0)
         scale = scale_of(cells)
         partition = divide(box, people, scale, self.clusters, coins)

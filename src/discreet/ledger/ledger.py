@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 from discreet.core.exact import Number, whole
 from discreet.core.loss import Budget, Left, Loss
 from discreet.core.mechanism import ROWS, Mechanism
-from discreet.core.reach import Neighbours, neighbourhood
+from discreet.core.reach import neighbourhood
 from discreet.core.record import write
 from discreet.errors import FAILED, Broken, Failure, Interrupted, NotAllowed, NotUnderstood, Stopped
 from discreet.ledger import transactions
@@ -103,7 +103,7 @@ class Ledger:
         budget: Budget | None = None,
         analysts: Mapping[str, Budget] | None = None,
         families: Mapping[str, Budget] | None = None,
-        neighbours: Neighbours | None = None,
+        neighbours: str | None = None,
         unit: str | None = None,
         protects: Mapping[str, str] | None = None,
         failures: int = 1,
@@ -298,7 +298,7 @@ class Ledger:
         budget: Budget | None = None,
         analysts: Mapping[str, Budget] | None = None,
         families: Mapping[str, Budget] | None = None,
-        neighbours: Neighbours | None = None,
+        neighbours: str | None = None,
         unit: str | None = None,
         protects: Mapping[str, str] | None = None,
     ) -> None:

@@ -68,7 +68,7 @@ class Randomizer(Mechanism):
 
     @property
     def neighbours(self) -> Neighbours:
-        return "replace"
+        return Neighbours.REPLACE
 
 
 class Collected(Randomizer):

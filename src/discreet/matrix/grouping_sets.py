@@ -4,8 +4,9 @@ The same problem as `hierarchical.best_tables`, with an answer that is the same 
 its plan, and must be the same question when it is asked again elsewhere. So the weights are small whole numbers, and
 they are found by steps that compare sums of quotients of whole numbers, added up in a fixed order.
 
+>>> from discreet.core.laws.laplace import LAPLACE
 >>> from discreet.matrix.grouping_sets import best_totals
->>> best = best_totals((50, 12), ((0,), (1,)), gaussian=False)
+>>> best = best_totals((50, 12), ((0,), (1,)), LAPLACE)
 >>> best.tables, best.weights, round(best.ratio, 2)      # two small tables, and not 600 groups: a sixth of the error
 (((0,), (1,)), (13, 8), 0.17)
 """
@@ -16,6 +17,7 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
+from discreet.core.laws.law import NoiseFamily
 from discreet.matrix.families import Marginals
 
 __all__ = ["Best", "best_totals"]
@@ -35,7 +37,7 @@ class Best(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def best_totals(sizes: tuple[int, ...], asked: tuple[Set, ...], *, gaussian: bool) -> Best | None:
+def best_totals(sizes: tuple[int, ...], asked: tuple[Set, ...], family: NoiseFamily) -> Best | None:
     """The tables of least expected squared error, over all sums that are asked for alike; None where they are too many.
 
     Because  for shares s of the cost the error is Σ_T e_T/x_T, where e_T is the trace of WᵀW on P_T, and x_T the sum of
@@ -51,7 +53,7 @@ def best_totals(sizes: tuple[int, ...], asked: tuple[Set, ...], *, gaussian: boo
     ]
     tables = [*queries.below, *([] if full in queries.below else [full])]
     inside = [[n for n, below in enumerate(queries.below) if set(below) <= set(each)] for each in tables]
-    search = _Search(wanted, inside, [queries.others(each) for each in tables], 1 if gaussian else 2)
+    search = _Search(wanted, inside, [queries.others(each) for each in tables], family.power)
     last = len(tables) - 1 if tables[-1] == full else tables.index(full)
     starts = [[LARGEST if n == last else low for n in range(len(tables))] for low in (0, LARGEST // 8)]
     starts.append([LARGEST // 2 if each in asked else 0 for each in tables])

@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.laws.gaussian import GAUSSIAN
+from discreet.core.laws.law import NoiseFamily
 from discreet.core.once import once
 from discreet.matrix.designs import Design, Estimate, read
 from discreet.matrix.families import Floats, Intervals, Marginals
@@ -150,7 +152,7 @@ class Tables(Design):
         return np.concatenate(answers)
 
 
-def best_tables(queries: Marginals, *, gaussian: bool) -> Tables:
+def best_tables(queries: Marginals, family: NoiseFamily) -> Tables:
     """The design of least expected error for tables by sets of attributes."""
     below = queries.below
     ones = np.array([math.prod(queries.sizes[n] - 1 for n in each) for each in below], np.float64)
@@ -158,7 +160,7 @@ def best_tables(queries: Marginals, *, gaussian: bool) -> Tables:
     others = np.array([queries.others(each) for each in below], np.float64)
     asked = np.array([float(each in queries.kept) * queries.kept.count(each) for each in below])
     eigen = np.array(inside, np.float64) @ (others * asked)  # of WᵀW on each P_T
-    if not gaussian:
+    if family is not GAUSSIAN:
         shares = _best_shares(ones * eigen, np.array(inside, np.float64) * others)
         used = [n for n, share in enumerate(shares) if share > 1e-7]
         return Tables("marginals", queries, tuple(below[n] for n in used), _shares([shares[n] for n in used]), False)
@@ -274,7 +276,7 @@ class Levels(Design):
         return self.branches * numbers.ravel()
 
 
-def best_levels(queries: Intervals, branches: int, *, details: bool, gaussian: bool, even: bool = False) -> Levels:
+def best_levels(queries: Intervals, branches: int, family: NoiseFamily, *, details: bool, even: bool = False) -> Levels:
     """The hierarchy of least expected error with so many branches; with `even`, every level has the same share."""
     depth = 1
     while branches**depth < queries.cells:
@@ -291,6 +293,7 @@ def best_levels(queries: Intervals, branches: int, *, details: bool, gaussian: b
     if details:
         ones = np.array([1.0, *(branches**each - branches ** (each - 1) for each in every[1:])])
         scale = np.array([draft._scale(each) for each in every])
+        gaussian = family is GAUSSIAN
         norms = np.array([(s.l2_squared if gaussian else s.l1) for s in draft.strategies], np.float64)
         if gaussian:
             shares = norms * np.sqrt(wanted / ones) / (scale * block)

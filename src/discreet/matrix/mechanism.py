@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.laws.gaussian import DiscreteGaussian
-from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.law import Integers, Law, plus
+from discreet.core.laws.price import Price
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
@@ -46,25 +45,18 @@ def reach(strategy: Strategy, *, rows: int, neighbours: Neighbours, unit: str = 
              matrix mechanism (Li, Hay, Rastogi, Miklau, McGregor 2010), with column norms in exact integers.
     """
     l1, squared = Fraction(rows * strategy.l1), Fraction(rows**2 * strategy.l2_squared)
-    if neighbours == "replace":
+    if neighbours.changes > 1:
         l1, squared = 2 * l1, Fraction(rows**2 * strategy.apart)
     return Reach(l1=l1, l2_squared=min(squared, l1**2), neighbours=neighbours, unit=unit)
 
 
 def bought(
-    strategies: Sequence[Strategy], shares: Sequence[Fraction], *, epsilon: Fraction | None = None,
-    rho: Fraction | None = None, rows: int, neighbours: Neighbours, unit: str = "person",
+    strategies: Sequence[Strategy], shares: Sequence[Fraction], price: Price, *, rows: int, neighbours: Neighbours,
+    unit: str = "person",
 ) -> tuple[Law, ...]:  # fmt: skip
-    """The laws that these shares of an ε, or of a ρ, buy for the strategies: Laplace, or Gaussian noise."""
-    found: list[Law] = []
-    for strategy, share in zip(strategies, shares, strict=True):
-        far = reach(strategy, rows=rows, neighbours=neighbours, unit=unit)
-        if epsilon is not None:
-            found.append(DiscreteLaplace(far.l1 / (share * epsilon)))
-        else:
-            assert rho is not None
-            found.append(DiscreteGaussian(far.l2_squared / (2 * share * rho)))
-    return tuple(found)
+    """The laws that these shares of a price buy for the strategies."""
+    reaches = [reach(strategy, rows=rows, neighbours=neighbours, unit=unit) for strategy in strategies]
+    return tuple((price * share).law(far) for share, far in zip(shares, reaches, strict=True))
 
 
 @dataclass(frozen=True)
@@ -96,11 +88,11 @@ class Combined(Mechanism):
     strategies: tuple[Strategy, ...]
     laws: tuple[Law, ...]
     rows: int = 1
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
 
     def __post_init__(self) -> None:
-        neighbourhood(self.neighbours)
+        object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
         whole = type(self.rows) is int and self.rows >= 1
         fits = all(isinstance(each, Strategy) for each in self.strategies) and self.strategies
         if not fits or not whole or not all(isinstance(each, Law) for each in self.laws):

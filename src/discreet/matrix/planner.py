@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from discreet.core.laws.gaussian import GAUSSIAN
+from discreet.core.laws.law import NoiseFamily
 from discreet.matrix.designs import Axis, Design, Solved, Split
 from discreet.matrix.families import Crossed, Dense, Intervals, Marginals, Queries, Stacked
 from discreet.matrix.gaussian_optimal import Certificate, factorised
@@ -29,10 +31,10 @@ BRANCHES = (2, 4, 8, 16)
 
 
 @lru_cache(maxsize=16)
-def designs(queries: Queries, *, gaussian: bool) -> tuple[Design, ...]:
+def designs(queries: Queries, family: NoiseFamily) -> tuple[Design, ...]:
     """All designs worth comparing, for Laplace or for Gaussian noise."""
     with _one_thread():
-        return tuple(_designs(queries, gaussian))
+        return tuple(_designs(queries, family))
 
 
 def _one_thread() -> AbstractContextManager[Any]:
@@ -41,32 +43,33 @@ def _one_thread() -> AbstractContextManager[Any]:
     return limited
 
 
-def _designs(queries: Queries, gaussian: bool) -> list[Design]:
-    return DESIGNS.get(type(queries), _single)(queries, gaussian)
+def _designs(queries: Queries, family: NoiseFamily) -> list[Design]:
+    return DESIGNS.get(type(queries), _single)(queries, family)
 
 
-def _marginals(queries: Marginals, gaussian: bool) -> list[Design]:
-    return [best_tables(queries, gaussian=gaussian), Solved("identity", (Axis(queries, Each(queries.cells)),))]
+def _marginals(queries: Marginals, family: NoiseFamily) -> list[Design]:
+    return [best_tables(queries, family), Solved("identity", (Axis(queries, Each(queries.cells)),))]
 
 
-def _stacked(queries: Stacked, gaussian: bool) -> list[Design]:
-    split = [_split(queries, gaussian)] if queries.cells > MOST_DENSE else []
-    return [*_single(queries, gaussian), *split]
+def _stacked(queries: Stacked, family: NoiseFamily) -> list[Design]:
+    split = [_split(queries, family)] if queries.cells > MOST_DENSE else []
+    return [*_single(queries, family), *split]
 
 
-def _intervals(queries: Intervals, gaussian: bool) -> list[Design]:
+def _intervals(queries: Intervals, family: NoiseFamily) -> list[Design]:
+    gaussian = family is GAUSSIAN
     if queries.kind == "total":
         return [Solved("as asked", (Axis(queries, Total(queries.cells)),), Certificate((), 1.0) if gaussian else None)]
     levels: list[Design] = []
     if queries.cells > 1:
-        levels += [best_levels(queries, each, details=gaussian, gaussian=gaussian) for each in BRANCHES]
-        levels += [] if gaussian else [best_levels(queries, 2, details=True, gaussian=False)]
-    return _single(queries, gaussian, levels)
+        levels += [best_levels(queries, each, family, details=gaussian) for each in BRANCHES]
+        levels += [] if gaussian else [best_levels(queries, 2, family, details=True)]
+    return _single(queries, family, levels)
 
 
-def _single(queries: Queries, gaussian: bool, levels: Sequence[Design] = ()) -> list[Design]:
+def _single(queries: Queries, family: NoiseFamily, levels: Sequence[Design] = ()) -> list[Design]:
     """Designs over cells without further structure, after those of `levels`."""
-    found = list(levels)
+    found, gaussian = list(levels), family is GAUSSIAN
     if queries.cells > MOST_DENSE:
         return [Solved("identity", (Axis(queries, Each(queries.cells)),)), *found]
     few, places = _merged(queries)
@@ -87,7 +90,7 @@ def _single(queries: Queries, gaussian: bool, levels: Sequence[Design] = ()) -> 
     return found
 
 
-def recovered(queries: Queries, strategies: tuple[Strategy, ...], *, gaussian: bool) -> Design | None:
+def recovered(queries: Queries, strategies: tuple[Strategy, ...], family: NoiseFamily) -> Design | None:
     """The design for these queries that has these strategies: what reads a release on record.
 
     A single matrix for each axis is read as it is, whatever machine found it, and without finding it again.
@@ -99,7 +102,7 @@ def recovered(queries: Queries, strategies: tuple[Strategy, ...], *, gaussian: b
         known = tuple(each for each in axes if each is not None)
         if len(known) == len(parts):
             return Solved("as before", known)
-    return next((each for each in designs(queries, gaussian=gaussian) if tuple(each.strategies) == strategies), None)
+    return next((each for each in designs(queries, family) if tuple(each.strategies) == strategies), None)
 
 
 def _axis(queries: Queries, factor: Factor) -> Axis | None:
@@ -143,7 +146,7 @@ def _asked(queries: Queries) -> Factor | None:
     return (Matrix if whole.size <= WRITTEN else Packed).of(whole)
 
 
-def _crossed(queries: Crossed, gaussian: bool) -> list[Design]:
+def _crossed(queries: Crossed, family: NoiseFamily) -> list[Design]:
     """The product of the best design of each axis; and the identity.
 
     Because  the expected error of a product is the product of the errors, and so is the Gaussian bound: the product of
@@ -151,11 +154,11 @@ def _crossed(queries: Crossed, gaussian: bool) -> list[Design]:
     """
     axes, bounds = list[Axis](), list[float]()
     for part in queries.parts:
-        own = [each for each in designs(part, gaussian=gaussian) if isinstance(each, Solved) and len(each.axes) == 1]
-        best = min(own, key=lambda each: each.mean([float(_norm(each, gaussian))]))
+        own = [each for each in designs(part, family) if isinstance(each, Solved) and len(each.axes) == 1]
+        best = min(own, key=lambda each: each.mean(_unit(each, family)))
         axes.append(best.axes[0])
         bounds.append(best.certificate.bound if best.certificate else 0.0)
-    certificate = Certificate((), float(np.prod(bounds))) if gaussian and all(bounds) else None
+    certificate = Certificate((), float(np.prod(bounds))) if family is GAUSSIAN and all(bounds) else None
     plain = tuple(Axis(each, Each(each.cells)) for each in queries.parts)
     return [Solved("product", tuple(axes), certificate), Solved("identity", plain)]
 
@@ -168,32 +171,24 @@ DESIGNS: dict[type[Queries], Callable[..., list[Design]]] = {
 }
 
 
-def _norm(design: Solved, gaussian: bool) -> int:
-    strategy = design.strategies[0]
-    return strategy.l2_squared if gaussian else strategy.l1**2
-
-
-def _split(queries: Stacked, gaussian: bool) -> Split:
+def _split(queries: Stacked, family: NoiseFamily) -> Split:
     """Each family with the best design of its own; costs are divided so that the sum of squared errors is least.
 
-    Because  for a cost c a family errs by e/c² (Laplace) or e/c (Gaussian): c in proportion to the cube root, or the
-             root, of e.
+    Because  see `NoiseFamily.share_exponent`.
     """
     best, errors = list[Design](), list[float]()
     for part in queries.parts:
-        own = designs(part, gaussian=gaussian)
-        scored = [(each.mean(_unit(each, gaussian)) * part.size, n) for n, each in enumerate(own)]
+        own = designs(part, family)
+        scored = [(each.mean(_unit(each, family)) * part.size, n) for n, each in enumerate(own)]
         error, place = min(scored)
         best.append(own[place])
         errors.append(error)
-    power = np.array(errors) ** (1 / 2 if gaussian else 1 / 3)
+    power = np.array(errors) ** family.share_exponent
     whole = [max(1, round(1000 * float(each / power.max()))) for each in power]
     return Split("one by one", queries, tuple(best), tuple(Fraction(each, sum(whole)) for each in whole))
 
 
-def _unit(design: Design, gaussian: bool) -> list[float]:
+def _unit(design: Design, family: NoiseFamily) -> list[float]:
     """Variances of the noise for a cost of one, as a measure to compare by."""
-    pairs = list(zip(design.strategies, design.shares, strict=True))
-    if gaussian:
-        return [strategy.l2_squared / float(share) / 2 for strategy, share in pairs]
-    return [2 * (strategy.l1 / float(share)) ** 2 for strategy, share in pairs]
+    pairs = zip(design.strategies, design.shares, strict=True)
+    return [family.variance(strategy.l1, strategy.l2_squared, float(share)) for strategy, share in pairs]

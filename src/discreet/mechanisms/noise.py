@@ -114,7 +114,7 @@ def Laplace(  # noqa: N802
     sensitivity: Number | Reach,
     step: Number | None = None,
     cells: int = 1,
-    neighbours: Neighbours | None = None,
+    neighbours: str | None = None,
 ) -> Noise:
     """Noise of scale sensitivity/ε on numbers and vectors of any length: pure ε-differential privacy.
 
@@ -139,7 +139,7 @@ def Gaussian(  # noqa: N802
     rho: Number | None = None,
     step: Number | None = None,
     cells: int = 1,
-    neighbours: Neighbours | None = None,
+    neighbours: str | None = None,
 ) -> Noise:
     """Gaussian noise on numbers and vectors of any length: (ε, δ)-private for any ε > 0, or ρ-zCDP.
 

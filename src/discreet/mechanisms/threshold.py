@@ -21,6 +21,7 @@ from discreet.core.coins import SYSTEM, Coins, Uniform
 from discreet.core.exact import Ball, Number, ball, ceiling, floor, log, nearest, precision, price, probability, whole
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.law import Integers, narrowest, plus
+from discreet.core.laws.price import Price, Pure, Zcdp
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
@@ -42,17 +43,17 @@ class _Keys(Mechanism):
 
     delta: Fraction
     keys: int = 1
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", probability(self.delta, "delta"))
         object.__setattr__(self, "keys", whole(self.keys, "keys"))
-        neighbourhood(self.neighbours)
+        object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
 
     @property
     def touched(self) -> int:
         """How many counts one person can change by one: twice as many when replaced, out of some and into others."""
-        return self.keys if self.neighbours == "add-remove" else 2 * self.keys
+        return self.neighbours.changes * self.keys
 
     @abstractmethod
     def enclose_probability(self, units: int) -> Ball:
@@ -126,7 +127,7 @@ class Threshold(_Keys):
     if TYPE_CHECKING:  # numbers are read by __post_init__
 
         def __init__(
-            self, *, epsilon: Number, delta: Number, keys: int = 1, neighbours: Neighbours = "add-remove"
+            self, *, epsilon: Number, delta: Number, keys: int = 1, neighbours: str = "add-remove"
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -227,7 +228,7 @@ class GaussianThreshold(_Keys):
             rho: Number | None = None,
             delta: Number,
             keys: int = 1,
-            neighbours: Neighbours = "add-remove",
+            neighbours: str = "add-remove",
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -342,3 +343,12 @@ def _floor(compute: Callable[[], Ball]) -> int:
         if found is not None:
             return int(found)
         bits *= 2
+
+
+def threshold(price: Price, *, delta: Fraction, keys: int, neighbours: Neighbours) -> Threshold | GaussianThreshold:
+    """The rule that a price buys for naming keys, where each person touches at most so many."""
+    match price:
+        case Pure(epsilon):
+            return Threshold(epsilon=epsilon, delta=delta, keys=keys, neighbours=neighbours)
+        case Zcdp(rho):
+            return GaussianThreshold(rho=rho, delta=delta, keys=keys, neighbours=neighbours)

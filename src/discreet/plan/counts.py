@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Apply, Literal, Tree
 from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.statistic import ROWS, Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Plan
 from discreet.plan.reading import Reading
@@ -29,7 +30,7 @@ def counted(draft: Draft) -> tuple[Tree, ...]:
 
 def _condition(draft: Draft, reading: Reading) -> Tree | None:
     measure = draft.measures[reading.measure]
-    if reading.function == "rows":
+    if reading.statistic == ROWS:
         return ALL
     tree = measure.of if isinstance(measure, Sums) else None
     parts = () if tree is None else tree.operands("case")
@@ -37,9 +38,9 @@ def _condition(draft: Draft, reading: Reading) -> Tree | None:
         return None
     condition, then, otherwise = (*parts, Literal(value=None))[:3]
     values = [each.literal if each.is_constant else tree for each in (then, otherwise)]
-    if reading.function == "present":
+    if reading.statistic.name == "present":
         return condition if values[0] not in (None, tree) and values[1] is None else None
-    if reading.function != "sum" or type(values[0]) is bool or type(values[1]) is bool:
+    if reading.statistic.name != "sum" or type(values[0]) is bool or type(values[1]) is bool:
         return None
     return condition if values[0] == 1 and values[1] in (None, 0) else None
 
@@ -74,7 +75,7 @@ def known(draft: Draft, plan: Plan, extra: Sequence[Tree]) -> tuple[Reading, ...
     as_asked = plan.caps.unit is None or set(functions) <= set(batch.asked)
     if not as_asked or not all(map(batch.knows, functions)):
         return None
-    return tuple(Reading(function=each, measure=0) for each in functions)
+    return tuple(Reading(statistic=Statistic("regions", regions=each), measure=0) for each in functions)
 
 
 def _all(trees: Sequence[Tree]) -> Tree:

@@ -7,15 +7,24 @@ from dataclasses import dataclass, replace
 
 from discreet.catalogue.schema import Catalogue, Table
 from discreet.core.contribution import Caps, Setting
+from discreet.core.laws.law import NoiseFamily
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.measure import Measure
-from discreet.plan.measures.top_k import Foremost
-from discreet.plan.plan import Key
+from discreet.plan.plan import Key, Population
 from discreet.plan.reading import Reading
 from discreet.plan.relation import Relation
 from discreet.sql import query as q
 
-__all__ = ["Draft"]
+__all__ = ["Alternative", "Draft"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternative:
+    """A way to answer a question: what is measured, what its aggregates read of that, and by which noise."""
+
+    measures: tuple[Measure, ...]
+    readings: tuple[Reading, ...]  # of the aggregates a0, a1, …
+    family: NoiseFamily | None = None  # None: whichever errs less
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +43,7 @@ class Draft:
     readings: tuple[Reading, ...]  # of the aggregates a0, a1, …
     titles: tuple[str, ...]  # what the question calls each of them
     view: q.Select
-    first: Foremost | None = None  # what may be measured instead, where only the first keys are wanted
-    instead: tuple[Measure | None, Measure | None] = (None, None)  # … or what errs less: by Laplace and Gaussian noise
-    others: tuple[Reading, ...] = ()  # what the aggregates read of that, when it is not the same
+    alternatives: tuple[Alternative, ...] = ()  # what may be measured instead, where that errs less
 
     @property
     def added(self) -> int:
@@ -53,7 +60,23 @@ class Draft:
         """The same question, as it is read when these are measured."""
         if measures == self.measures:
             return self
-        return replace(self, measures=measures, readings=self.others or self.readings)
+        others = (each.readings for each in self.alternatives if each.readings != self.readings)
+        return replace(self, measures=measures, readings=next(others, self.readings))
+
+    @property
+    def ways(self) -> tuple[Alternative, ...]:
+        """All ways to answer it, the ordinary one first."""
+        return (Alternative(measures=self.measures, readings=self.readings), *self.alternatives)
+
+    @property
+    def recounted(self) -> bool:
+        """Whether its counts may be read from other measures in another way."""
+        return any(each.readings != self.readings for each in self.alternatives)
+
+    @property
+    def population(self) -> Population:
+        """The rows, and how much of each unit, that it is of."""
+        return Population(self.relation, self.caps, self.where, self.keys)
 
     @property
     def setting(self) -> Setting:

@@ -29,14 +29,13 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from discreet.core import record
-from discreet.core.contribution import Caps
 from discreet.errors import Refusal
 from discreet.plan.counts import counted
 from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Tree, both, conjuncts, fields
-from discreet.plan.plan import Key
+from discreet.plan.measures.statistic import ROWS, UNITS
+from discreet.plan.plan import Population
 from discreet.plan.regions import EXACT, regions
-from discreet.plan.relation import Relation
 
 __all__ = ["Outline", "Wanted", "leaves", "outline", "subject", "wanted"]
 
@@ -101,7 +100,7 @@ def outline(text: str) -> Outline | None:
         return None
 
 
-def subject(rows: tuple[Relation, Caps, Tree | None, tuple[Key, ...]], kind: str, *what: Any) -> int | None:
+def subject(rows: Population, kind: str, *what: Any) -> int | None:
     """What plans of these rows are about that measure this, by the name of the measure in records; see `ABOUT`.
 
     None where it is too long to be on record: then no plan is.
@@ -116,7 +115,7 @@ def wanted(draft: Draft) -> Wanted | None:
     """What a question wants of earlier answers; None where it is too long to be outlined."""
     kinds = (False, True) if counted(draft) else (False,)  # batches tell counts, and nothing else
     places = [_place(draft.relation, draft.caps.unit, draft.caps.rows, batch) for batch in kinds]
-    values = [draft.measures[each.measure] for each in draft.readings if each.function not in ("rows", "units")]
+    values = [draft.measures[each.measure] for each in draft.readings if each.statistic not in (ROWS, UNITS)]
     trees = [tree for each in values for tree in each.trees]
     try:
         named, measured = leaves(record.write(draft.where)), leaves(record.write(tuple(trees)))

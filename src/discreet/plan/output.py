@@ -128,7 +128,7 @@ SAMPLES: dict[str, list[Any]] = {  # values on which a view is tried out, so tha
 
 def rehearse(draft: Draft) -> tuple[Kind, ...]:
     """The kinds of an answer's columns; what cannot be computed from it is refused, before anything is paid."""
-    numbers = [reading.view(draft.measures).kind for reading in draft.readings]
+    numbers = [reading.estimator(draft.measures).kind for reading in draft.readings]
     keys = [SAMPLES[key.kind] for key in draft.keys]
     given = given_by(draft, keys, {f"a{n}": SAMPLES[kind] for n, kind in enumerate(numbers)})
     fits(draft.view, {each.name: each.kind for each in given})
@@ -143,5 +143,5 @@ def given_by(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any
     for n in range(len(draft.keys)) if draft.sets else ():
         columns.append(Given(f"g{n}", "integer", [int(each is None) for each in keys[n]]))
     for n, reading in enumerate(draft.readings):
-        columns.append(Given(f"a{n}", reading.view(draft.measures).kind, numbers.get(f"a{n}", [])))
+        columns.append(Given(f"a{n}", reading.estimator(draft.measures).kind, numbers.get(f"a{n}", [])))
     return columns

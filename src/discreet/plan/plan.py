@@ -31,15 +31,24 @@ from discreet.mechanisms.threshold import GaussianThreshold, Threshold
 from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.expressions.tree import Tree, Value
 from discreet.plan.measures import KINDS
-from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.measure import Measure, Measurement, MeasurementOf
 from discreet.plan.relation import Relation, origins, owners, tables_of
 from discreet.sql.types import Kind
 
-__all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Released", "grouped"]
+__all__ = ["MOST_CELLS", "Exact", "Key", "Plan", "Population", "Released", "grouped"]
 
 MOST_CELLS = 1_000_000  # groups of declared keys
 
 MOST_NAMED = 500_000  # private keys in one answer: the first of those that may be named
+
+
+class Population(NamedTuple):
+    """Whose data a plan is of: which rows of a relation, how much of each unit, in which groups."""
+
+    relation: Relation
+    caps: Caps
+    where: Tree | None
+    keys: tuple[Key, ...]
 
 
 class Exact(NamedTuple):
@@ -131,11 +140,11 @@ class Plan(Mechanism):
     measures: tuple[Measure, ...]
     laws: tuple[Any, ...]  # of each measure, as it understands them: of its noise, mostly
     naming: Threshold | GaussianThreshold | None  # which private keys may be told
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
 
     def __post_init__(self) -> None:
-        neighbourhood(self.neighbours)
+        object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
         private = any(not key.declared for key in self.keys)
         fits = self.naming is None or (
             self.naming.keys == self.caps.most_groups and self.naming.neighbours == self.neighbours
@@ -151,6 +160,11 @@ class Plan(Mechanism):
             or (self.pooled and (len(self.measures) > 1 or private))
         ):
             raise NotUnderstood("this is not a plan.", instead="ask in SQL")
+
+    @property
+    def population(self) -> Population:
+        """The rows, and how much of each unit, that it is of."""
+        return Population(self.table, self.caps, self.where, self.keys)
 
     @property
     def cells(self) -> int:
@@ -173,10 +187,15 @@ class Plan(Mechanism):
         return Setting(caps=self.caps, neighbours=self.neighbours, unit=self.unit, grouped=bool(self.keys))
 
     @once
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Each measure with its law."""
+        pairs = zip(self.measures, self.laws, strict=True)
+        return tuple(MeasurementOf(measure=measure, law=law, setting=self.setting) for measure, law in pairs)
+
+    @once
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """The mechanism of each measure, with the reach that its caps and bounds give it."""
-        pairs = zip(self.measures, self.laws, strict=True)
-        return tuple(measure.mechanism(law, self.setting) for measure, law in pairs)
+        return tuple(each.mechanism for each in self.measurements)
 
     def release(self, exact: Exact, coins: Coins = SYSTEM) -> Released:
         """Name the groups that may be named, and release each measure of them, most with noise on their sums.

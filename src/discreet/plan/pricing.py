@@ -8,21 +8,20 @@ catalogue alone, so the same question always makes the same plan.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from discreet.core.conversion import zcdp_of
+from discreet.core.laws.law import NoiseFamily
+from discreet.core.laws.price import Price, Pure, Zcdp
 from discreet.core.loss import Budget
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.mechanisms.threshold import GaussianThreshold, Threshold
-from discreet.plan.draft import Draft
-from discreet.plan.estimates.linear import Linear
+from discreet.mechanisms.threshold import threshold
+from discreet.plan.draft import Alternative, Draft
 from discreet.plan.output import shown
 from discreet.plan.plan import Plan
-from discreet.plan.terms import Want, search
+from discreet.plan.terms import Spend, Terms, Within, search
 
 __all__ = [
     "allowed",
@@ -33,25 +32,26 @@ __all__ = [
     "least_cost",
     "plan_for",
     "plans_for",
+    "prices",
     "reachable",
 ]
 
 
-def reachable(draft: Draft, wanted: Want) -> Draft:
+def reachable(draft: Draft, wanted: Terms) -> Draft:
     """A question with the confidence it is asked with; one for a margin, of numbers that have none, is refused.
 
     A margin is bought for numbers, also unseen ones.
     """
-    views = [reading.view(draft.measures) for reading in draft.readings]
+    views = [reading.estimator(draft.measures) for reading in draft.readings]
     without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
-    if wanted.within is not None and without:
+    if isinstance(wanted, Within) and without:
         raise NotAllowed(
             f"{without[0]} is a value that is chosen: how far its rank is off is known, how far its value is not.",
             instead='epsilon="0.1"; explain says within how many ranks it will be, and QUANTILE_LOW(x, 0.5) and'
             " QUANTILE_HIGH(x, 0.5) are the ends of an interval",
             place=draft.view.place,
         )
-    if wanted.within is not None and (unknown := shown(draft).unknown):
+    if isinstance(wanted, Within) and (unknown := shown(draft).unknown):
         raise NotAllowed(
             f"no margin is known for {', '.join(unknown)}: it is computed from several rows of the answer, or in a way"
             " that no interval follows through.",
@@ -60,16 +60,23 @@ def reachable(draft: Draft, wanted: Want) -> Draft:
         )
     measures = tuple(each.sure(wanted.confidence) for each in draft.measures)
     draft = draft if measures == draft.measures else replace(draft, measures=measures)
-    return draft if wanted.within is None or draft.first is None else replace(draft, first=None)
+    if isinstance(wanted, Spend):
+        return draft
+    return replace(draft, alternatives=tuple(each for each in draft.alternatives if _ranged(each)))
 
 
-def depends(draft: Draft, wanted: Want) -> bool:
+def _ranged(way: Alternative) -> bool:
+    """Whether all numbers have an interval around them."""
+    return all(reading.estimator(way.measures).ranged for reading in way.readings)
+
+
+def depends(draft: Draft, wanted: Within) -> bool:
     """Whether the cost of a margin depends on the data."""
     numbers = shown(draft)
     return (
         wanted.relative
         or numbers.computed
-        or not all(draft.readings[n].view(draft.measures).steady for n in numbers.read)
+        or not all(draft.readings[n].estimator(draft.measures).steady for n in numbers.read)
     )
 
 
@@ -89,14 +96,18 @@ def plans_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) ->
 
 def _plans(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> list[Plan]:
     """The same in an order of their own, which is that of their kinds."""
-    rho, plans = bought_rho(draft.catalogue.budget, epsilon), list[Plan]()
-    for each in (draft, *([] if draft.first is None else [replace(draft, measures=(draft.first,))])):
-        plans.append(_laplace(each, epsilon, delta))
-        plans += [_gaussian(each, epsilon, rho, delta)] if rho > 0 else []
-    laplace, gaussian = draft.instead
-    plans += [] if laplace is None else [_laplace(draft.measured((laplace,)), epsilon, delta)]
-    plans += [_gaussian(draft.measured((gaussian,)), epsilon, rho, delta)] if gaussian and rho > 0 else []
+    plans, paid = list[Plan](), prices(draft.catalogue.budget, epsilon)
+    events = _events(draft, epsilon, delta) if draft.private else None
+    for way in draft.ways:
+        measured = draft.measured(way.measures)
+        plans += [_plan(measured, price, events) for price in paid if way.family in (None, price.family)]
     return plans
+
+
+def prices(budget: Budget, epsilon: Fraction) -> tuple[Price, ...]:
+    """What an ε can be spent as under a budget: itself, and the ρ that it buys."""
+    rho = bought_rho(budget, epsilon)
+    return (Pure(epsilon), Zcdp(rho)) if rho > 0 else (Pure(epsilon),)
 
 
 def bought_rho(budget: Budget, epsilon: Fraction) -> Fraction:
@@ -111,21 +122,20 @@ def _error(plan: Plan, draft: Draft) -> float:
     if not plan.measures:
         assert plan.naming is not None
         return float(plan.naming.error.halfway)
-    if draft.first is not None and plan.measures != (draft.first,):
-        return draft.first.noisy_predicted(plan.laws[0])
-    if draft.others:
+    rivals = [each.rival_error(plan.measurements[0]) for way in draft.alternatives for each in way.measures]
+    for rival in rivals:
+        if rival is not None:
+            return rival
+    if draft.recounted:
         return counted_error(plan, draft)
-    people = [measure.predicted(law, plan.setting) for measure, law in zip(plan.measures, plan.laws, strict=True)]
-    return sum(n * each for n, each in zip(_served(draft), people, strict=True))
+    return sum(n * each.predicted for n, each in zip(_served(draft), plan.measurements, strict=True))
 
 
 def counted_error(plan: Plan, draft: Draft) -> float:
     """The predicted error of a question that asks for counts alone: squared, in rows, added up. Exact, by the laws."""
     found = 0.0
     for reading in draft.measured(plan.measures).readings:
-        view = reading.view(plan.measures)
-        assert isinstance(view, Linear)
-        found += view.variance(plan.laws[reading.measure])
+        found += reading.variance(plan)
     return found
 
 
@@ -135,13 +145,12 @@ def _served(draft: Draft) -> list[int]:
     return [found[index] for index in range(len(draft.measures))]
 
 
-def _shares(draft: Draft, power: float) -> list[Fraction]:
+def _shares(draft: Draft, family: NoiseFamily) -> list[Fraction]:
     """How a cost is divided over the measures, and the keys where they are private, for the least error in all.
 
-    Because  n aggregates that read noise bought for a cost c err by n/c² (Laplace) or n/c (Gaussian) in squares; under
-             a fixed sum of costs the total is least when c is proportional to the cube root, or the square root, of n.
+    Because  n aggregates that read the same noise have the weight n: see `NoiseFamily.share_exponent`.
     """
-    return _divided(tuple(_served(draft) + ([1] if draft.private else [])), power)
+    return _divided(tuple(_served(draft) + ([1] if draft.private else [])), family.share_exponent)
 
 
 @lru_cache(maxsize=256)
@@ -151,32 +160,20 @@ def _divided(served: tuple[int, ...], power: float) -> list[Fraction]:
     return [weight[n] / whole for n in served]
 
 
-def _laplace(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Plan:
-    shares, setting = [epsilon * each for each in _shares(draft, 1 / 3)], draft.setting
-    laws = [each.pure(share, setting) for each, share in zip(draft.measures, shares, strict=False)]
-    return _plan(draft, laws, lambda **said: Threshold(epsilon=shares[-1], **said), epsilon, delta)
-
-
-def _gaussian(draft: Draft, epsilon: Fraction, rho: Fraction, delta: Fraction | None) -> Plan:
-    shares, setting = [rho * each for each in _shares(draft, 1 / 2)], draft.setting
-    laws = [each.concentrated(share, setting) for each, share in zip(draft.measures, shares, strict=False)]
-    return _plan(draft, laws, lambda **said: GaussianThreshold(rho=shares[-1], **said), epsilon, delta)
-
-
-def _plan(
-    draft: Draft, laws: Sequence[Any], rule: Callable[..., Any], epsilon: Fraction, delta: Fraction | None
-) -> Plan:
-    """The plan with these laws; where keys are private, `rule` names them."""
-    neighbours = draft.catalogue.neighbours
-    named = {"keys": draft.caps.most_groups, "neighbours": neighbours}
+def _plan(draft: Draft, price: Price, events: Fraction | None) -> Plan:
+    """The plan that a price buys, divided over its measures; `events` is the δ of naming private keys."""
+    shares, neighbours = [price * each for each in _shares(draft, price.family)], draft.catalogue.neighbours
+    naming = None
+    if events is not None:
+        naming = threshold(shares[-1], delta=events, keys=draft.caps.most_groups, neighbours=neighbours)
     return Plan(
         table=draft.relation,
         caps=draft.caps,
         where=draft.where,
         keys=draft.keys,
         measures=draft.measures,
-        laws=tuple(laws),
-        naming=rule(delta=_events(draft, epsilon, delta), **named) if draft.private else None,
+        laws=tuple(each.law(share, draft.setting) for each, share in zip(draft.measures, shares, strict=False)),
+        naming=naming,
         neighbours=neighbours,
         unit=draft.catalogue.unit,
     )
@@ -198,27 +195,25 @@ def _events(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Fraction
 # ── a margin ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def bought(draft: Draft, wanted: Want) -> tuple[Plan, ...]:
+def bought(draft: Draft, wanted: Terms) -> tuple[Plan, ...]:
     """The plans for what is wanted, by their predicted error; where that is a margin, at the least cost."""
-    if wanted.within is None:
-        assert wanted.epsilon is not None
+    if isinstance(wanted, Spend):
         return plans_for(draft, wanted.epsilon, wanted.delta)
     plans = plans_for(draft, allowed(least_cost(draft, wanted), wanted), wanted.delta)
     return tuple(plan for plan in plans if _meets(draft, plan, wanted))
 
 
-def allowed(cost: Fraction, wanted: Want) -> Fraction:
+def allowed(cost: Fraction, wanted: Within) -> Fraction:
     """The cost of a margin, or a refusal where it is more than may be spent."""
-    if wanted.epsilon is not None and cost > wanted.epsilon:
+    if wanted.most is not None and cost > wanted.most:
         raise NotUnderstood(
             f"that margin costs ε = {float(cost):g}, more than was allowed.", instead="allow more, or a wider one"
         )
     return cost
 
 
-def least_cost(draft: Draft, wanted: Want) -> Fraction:
+def least_cost(draft: Draft, wanted: Within) -> Fraction:
     """The least ε, to some digits, for which every number of the answer is within the margin."""
-    assert wanted.within is not None
     if not draft.readings:
         raise NotUnderstood(
             "a margin is for numbers, and this asks for keys only.",
@@ -226,14 +221,13 @@ def least_cost(draft: Draft, wanted: Want) -> Fraction:
             place=draft.view.place,
         )
 
-    return _least_cost(draft, replace(wanted, epsilon=None))
+    return _least_cost(draft, replace(wanted, most=None))
 
 
 @lru_cache(maxsize=1024)
-def _least_cost(draft: Draft, wanted: Want) -> Fraction:
+def _least_cost(draft: Draft, wanted: Within) -> Fraction:
     """The same for a question of numbers. Which of its plans errs least is of no matter here; that takes longer."""
-    assert wanted.within is not None
-    numbers, margin, wide = shown(draft), wanted.within, Counter[int]()
+    numbers, margin, wide = shown(draft), wanted.margin, Counter[int]()
 
     def enough(epsilon: Fraction) -> bool:
         plans = _plans(draft, epsilon, wanted.delta)
@@ -242,6 +236,5 @@ def _least_cost(draft: Draft, wanted: Want) -> Fraction:
     return search(enough, margin)
 
 
-def _meets(draft: Draft, plan: Plan, wanted: Want) -> bool:
-    assert wanted.within is not None
-    return shown(draft).within(draft, plan, wanted.confidence, wanted.within)
+def _meets(draft: Draft, plan: Plan, wanted: Within) -> bool:
+    return shown(draft).within(draft, plan, wanted.confidence, wanted.margin)

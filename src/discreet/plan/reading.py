@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from discreet.core.laws.law import Integers
-from discreet.plan.estimates.estimator import Bought, View
+from discreet.core.laws.law import Spread
+from discreet.plan.estimates.estimator import Bought, Estimator
 from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.plan import Plan, Released
 
 __all__ = ["Reading"]
@@ -22,25 +21,41 @@ __all__ = ["Reading"]
 class Reading:
     """One aggregate: which measure it reads, and what of it."""
 
-    function: str  # "rows", "present", "units", "sum", "avg", …: as the measure knows it
+    statistic: Statistic
     measure: int
 
-    def view(self, measures: Sequence[Measure]) -> View:
+    def estimator(self, measures: Sequence[Measure]) -> Estimator[Any]:
         """How the number is read."""
-        return measures[self.measure].seen(self.function)
+        return measures[self.measure].estimator(self.statistic)
 
     def margin(self, plan: Plan, confidence: Fraction, cells: int = 1) -> Fraction | None:
         """Half the width of the interval around every value of so many groups, where that is known without looking."""
-        view, laws = self.view(plan.measures), plan.measures[self.measure].added(plan.laws[self.measure], cells)
-        margins = [view.margin(law, confidence) for law in laws]
+        estimator, noises = self.estimator(plan.measures), plan.measurements[self.measure].sum_noises(cells)
+        margins = [estimator.margin(noise, confidence) for noise in noises]
         return max((each for each in margins if each is not None), default=None)
+
+    def variance(self, plan: Plan) -> float:
+        """The squared error to expect, where that is known without looking."""
+        return self.estimator(plan.measures).variance(plan.measurements[self.measure].noise)
+
+    def foretold(self, plan: Plan, rows: int, confidence: Fraction) -> float | None:
+        """Where the margin depends on the data: about how large it would be for a group of so many rows."""
+        return self.estimator(plan.measures).foretold(plan.measurements[self.measure].noise, rows, confidence)
+
+    def noise_text(self, plan: Plan) -> str:
+        """The noise in words, in the units of the number."""
+        return self.estimator(plan.measures).noise_text(plan.laws[self.measure])
+
+    def remark(self, plan: Plan, confidence: Fraction) -> str | None:
+        """What must be said beside the number, where a margin does not say it."""
+        return self.estimator(plan.measures).remark(plan.laws[self.measure], plan.setting, confidence)
 
     def values(self, plan: Plan, released: Released, merge: Merge | None = None) -> list[Any]:
         """The numbers, group by group, or row by row of sums of groups."""
-        view, parts = self.view(plan.measures), released.sums[self.measure]
+        estimator, parts = self.estimator(plan.measures), released.sums[self.measure]
         found: list[Any] = [None] * parts.shape[1]
-        for law, here in self.alike(plan, parts, merge):
-            for place, value in zip(here, view.values(law, parts[:, here]), strict=True):
+        for noise, here in self.alike(plan, parts.shape[1], merge):
+            for place, value in zip(here, estimator.values(noise, parts[:, here]), strict=True):
                 found[place] = value
         return found
 
@@ -49,15 +64,12 @@ class Reading:
 
         Because  they are chosen apart from it, for the quantile itself; what was released for it is none the better.
         """
-        mine = plan.measures[self.measure]
-        for n, each in enumerate(plan.measures):
-            if f"low {self.function}" in each.parts and each.trees == mine.trees:
-                return each.view(f"low {self.function}").interval(plan.laws[n], released.sums[n])
+        mine, end = plan.measures[self.measure], Statistic("low", self.statistic.at)
+        for n, each in enumerate(plan.measures if self.statistic.name == "quantile" else ()):
+            if each.can_answer(end) and each.trees == mine.trees:
+                return each.estimator(end).interval(released.sums[n])
         return None
 
-    def alike(self, plan: Plan, parts: Integers, merge: Merge | None) -> Iterator[tuple[Any, Any]]:
+    def alike(self, plan: Plan, rows: int, merge: Merge | None) -> Iterable[tuple[Spread, Any]]:
         """The rows whose noise has the same law, and that law."""
-        law = plan.laws[self.measure]
-        if merge is None:
-            return iter([(law, np.arange(parts.shape[1]))])
-        return plan.measures[self.measure].alike(law, merge)
+        return plan.measurements[self.measure].noises(merge, rows)

@@ -30,9 +30,10 @@ from discreet.errors import NotUnderstood, Place
 from discreet.plan.counts import known
 from discreet.plan.draft import Draft
 from discreet.plan.estimates.group_sums import Merge
-from discreet.plan.estimates.noise_sums import Both
+from discreet.plan.estimates.noise_sums import DifferenceOf
 from discreet.plan.expressions.tree import Apply, Literal, Tree, both, conjuncts, fields
 from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.statistic import ROWS, UNITS
 from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Plan, Released, grouped
 from discreet.plan.reading import Reading
@@ -59,8 +60,7 @@ class Way:
     @property
     def expected(self) -> float:
         """How wrong the answer will be: the mean over its numbers, squared, in people."""
-        plan, used, merge = self.plan, [reading.measure for reading in self.draft.readings], self.merge
-        errors = [plan.measures[n].error(plan.laws[n], plan.setting, merge) for n in used]
+        errors = [self.plan.measurements[each.measure].error(self.merge) for each in self.draft.readings]
         return sum(errors) / max(len(errors), 1)
 
     @property
@@ -73,7 +73,7 @@ class Way:
 
 def derive(draft: Draft, plan: Plan) -> Way | None:
     """How a question follows from a plan that was released, if it does."""
-    draft = replace(draft, first=None, instead=(None, None), others=())
+    draft = replace(draft, alternatives=())
     extra = _extra(draft.where, plan.where)
     if plan.naming is not None or draft.private or extra is None or not _same_rows(draft, plan):
         return None
@@ -118,13 +118,13 @@ def _readings(draft: Draft, plan: Plan) -> tuple[Reading, ...] | None:
     """Where each number is read among the measures of a plan."""
     found = []
     for reading in draft.readings:
-        wanted = () if reading.function in ("rows", "units") else draft.measures[reading.measure].trees
+        wanted = () if reading.statistic in (ROWS, UNITS) else draft.measures[reading.measure].trees
         place = next((n for n, each in enumerate(plan.measures)
-                      if each.offers(reading.function) and each.adds(plan.caps)
-                      and (each.trees == wanted or reading.function == "rows")), None)  # fmt: skip
+                      if each.can_answer(reading.statistic) and each.adds(plan.caps)
+                      and (each.trees == wanted or reading.statistic == ROWS)), None)  # fmt: skip
         if place is None:
             return None
-        found.append(Reading(function=reading.function, measure=place))
+        found.append(Reading(statistic=reading.statistic, measure=place))
     return tuple(found)
 
 
@@ -220,10 +220,10 @@ def _difference(draft: Draft, whole: Way, part: Way) -> Way:
     """Their numbers, one less the other; both read the same, in the same groups."""
     pairs = [(a.measure, b.measure) for a, b in zip(whole.draft.readings, part.draft.readings, strict=True)]
     measures = tuple(whole.plan.measures[a] for a, _ in pairs)
-    laws = tuple(Both(whole.plan.laws[a], part.plan.laws[b]) for a, b in pairs)
+    laws = tuple(DifferenceOf(whole.plan.laws[a], part.plan.laws[b]) for a, b in pairs)
     plan = replace(whole.plan, where=draft.where, measures=measures, laws=laws)
     readings = tuple(replace(each, measure=n) for n, each in enumerate(draft.readings))
-    mine = replace(draft, measures=measures, readings=readings, caps=plan.caps, first=None)
+    mine = replace(draft, measures=measures, readings=readings, caps=plan.caps, alternatives=())
 
     def less(released: Sequence[Released]) -> Released:
         sums = [released[0].sums[a].astype(object) - released[1].sums[b].astype(object) for a, b in pairs]

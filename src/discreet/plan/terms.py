@@ -10,23 +10,35 @@ from discreet.core.exact import Number, number, price, probability
 from discreet.core.text import show
 from discreet.errors import NotAllowed, NotUnderstood
 
-__all__ = ["Want", "search", "want"]
+__all__ = ["Spend", "Terms", "Within", "read_terms", "search"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Want:
-    """What an answer may cost, or how exact it must be: one of ε and a margin, which may be relative."""
+class Spend:
+    """An answer for an ε; `delta` is for naming private keys, where it is not the budget's share."""
 
-    epsilon: Fraction | None
-    within: Fraction | None
-    relative: bool
-    confidence: Fraction
+    epsilon: Fraction
     delta: Fraction | None
+    confidence: Fraction
 
 
-def want(
+@dataclass(frozen=True, kw_only=True)
+class Within:
+    """An answer of which every number is within a margin, or a share of the number itself, for `most` at most."""
+
+    margin: Fraction
+    relative: bool
+    most: Fraction | None
+    delta: Fraction | None
+    confidence: Fraction
+
+
+Terms = Spend | Within
+
+
+def read_terms(
     *, epsilon: Number | None, within: Number | None, confidence: Number, delta: Number | None, default: Fraction | None
-) -> Want:
+) -> Terms:
     """What a user asked for, read and checked."""
     sure = probability(confidence, "confidence")
     keys = None if delta is None else probability(delta, "delta")
@@ -37,15 +49,14 @@ def want(
                 instead='epsilon="0.1", or within=25 for ±25 at 95 %, or within="2%"',
             )
         cost = price(default if epsilon is None else epsilon, "epsilon")
-        return Want(epsilon=cost, within=None, relative=False, confidence=sure, delta=keys)
+        return Spend(epsilon=cost, delta=keys, confidence=sure)
     relative = isinstance(within, str) and within.strip().endswith("%")
     margin = number(within.strip().removesuffix("%") if isinstance(within, str) else within, "within")
     if margin <= 0:
         raise NotUnderstood("a margin is greater than zero.", instead='within=25, or within="2%"')
     most = None if epsilon is None else price(epsilon, "epsilon")
-    return Want(
-        epsilon=most, within=margin / 100 if relative else margin, relative=relative, confidence=sure, delta=keys
-    )
+    share = margin / 100 if relative else margin
+    return Within(margin=share, relative=relative, most=most, delta=keys, confidence=sure)
 
 
 def search(enough: Callable[[Fraction], bool], margin: Fraction) -> Fraction:

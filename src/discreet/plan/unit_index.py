@@ -14,9 +14,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from discreet.core.contribution import Caps
-from discreet.plan.expressions.tree import Field
-from discreet.plan.measures.count_batch import Batch
-from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Key, Plan
 
 __all__ = ["Choice", "Indexed", "choice"]
@@ -72,17 +69,10 @@ def choice(plan: Plan, tables: Iterable[Indexed]) -> tuple[Indexed, int] | None:
         if (
             table.table == plan.table
             and wanted in table.choices
-            and all(_served(each, table) for each in plan.measures)
+            and all(each.exact.reads_every_row(table.required) for each in plan.measures)
         ):
             return table, table.choices.index(wanted)
     return None
-
-
-def _served(measure: Measure, table: Indexed) -> bool:
-    """Whether the rows that count are all that a measure needs."""
-    if measure.needs in ("histogram", "ladder"):
-        return all(isinstance(each, Field) and each.name in table.required for each in measure.trees)
-    return measure.needs in ("sums", "units") or (isinstance(measure, Batch) and measure.whole)
 
 
 def _bare(plan: Plan) -> bool:

@@ -25,7 +25,8 @@ from collections.abc import Callable, Iterator, Sequence
 from discreet.catalogue.schema import Catalogue
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.distinct import Owners
-from discreet.plan.measures.measure import Added, Measure
+from discreet.plan.measures.exact_data import DistinctCount
+from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Key
 from discreet.plan.relation import Derived, Few, Folded, From, Relation, Rows, Scan, United, node
 
@@ -40,8 +41,12 @@ TEXT, NUMBERS = 16, 32  # what a text weighs, and how many numbers weigh 1
 def weight(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], measures: Sequence[Measure]) -> int:
     """How many rows of a few numbers a joined row of a plan is as heavy as; 1 where no rows meet."""
     texts = sum(key.kind == "text" and not key.declared for key in keys)
-    texts += sum(_text(each.trees[0]) for each in measures if each.needs == "distinct" and not isinstance(each, Owners))
-    numbers = len(keys) + sum(len(each.values) if isinstance(each, Added) else 1 for each in measures)
+    texts += sum(
+        _text(each.trees[0])
+        for each in measures
+        if isinstance(each.exact, DistinctCount) and not isinstance(each, Owners)
+    )
+    numbers = len(keys) + sum(each.exact.columns for each in measures)
     rows = node(relation)
     return max(_weigh(texts, numbers), *_carried(rows, catalogue), 1) if _joins(rows) else 1
 

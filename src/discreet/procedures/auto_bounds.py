@@ -26,7 +26,7 @@ from discreet.plan.outline import subject
 from discreet.plan.plan import Plan, Released
 from discreet.plan.pricing import reachable
 from discreet.plan.relation import columns_of, tables_of
-from discreet.plan.terms import Want
+from discreet.plan.terms import Spend, Terms
 from discreet.procedures.procedure import Context, Past, Procedure, Purchase, buy
 from discreet.procedures.recall import plans_of
 
@@ -152,8 +152,7 @@ def choices(wanted: Sequence[Plan], earlier: Past) -> list[tuple[Plan, ...]]:
 def _subject(bound: Plan) -> int | None:
     (measure,) = bound.measures
     assert isinstance(measure, Ceilings)
-    rows = (bound.table, bound.caps, bound.where, bound.keys)
-    return subject(rows, "ceilings/1", measure.of, measure.least, measure.first)
+    return subject(bound.population, "ceilings/1", measure.of, measure.least, measure.first)
 
 
 def _leaves(bound: Plan) -> float:
@@ -163,9 +162,9 @@ def _leaves(bound: Plan) -> float:
     return m.error.above(3)
 
 
-def divided(draft: Draft, wanted: Want) -> tuple[Fraction, Want]:
+def divided(draft: Draft, wanted: Terms) -> tuple[Fraction, Spend]:
     """What each bound costs, and what is left of the cost for the question itself."""
-    if wanted.within is not None or wanted.epsilon is None:
+    if not isinstance(wanted, Spend):
         raise NotAllowed(
             "its upper bound is found for a part of the cost, so the cost must be known.",
             instead='epsilon="0.5"',
@@ -231,7 +230,9 @@ def found_said(column: Column, high: Fraction, plan: Plan, *, before: bool) -> s
     )
 
 
-def ask_bounded(draft: Draft, again: Callable[[Catalogue], Draft], wanted: Want, context: Context) -> Procedure[Answer]:
+def ask_bounded(
+    draft: Draft, again: Callable[[Catalogue], Draft], wanted: Terms, context: Context
+) -> Procedure[Answer]:
     """Find upper bounds first, each for its part of the cost, then ask with them for the rest.
 
     What was asked before is asked with the bounds of then, so that it is the same, and free.

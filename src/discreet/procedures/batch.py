@@ -21,15 +21,16 @@ from discreet.core.loss import Left, Loss
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 from discreet.plan.compile.alternatives import MOST_PLANNED, joined, other_readings
 from discreet.plan.counts import ALL, counted
-from discreet.plan.draft import Draft
+from discreet.plan.draft import Alternative, Draft
 from discreet.plan.expressions.tree import Apply, Literal, Tree, both
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.output import shown
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import allowed, bought, bought_rho, depends, least_cost, reachable
 from discreet.plan.reading import Reading
 from discreet.plan.regions import regions
-from discreet.plan.terms import Want, want
+from discreet.plan.terms import Spend, Terms, Within, read_terms
 from discreet.procedures.auto_bounds import wanted_bounds
 from discreet.procedures.procedure import Context, Past, Procedure, Purchase
 from discreet.procedures.recall import again, plans_of, recalled
@@ -65,7 +66,7 @@ class Division:
     """Several questions, by their places: those that are answered together, and what to ask each of the others for."""
 
     joints: tuple[tuple[tuple[int, ...], Joint], ...]
-    alone: Mapping[int, Want]
+    alone: Mapping[int, Terms]
     apart: frozenset[int]  # counts that one question would answer better
 
     @property
@@ -84,7 +85,7 @@ class Division:
         )
 
 
-def ask_many(asked: Asked, wanted: Want, context: Context) -> Procedure[list[Answer]]:
+def ask_many(asked: Asked, wanted: Terms, context: Context) -> Procedure[list[Answer]]:
     """Answer several questions, for one cost or with every number within a margin; the same again is free.
 
     All that needs nothing found first is bought together, whole or not at all.
@@ -105,7 +106,7 @@ def ask_many(asked: Asked, wanted: Want, context: Context) -> Procedure[list[Ans
     return [answers[n].remarked(*found.remarks(n)) for n in range(len(answers))]
 
 
-def explain_many(asked: Asked, wanted: Want, context: Context) -> Explanations:
+def explain_many(asked: Asked, wanted: Terms, context: Context) -> Explanations:
     """What `ask_many` would cost, and how exact every number would be."""
     (found, drafts), each = _divided(asked, wanted, context, None), dict[int, Explanation]()
     for places, together in found.joints:
@@ -118,7 +119,7 @@ def explain_many(asked: Asked, wanted: Want, context: Context) -> Explanations:
     return Explanations(told, found.ways, str(left), Explanations.total(told) in left, beside)
 
 
-def _divided(asked: Asked, wanted: Want, context: Context, left: Left | None) -> tuple[Division, Sequence[Draft]]:
+def _divided(asked: Asked, wanted: Terms, context: Context, left: Left | None) -> tuple[Division, Sequence[Draft]]:
     """Several questions as they are divided, and what each asks; a refusal where all are too much work together."""
     drafts = dict[Any, Draft]()
     with work.counted(work.MOST_WORK_TOGETHER, together=True):
@@ -176,14 +177,14 @@ def _used(params: Mapping[str, object], text: str, first: bool, texts: Sequence[
     return {name: each for name, each in params.items() if has(name, text) or (first and name in nowhere)} or None
 
 
-def wanted_once(epsilon: Number | None, within: Number | None, confidence: Number, default: Fraction | None) -> Want:
+def wanted_once(epsilon: Number | None, within: Number | None, confidence: Number, default: Fraction | None) -> Terms:
     """What all of them may cost together, or how exact each number must be; or a refusal."""
     if epsilon is None and within is None and default is None:
         raise NotUnderstood(
             "say what all of these may cost together, or how exact they must be.", instead='epsilon="0.1", or within=25'
         )
-    wanted = want(epsilon=epsilon, within=within, confidence=confidence, delta=None, default=default)
-    if wanted.relative:
+    wanted = read_terms(epsilon=epsilon, within=within, confidence=confidence, delta=None, default=default)
+    if isinstance(wanted, Within) and wanted.relative:
         raise NotAllowed(
             "a relative margin depends on the data, and here the cost must be known before.",
             instead="within=25 for ±25; or ask one by one",
@@ -191,7 +192,7 @@ def wanted_once(epsilon: Number | None, within: Number | None, confidence: Numbe
     return wanted
 
 
-def divided(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Left | None) -> Division:
+def divided(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Left | None) -> Division:
     """Several questions, divided, for one cost or one margin; a refusal where not all of them fit into what is left.
 
     Promise  all that are found here can be bought, one after another, from what is left; None: it is not asked for.
@@ -207,42 +208,39 @@ def divided(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Left | N
         try:
             found = joint(some, _share(wanted, len(set(some)), different), earlier, left)
         except BudgetExceeded:
+            assert isinstance(wanted, Spend)
             raise no_room(Loss(pure=wanted.epsilon), left) from None
         if found is not None:
             joints.append((tuple(places), found))
             for n in places:
                 del alone[n]
     rest = {drafts[n]: _alone(drafts[n], wanted, different) for n in alone}
-    if wanted.within is not None and wanted.epsilon is not None:
-        costs = [
-            *(least_cost(each.whole, wanted) for _, each in joints),
-            *(each.epsilon or Fraction(0) for each in rest.values()),
-        ]
+    if isinstance(wanted, Within) and wanted.most is not None:
+        costs = [*(least_cost(each.whole, wanted) for _, each in joints), *(_known_cost(each, wanted) for each in rest)]
         allowed(sum(costs, start=Fraction(0)), wanted)
     if rest or len(joints) > 1:  # one release is refused by whoever pays for it
         _room([*(each.plans for _, each in joints), *(bought(each, own) for each, own in rest.items())], earlier, left)
-    one = _share(wanted, 1, different) if wanted.within is None else replace(wanted, epsilon=None)
+    one = _share(wanted, 1, different) if isinstance(wanted, Spend) else replace(wanted, most=None)
     own = dict.fromkeys(alone, one)
     apart = [n for places in _together(drafts, wanted) for n in places if n in alone and drafts[n].caps.most_rows > 1]
     return Division(tuple(joints), own, frozenset(apart))
 
 
-def _together(drafts: Sequence[Draft], wanted: Want) -> list[list[int]]:
+def _together(drafts: Sequence[Draft], wanted: Terms) -> list[list[int]]:
     """The places of counts that may be answered together; a margin of what is computed from them is known alone."""
     found = together(drafts)
-    return found if wanted.within is None else [[n for n in each if shown(drafts[n]).plain] for each in found]
+    return found if isinstance(wanted, Spend) else [[n for n in each if shown(drafts[n]).plain] for each in found]
 
 
-def _share(wanted: Want, some: int, different: int) -> Want:
+def _share(wanted: Terms, some: int, different: int) -> Terms:
     """What so many of all questions may cost; each margin is what it is."""
-    if wanted.within is not None or wanted.epsilon is None:
-        return wanted
-    return replace(wanted, epsilon=wanted.epsilon * some / different)
+    return wanted if isinstance(wanted, Within) else replace(wanted, epsilon=wanted.epsilon * some / different)
 
 
-def _alone(draft: Draft, wanted: Want, different: int) -> Want:
-    own = _share(wanted, 1, different)
-    return own if wanted.within is None else replace(wanted, epsilon=_known_cost(draft, wanted))
+def _alone(draft: Draft, wanted: Terms, different: int) -> Terms:
+    if isinstance(wanted, Within):
+        return replace(wanted, most=_known_cost(draft, wanted))
+    return _share(wanted, 1, different)
 
 
 def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Left | None) -> None:
@@ -256,7 +254,7 @@ def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Left | None) -
         spent = found
 
 
-def _known_cost(draft: Draft, wanted: Want) -> Fraction:
+def _known_cost(draft: Draft, wanted: Within) -> Fraction:
     """What a margin costs, where that is known without looking; or a refusal."""
     draft = reachable(draft, wanted)
     if depends(draft, wanted) or wanted_bounds(draft):
@@ -286,7 +284,7 @@ class Joint:
         return [
             replace(
                 each, measures=plan.measures, readings=tuple(place[repr(tree)] for tree in _trees(each)),
-                instead=(None, None), others=(),
+                alternatives=(),
             )
             for each in self.drafts
         ]  # fmt: skip
@@ -306,7 +304,7 @@ def together(drafts: Sequence[Draft]) -> list[list[int]]:
     return [each for each in found.values() if len({drafts[n] for n in each}) > 1]
 
 
-def joint(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Left | None) -> Joint | None:
+def joint(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Left | None) -> Joint | None:
     """These questions as one that counts everything, with its plans; or None, where they must be asked one by one.
 
     A batch that was paid for before, in any order, is asked again as it was: it is the same question, whatever machine
@@ -317,12 +315,11 @@ def joint(drafts: Sequence[Draft], wanted: Want, earlier: Past, left: Left | Non
     found = None if whole is None else regions(list(_different(drafts).values()), MOST_PLANNED)
     if whole is None or found is None or not found.codes:
         return None
-    if wanted.within is None:
-        assert wanted.epsilon is not None
-        whole = replace(whole, others=other_readings(whole, found))
+    if isinstance(wanted, Spend):
         rho = bought_rho(whole.catalogue.budget, wanted.epsilon)
         if before := again(earlier, whole, (found.code, found.codes), [Loss(pure=wanted.epsilon), Loss(rho=rho)]):
-            return Joint(tuple(drafts), whole, (before,))
+            once_more = Alternative(measures=before.measures, readings=other_readings(whole, found))
+            return Joint(tuple(drafts), replace(whole, alternatives=(once_more,)), (before,))
         least = min(wanted.epsilon, wanted.epsilon**2) / (16 * MOST_PLANNED)  # of any plan: before one is looked for
         room = left is None or Loss(pure=wanted.epsilon, rho=least) in left or (rho and Loss(rho=rho) in left)
         if not room:
@@ -354,10 +351,9 @@ def _merged(drafts: Sequence[Draft]) -> Draft | None:
         view=replace(first.view, items=()),  # what each of them shows of its counts is its own
         where=None,
         measures=tuple(Sums(parts=(part,), of=each) for part, each in zip(parts, cases, strict=True)),
-        readings=tuple(Reading(function=part, measure=n) for n, part in enumerate(parts)),
+        readings=tuple(Reading(statistic=Statistic(part), measure=n) for n, part in enumerate(parts)),
         titles=tuple(f"count {n + 1}" for n in range(len(parts))),
-        instead=(None, None),
-        others=(),
+        alternatives=(),
     )
 
 

@@ -11,16 +11,16 @@ from discreet.plan.measures.count_batch import Batch
 from discreet.plan.outline import subject
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import bought
-from discreet.plan.terms import Want
+from discreet.plan.terms import Terms
 from discreet.procedures.procedure import Context, Past
 
 __all__ = ["again", "plans_of", "recalled"]
 
 
-def plans_of(draft: Draft, wanted: Want, context: Context) -> tuple[Plan, ...]:
+def plans_of(draft: Draft, wanted: Terms, context: Context) -> tuple[Plan, ...]:
     """The plans that answer a question on these terms, the one of least expected error first."""
     plans = bought(draft, wanted)
-    return recalled(draft, plans, context.paid()) if draft.others else plans
+    return recalled(draft, plans, context.paid()) if draft.recounted else plans
 
 
 def recalled(draft: Draft, plans: tuple[Plan, ...], earlier: Past) -> tuple[Plan, ...]:
@@ -35,11 +35,10 @@ def recalled(draft: Draft, plans: tuple[Plan, ...], earlier: Past) -> tuple[Plan
 def again(earlier: Past, draft: Draft, of: tuple[Tree, tuple[str, ...]], costs: Sequence[Loss]) -> Plan | None:
     """A plan that was paid for, of these regions of the same rows, at one of these costs."""
     paid = {(each.pure, None if each.pure is not None else each.rho, each.event) for each in costs}
-    for plan in earlier.about(subject((draft.relation, draft.caps, draft.where, draft.keys), "batch/1", *of)):
+    for plan in earlier.about(subject(draft.population, "batch/1", *of)):
         batch = plan.measures[0] if len(plan.measures) == 1 else None
         same = isinstance(batch, Batch) and (batch.of, batch.values) == of
-        rows = (plan.table, plan.caps, plan.where, plan.keys)
-        if same and rows == (draft.relation, draft.caps, draft.where, draft.keys):
+        if same and plan.population == draft.population:
             cost = plan.loss
             if (cost.pure, None if cost.pure is not None else cost.rho, cost.event) in paid:
                 return plan

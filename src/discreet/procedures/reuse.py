@@ -5,13 +5,13 @@ from __future__ import annotations
 from discreet.answers.answer import Answer
 from discreet.plan.draft import Draft
 from discreet.plan.reuse import best
-from discreet.plan.terms import Want
+from discreet.plan.terms import Terms
 from discreet.procedures.procedure import Context, Procedure, Purchase
 
 __all__ = ["follow"]
 
 
-def follow(draft: Draft, wanted: Want, context: Context) -> Procedure[Answer | None]:
+def follow(draft: Draft, wanted: Terms, context: Context) -> Procedure[Answer | None]:
     """The most exact answer that follows from earlier ones, or None where none does."""
     if (way := best(draft, list(context.paid().near(draft)))) is None:
         return None

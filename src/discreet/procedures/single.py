@@ -8,7 +8,7 @@ from discreet.errors import NotAllowed
 from discreet.plan.draft import Draft
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import depends, plans_for, reachable
-from discreet.plan.terms import Want
+from discreet.plan.terms import Spend, Terms, Within
 from discreet.procedures import auto_bounds
 from discreet.procedures.margin import UNKNOWN, ask_within, enough, first_cost
 from discreet.procedures.procedure import Context, Procedure, buy
@@ -22,22 +22,22 @@ __all__ = ["ask", "ask_free", "explain", "explained"]
 GAUSSIAN = "It buys Gaussian noise: from then on ρ counts, and what is left of ε does not."
 
 
-def ask(question: str | Select, params: Params, wanted: Want, context: Context) -> Procedure[Answer]:
+def ask(question: str | Select, params: Params, wanted: Terms, context: Context) -> Procedure[Answer]:
     """Answer a question for a cost, or at the least cost for a margin; the same again is free."""
     draft = reachable(context.draft(question, params), wanted)
     if auto_bounds.wanted_bounds(draft):
         again = lambda known: context.compiled(question, params, known)  # noqa: E731
         return (yield from auto_bounds.ask_bounded(draft, again, wanted, context))
-    if wanted.within is None or not depends(draft, wanted):
+    if isinstance(wanted, Spend) or not depends(draft, wanted):
         return (yield from buy(draft, plans_of(draft, wanted, context), wanted.confidence))
     return (yield from ask_within(draft, wanted, context))
 
 
-def ask_free(sql: str, params: Params, wanted: Want, context: Context, *, or_buy: bool) -> Procedure[Answer]:
+def ask_free(sql: str, params: Params, wanted: Terms, context: Context, *, or_buy: bool) -> Procedure[Answer]:
     """Answer a question from earlier answers, for nothing; where it does not follow from them, buy it or refuse."""
     draft = context.draft(sql, params)
     found = yield from follow(draft, wanted, context)
-    if found is not None and (wanted.within is None or enough(found, wanted)):
+    if found is not None and (isinstance(wanted, Spend) or enough(found, wanted)):
         return found
     if not or_buy:
         raise NotAllowed(
@@ -48,14 +48,14 @@ def ask_free(sql: str, params: Params, wanted: Want, context: Context, *, or_buy
     return (yield from ask(sql, params, wanted, context))
 
 
-def explain(draft: Draft, wanted: Want, context: Context) -> Explanation:
+def explain(draft: Draft, wanted: Terms, context: Context) -> Explanation:
     """What asking a question would cost and how exact the answer would be."""
     draft = reachable(draft, wanted)
     remarks: tuple[str, ...] = ()
     if auto_bounds.wanted_bounds(draft):
         part, wanted = auto_bounds.divided(draft, wanted)
         remarks = auto_bounds.foretold(draft, part)
-    if wanted.within is not None and depends(draft, wanted):
+    if isinstance(wanted, Within) and depends(draft, wanted):
         remarks = (UNKNOWN,)
         plans = plans_for(draft, first_cost(context.budget.epsilon, wanted), wanted.delta)
     else:
@@ -64,7 +64,7 @@ def explain(draft: Draft, wanted: Want, context: Context) -> Explanation:
 
 
 def explained(
-    draft: Draft, plans: tuple[Plan, ...], wanted: Want, context: Context, remarks: tuple[str, ...] = ()
+    draft: Draft, plans: tuple[Plan, ...], wanted: Terms, context: Context, remarks: tuple[str, ...] = ()
 ) -> Explanation:
     """What the first of these plans that fits costs and tells."""
     left = context.left()

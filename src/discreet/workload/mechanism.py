@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.exact import Number, probability
-from discreet.core.laws.gaussian import DiscreteGaussian
-from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.laws.gaussian import GAUSSIAN
 from discreet.core.laws.law import Law
+from discreet.core.laws.price import Price
+from discreet.core.laws.sum_quantiles import normal_quantile
 from discreet.core.mechanism import Then
 from discreet.core.once import once
 from discreet.core.reach import Neighbours
@@ -25,7 +26,6 @@ from discreet.matrix.families import MOST_LISTED, Floats, Queries
 from discreet.matrix.gaussian_optimal import Certificate
 from discreet.matrix.mechanism import Combined, bought
 from discreet.plan.estimates.discrete_tails import margins
-from discreet.plan.estimates.noise_sums import normal
 from discreet.plan.terms import search
 
 __all__ = ["Answers", "KnownError", "Planned", "WorkloadError", "cheapest", "described", "noised", "planned", "spread",
@@ -149,7 +149,7 @@ class WorkloadError:
     @property
     def heavy(self) -> bool:
         """Whether some of its noise has the tails of Laplace laws."""
-        return any(isinstance(each, DiscreteLaplace) for each in self.laws)
+        return any(each.family.heavy for each in self.laws)
 
     def describe(self) -> str:
         return described(self)
@@ -169,7 +169,7 @@ def weighted(law: Law, weights: Floats, confidence: Fraction) -> Floats:
 def spread(variance: Floats, heavy: bool, confidence: Fraction) -> Floats:
     """The margins of answers with these variances; see `WorkloadError.radius`."""
     missed = float(1 - confidence)
-    found = normal(missed)
+    found = normal_quantile(missed)
     if heavy:
         found = max(found, -math.log(missed) / math.sqrt(2))
     return np.asarray(found * np.sqrt(variance) + 1)
@@ -225,7 +225,7 @@ class Planned(Then):
     def gap(self) -> float | None:
         """How much larger the error is than that of the best Gaussian strategy, at most; 0.001 is one in a thousand."""
         proven = self.certificate
-        if proven is None or not isinstance(self.mechanism.laws[0], DiscreteGaussian):
+        if proven is None or self.mechanism.laws[0].family is not GAUSSIAN:
             return None
         unit = [strategy.l2_squared / float(share) for strategy, share in
                 zip(self.mechanism.strategies, self.error.design.shares, strict=True)]  # fmt: skip
@@ -237,11 +237,11 @@ class Planned(Then):
 
 
 def planned(
-    found: Sequence[Design], *, cells: int, epsilon: Fraction | None, rho: Fraction | None, rows: int,
+    found: Sequence[Design], price: Price, *, cells: int, rows: int,
     neighbours: Neighbours, chosen: Design | None = None, unit: str = "person",
 ) -> Planned:  # fmt: skip
     """The chosen design as a mechanism: by default the one of least expected error at this cost."""
-    errors = [noised(each, epsilon=epsilon, rho=rho, rows=rows, neighbours=neighbours, unit=unit) for each in found]
+    errors = [noised(each, price, rows=rows, neighbours=neighbours, unit=unit) for each in found]
     errors.sort(key=lambda each: (chosen is not None and each.design is not chosen, each.mean))
     best = errors[0]
     mechanism = Combined(
@@ -251,13 +251,10 @@ def planned(
     return Planned(mechanism=mechanism, function=Reading(best), compared=compared)
 
 
-def noised(
-    design: Design, *, epsilon: Fraction | None, rho: Fraction | None, rows: int, neighbours: Neighbours,
-    unit: str = "person",
-) -> WorkloadError:  # fmt: skip
+def noised(design: Design, price: Price, *, rows: int, neighbours: Neighbours, unit: str = "person") -> WorkloadError:
     """How wrong a design is at this cost, with the noise that this buys."""
-    said: Any = {"epsilon": epsilon, "rho": rho, "rows": rows, "neighbours": neighbours, "unit": unit}
-    return WorkloadError(design, bought(design.strategies, design.shares, **said))
+    laws = bought(design.strategies, design.shares, price, rows=rows, neighbours=neighbours, unit=unit)
+    return WorkloadError(design, laws)
 
 
 def cheapest(

@@ -20,6 +20,10 @@ from discreet.answers.display import caps_said
 from discreet.catalogue.schema import Table
 from discreet.core import record
 from discreet.core.exact import Number, number, price, probability
+from discreet.core.laws.gaussian import GAUSSIAN
+from discreet.core.laws.laplace import LAPLACE
+from discreet.core.laws.law import NoiseFamily
+from discreet.core.laws.price import Price, Pure, Zcdp, price_of
 from discreet.core.loss import Loss
 from discreet.core.text import show
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood, Refusal
@@ -32,7 +36,7 @@ from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.workload_cells import COUNTS, Cells
 from discreet.plan.outline import subject
 from discreet.plan.plan import Plan
-from discreet.plan.pricing import bought_rho
+from discreet.plan.pricing import bought_rho, prices
 from discreet.procedures.auto_bounds import wanted_bounds
 from discreet.procedures.procedure import Context, Procedure, Purchase
 from discreet.sql.spelling import quoted
@@ -160,9 +164,11 @@ class Question:
         if paying:
             self._room(epsilon, rho)
         found = []
-        for gaussian, design in self._designs(epsilon is not None, bool(rho)):
+        prices: dict[NoiseFamily, Price] = {} if epsilon is None else {LAPLACE: Pure(epsilon)}
+        prices |= {GAUSSIAN: Zcdp(rho)} if rho else {}
+        for family, design in self._designs(prices):
             if chosen is None or chosen[1] is design:
-                offer = self._offer(design, None if gaussian else epsilon, rho if gaussian else None)
+                offer = self._offer(design, prices[family])
                 found += [] if offer is None else [offer]
         if not found:
             raise NotAllowed("no strategy for these is short enough to be on record.", instead="ask in several parts")
@@ -175,24 +181,21 @@ class Question:
         if not pure and not (rho and Loss(rho=rho) in left):
             raise BudgetExceeded("the budget has no room for these.", instead=f"ask for less: {left} is left")
 
-    def _designs(self, laplace: bool, normal: bool) -> list[tuple[bool, Design]]:
-        """All designs, for Laplace and for Gaussian noise."""
-        kinds = [kind for kind, there in ((False, laplace), (True, normal)) if there]
-        return [(kind, each) for kind in kinds for each in designs(self.queries, gaussian=kind)]
+    def _designs(self, families: Iterable[NoiseFamily]) -> list[tuple[NoiseFamily, Design]]:
+        """All designs for these kinds of noise."""
+        return [(family, each) for family in families for each in designs(self.queries, family)]
 
-    def _cheapest(self, margin: Fraction, cost: Cost) -> tuple[Fraction, tuple[bool, Design]]:
+    def _cheapest(self, margin: Fraction, cost: Cost) -> tuple[Fraction, tuple[NoiseFamily, Design]]:
         """The least ε for which some design is within the margin in every answer, and that design."""
         self.queries.listed()
         budget = self.draft.catalogue.budget
 
-        def noised(each: tuple[bool, Design], epsilon: Fraction) -> WorkloadError:
-            gaussian, design = each
-            measure = self._measure(design)
-            if gaussian:
-                return WorkloadError(design, measure.concentrated(bought_rho(budget, epsilon), self.draft.setting))
-            return WorkloadError(design, measure.pure(epsilon, self.draft.setting))
+        def noised(each: tuple[NoiseFamily, Design], epsilon: Fraction) -> WorkloadError:
+            family, design = each
+            price = Pure(epsilon) if family is LAPLACE else Zcdp(bought_rho(budget, epsilon))
+            return WorkloadError(design, self._measure(design).law(price, self.draft.setting))
 
-        found = self._designs(True, bool(bought_rho(budget, Fraction(1))))
+        found = self._designs(each.family for each in prices(budget, Fraction(1)))
         measures = [self._measure(design) for _, design in found]
         short = [_short(each, record.MOST * 3 // 4) and _few(each) for each in measures]  # there are laws besides
         fit = [each for each, fits in zip(found, short, strict=True) if fits]
@@ -209,29 +212,24 @@ class Question:
         assert isinstance(of, Sums)
         return Cells(asked=_name(self.queries), of=of, cells=self.queries.cells, strategies=strategies, shares=shares)
 
-    def _offer(self, design: Design, epsilon: Fraction | None, rho: Fraction | None) -> Offer | None:
+    def _offer(self, design: Design, price: Price) -> Offer | None:
         """A design at this cost; none where its record would be too long, or what it releases."""
         measure, setting = self._measure(design), self.draft.setting
-        if epsilon is not None:
-            laws = measure.pure(epsilon, setting)
-        else:
-            assert rho is not None
-            laws = measure.concentrated(rho, setting)
+        laws = measure.law(price, setting)
         plan = _plan(self.draft, measure, laws)
         return Offer(plan, WorkloadError(design, laws)) if _short(plan, record.MOST) and _few(measure) else None
 
     def _earlier(self, epsilon: Fraction | None, rho: Fraction | None) -> Iterator[Offer]:
         """What was paid for before: the same queries of the same groups, at the same cost."""
         name, draft, past = _name(self.queries), self.draft, self.context.paid()
-        rows = (draft.relation, draft.caps, draft.where, draft.keys)
-        for plan in past.about(subject(rows, "cells/1", name, draft.measures[0])):
+        for plan in past.about(subject(draft.population, "cells/1", name, draft.measures[0])):
             (measure, *rest) = plan.measures or (None,)
             if rest or not isinstance(measure, Cells) or measure.asked != name:
                 continue
             paid = plan.loss.pure == epsilon if plan.loss.pure is not None else plan.loss.rho == rho
             if not paid or measure.of != self.draft.measures[0] or _plan(self.draft, measure, plan.laws[0]) != plan:
                 continue
-            design = recovered(self.queries, measure.strategies, gaussian=plan.loss.pure is None)
+            design = recovered(self.queries, measure.strategies, price_of(plan.loss).family)
             if design is not None:
                 yield Offer(plan, WorkloadError(design, plan.laws[0]))
 

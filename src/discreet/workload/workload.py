@@ -23,7 +23,10 @@ from typing import Any
 import numpy as np
 
 from discreet.core.exact import Number, number, price, probability, whole
-from discreet.core.reach import Neighbours, neighbourhood
+from discreet.core.laws.gaussian import GAUSSIAN
+from discreet.core.laws.laplace import LAPLACE
+from discreet.core.laws.price import Pure, Zcdp
+from discreet.core.reach import neighbourhood
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.matrix.families import Crossed, Dense, Intervals, Kind, Marginals, Queries, Stacked
 from discreet.matrix.planner import MOST_DENSE, designs
@@ -167,7 +170,7 @@ class Workload:
         within: Number | None = None,
         confidence: Number = "0.95",
         rows: int = 1,
-        neighbours: Neighbours = "add-remove",
+        neighbours: str = "add-remove",
     ) -> Planned:
         """The strategy of least expected error, as a mechanism.
 
@@ -180,17 +183,17 @@ class Workload:
         said: Any = {"cells": self.cells, "rows": whole(rows, "rows"), "neighbours": neighbourhood(neighbours)}
         sure = probability(confidence, "confidence")
         if rho is not None:
-            return planned(designs(self.queries, gaussian=True), epsilon=None, rho=price(rho, "rho"), **said)
-        found = designs(self.queries, gaussian=False)
+            return planned(designs(self.queries, GAUSSIAN), Zcdp(price(rho, "rho")), **said)
+        found = designs(self.queries, LAPLACE)
         if epsilon is not None:
-            return planned(found, epsilon=price(epsilon, "epsilon"), rho=None, **said)
+            return planned(found, Pure(price(epsilon, "epsilon")), **said)
         margin = number(within, "within")
         if margin <= 0:
             raise NotUnderstood("a margin is greater than zero.", instead="within=25")
         self.queries.listed()
         own = {"rows": said["rows"], "neighbours": said["neighbours"]}
-        cost, best = cheapest(found, margin, sure, lambda each, cost: noised(each, epsilon=cost, rho=None, **own))
-        return planned(found, epsilon=cost, rho=None, chosen=best, **said)
+        cost, best = cheapest(found, margin, sure, lambda each, cost: noised(each, Pure(cost), **own))
+        return planned(found, Pure(cost), chosen=best, **said)
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 import discreet as dp
+from discreet.core.laws.price import Zcdp
 from discreet.mechanisms.quantiles.grid_choice import Part
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.quantiles.many import Quantiles
@@ -216,7 +217,8 @@ def test_more_records_than_fit_a_word() -> None:
 
 def test_what_it_costs() -> None:
     for at in (("0.5",), QUARTERS, TENTHS):
-        m = Quantiles.for_rho(rho="0.3", at=at, last=100)
+        squares = Quantiles(epsilon=1, at=at, last=100).squares
+        m = Quantiles(epsilon=Zcdp(Fraction(3, 10)).exponential(squares), at=at, last=100)
         assert Fraction(3, 10) * (1 - Fraction(1, 10**12)) < m.loss.rho <= Fraction(3, 10)
         assert Quantiles(epsilon=2, at=at, last=100).loss.pure == 2
     assert Quantiles(epsilon=2, at=("0.5",), last=100).loss == dp.Quantile(epsilon=2, q="0.5", bounds=(0, 1)).loss

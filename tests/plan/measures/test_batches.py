@@ -22,6 +22,7 @@ from discreet.plan import pricing, regions
 from discreet.plan.compile import alternatives
 from discreet.plan.expressions.tree import Literal
 from discreet.plan.measures.count_batch import Batch
+from discreet.plan.measures.statistic import Statistic
 from discreet.workload import Workload
 from discreet.workload.predicates import conditions
 from support.batches import (
@@ -282,7 +283,7 @@ def test_margins_hold() -> None:
         answers = curator.ask_many(counted(texts), epsilon=1)
         margins = np.array([each.margin().value for each in answers])
         mechanism, counts = answers[0].plan.mechanisms[0], _regions(curator, texts)
-        views = [each.draft.readings[0].view(each.plan.measures) for each in answers]
+        views = [each.draft.readings[0].estimator(each.plan.measures) for each in answers]
         for _ in range(batches):
             released = mechanism.release(counts)
             values = np.array([view.values(answers[0].plan.laws[0], released)[0] for view in views])
@@ -369,7 +370,7 @@ def errors(curator: Any, sql: str) -> tuple[Any, float, float]:
     """The plan of a question for ε = 1, its squared error by the laws, and that of one measure for each count."""
     draft = curator.draft(sql)
     plan = pricing.plan_for(draft, Fraction(1))
-    plain = pricing.plan_for(replace(draft, instead=(None, None), others=()), Fraction(1))
+    plain = pricing.plan_for(replace(draft, alternatives=()), Fraction(1))
     return plan, pricing.counted_error(plan, draft), pricing.counted_error(plain, draft)
 
 
@@ -515,7 +516,7 @@ def test_a_batch_is_right_for_any_number_of_rows(asked: list[str]) -> None:
             (batch,) = plan.measures
             matrix = batch.strategy.dense().astype(object)
             for regions_ in batch.asked:
-                weights = batch.view(regions_).weights
+                weights = batch.estimator(Statistic("regions", regions=regions_)).weights
                 made = [sum(w * int(each) for w, each in zip(weights, column, strict=True)) for column in matrix.T]
                 off = [abs(each - int(letter)) for each, letter in zip(made, regions_, strict=True)]
                 assert max(off) < Fraction(1, 10**12)

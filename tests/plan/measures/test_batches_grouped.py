@@ -17,6 +17,7 @@ import pytest
 import discreet as dp
 from discreet.core.contribution import Caps, Setting
 from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.reach import Neighbours
 from discreet.matrix.strategy import Each, Matrix, Strategy
 from discreet.plan import pricing
 from discreet.plan.expressions.tree import Literal
@@ -85,7 +86,7 @@ def test_disjoint_counts_of_groups_cost_as_one() -> None:
     with clinic(budget=dp.Budget(epsilon=10)) as curator:
         draft = curator.draft(sql)
         plan = pricing.plan_for(draft, Fraction(1))
-        plain = pricing.plan_for(replace(draft, instead=(None, None), others=()), Fraction(1))
+        plain = pricing.plan_for(replace(draft, alternatives=()), Fraction(1))
         assert (plan.laws, plan.loss.pure) == ((DiscreteLaplace(1),), 1)
         assert pricing.counted_error(plan, draft) == 3 * DiscreteLaplace(1).variance
         assert pricing.counted_error(plain, draft) == 3 * DiscreteLaplace(3).variance
@@ -190,7 +191,9 @@ def test_the_reach_is_that_of_the_strategy_of_all_groups(rows: int, neighbours: 
         ways = [np.array(each) for each in product(range(rows + 1), repeat=4) if sum(each) <= rows]
         moved = [whole @ each for each in ways]
         pairs = [a - b for a in moved for b in moved] if neighbours == "replace" else moved
-        setting = Setting(caps=Caps(unit="u", rows=rows, groups=2), neighbours=neighbours, unit="person", grouped=True)
+        setting = Setting(
+            caps=Caps(unit="u", rows=rows, groups=2), neighbours=Neighbours(neighbours), unit="person", grouped=True
+        )
         reach = batch.reach(setting)
         assert reach.l1 >= max(abs(each).sum() for each in pairs)
         assert reach.l2_squared == max((each**2).sum() for each in pairs)

@@ -20,9 +20,9 @@ import discreet as dp
 from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.laws.law import Law
-from discreet.plan.estimates.noise_sums import radii
 from discreet.plan.expressions.tree import Field
 from discreet.plan.measures.moments import Moments
+from discreet.plan.measures.statistic import Statistic
 from support import hostile as h
 from support.clinic import clinic, visits
 from support.kit import ALARM
@@ -266,7 +266,7 @@ def test_intervals_hold_what_they_say(function: str, law_of: Callable[[int], Law
     measure = Moments(of=(X, Y)[:k], low=(0,) * k, high=(STEPS,) * k, step=(Fraction(1),) * k, degree=degree)
     law, (x, y) = law_of(measure.row), sample(shape, rows)
     noisy = released(measure, law, (x, y), draws)
-    view, true = measure.view(function), float(true_of(x.astype(float), y.astype(float)))
+    view, true = measure.estimator(Statistic(function)), float(true_of(x.astype(float), y.astype(float)))
     low, high = view.ends(law, noisy, SURE)
     values = np.array(view.values(law, noisy))
     assert np.isfinite(values).all()
@@ -291,7 +291,7 @@ def test_intervals_hold_what_they_say(function: str, law_of: Callable[[int], Law
 def test_many_noises_together(weights: tuple[int, ...], confidence: str) -> None:
     """Merged into three: never less than it says in 200,000 draws, nor much more; the control is a fifth smaller."""
     law, draws, sure = DiscreteLaplace(Fraction(10**6)), 200_000, Fraction(confidence)
-    (found,) = radii(law, np.array([weights], float), sure)
+    (found,) = law.radii(np.array([weights], float), sure)
     total = sum(w * law.draw(draws).astype(np.float64) for w in weights if w)
     inside = int((np.abs(total) <= found).sum())
     assert inside >= stats.binom.ppf(ALARM, draws, float(sure))

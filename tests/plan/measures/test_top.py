@@ -16,7 +16,10 @@ import pytest
 import discreet as dp
 from discreet.core.contribution import Caps, Setting
 from discreet.core.conversion import zcdp_of
+from discreet.core.laws.price import Pure, Zcdp
+from discreet.core.reach import Neighbours
 from discreet.mechanisms.selection.top_k import Places
+from discreet.plan.measures.measure import MeasurementOf
 from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.top_k import Foremost
 from discreet.plan.plan import Exact, Plan
@@ -79,7 +82,7 @@ def chosen(plan: Plan) -> Plan:
     (measure,) = plan.measures
     if not isinstance(measure, Foremost):
         measure = Foremost(score=measure, k=1, among=plan.cells)
-    law = measure.pure(Fraction(1), plan.setting)
+    law = measure.law(Pure(Fraction(1)), plan.setting)
     return Plan(table=plan.table, caps=plan.caps, where=plan.where, keys=plan.keys, measures=(measure,), laws=(law,),
                 naming=None, neighbours=plan.neighbours, unit=plan.unit)  # fmt: skip
 
@@ -215,8 +218,10 @@ def test_the_gap_is_kept_and_hardly_more_than_that(kind: Any, k: int, among: int
 
 def test_the_gap_of_noise_is_kept() -> None:
     """By the exact law of the difference of two noises, over all pairs that can be out of order."""
-    setting = Setting(caps=Caps(unit="u", rows=4, groups=4), neighbours="add-remove", unit="person", grouped=True)
-    for law in (UNITS.pure(Fraction(1), setting), UNITS.concentrated(Fraction(1, 40), setting)):
+    setting = Setting(
+        caps=Caps(unit="u", rows=4, groups=4), neighbours=Neighbours.ADD_REMOVE, unit="person", grouped=True
+    )
+    for law in (UNITS.law(Pure(Fraction(1)), setting), UNITS.law(Zcdp(Fraction(1, 40)), setting)):
         p = np.array([law.pmf(n) for n in range(-200, 201)])
         both = np.convolve(p, p)  # symmetric: of a difference, too
         for k, among in ((1, 2), (3, 8), (5, 100)):
@@ -248,11 +253,14 @@ def test_the_planner_takes_what_is_best(k: int, groups: int) -> None:
     taken is never more than a tenth worse than the best of the four at the same cost, and often ten times better than
     the other kind."""
     rng, runs, among = np.random.default_rng(11), 3000, 20
-    setting = Setting(caps=Caps(unit="u", rows=groups, groups=groups), neighbours="add-remove", unit="p", grouped=True)
+    setting = Setting(
+        caps=Caps(unit="u", rows=groups, groups=groups), neighbours=Neighbours.ADD_REMOVE, unit="p", grouped=True
+    )
     rho, top = zcdp_of(Fraction(1), Fraction(1, 2_000_000)), Foremost(score=UNITS, k=k, among=among)
-    laws = [UNITS.pure(Fraction(1), setting), UNITS.concentrated(rho, setting)]
-    choices = [top.pure(Fraction(1), setting), top.concentrated(rho, setting)]
-    predicted = [*map(top.noisy_predicted, laws), *(top.predicted(each, setting) for each in choices)]
+    laws = [UNITS.law(Pure(Fraction(1)), setting), UNITS.law(Zcdp(rho), setting)]
+    choices = [top.law(Pure(Fraction(1)), setting), top.law(Zcdp(rho), setting)]
+    noisy_ways = [MeasurementOf(measure=UNITS, law=law, setting=setting) for law in laws]
+    predicted = [*map(top.rival_error, noisy_ways), *(top.predicted(each, setting) for each in choices)]
     found = np.zeros(4)
     for apart in (1.0, 5.0):
         scores = apart * np.arange(among)[::-1]

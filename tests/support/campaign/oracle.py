@@ -25,6 +25,7 @@ import discreet as dp
 from discreet.core.mechanism import Then
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.selection.top_k import Places
+from discreet.plan.measures.exact_data import DistinctCount, RowSums, UnitCount
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.relation import Derived, Few, Folded, From, Part, Total, United
 from support import hostile as h
@@ -80,7 +81,7 @@ def too_far(plan: Plan, before: Exact, after: Exact) -> str | None:
             return f"a unit is in {len(units)} groups, paid for {plan.caps.most_groups}"
     for n, (measure, mechanism) in enumerate(zip(plan.measures, plan.mechanisms, strict=True)):
         moved = change(cells(plan, before, n), cells(plan, after, n))
-        if plan.naming is not None and measure.needs not in ("sums", "units"):
+        if plan.naming is not None and not isinstance(measure.exact, RowSums | UnitCount):
             moved = {key: far for key, far in moved.items() if key[0] in before.keys and key[0] in after.keys}
         far = _beyond(plan, mechanism, moved, before.sums[n], after.sums[n])
         if far is not None:
@@ -128,7 +129,7 @@ def mixes(plan: Plan, whole: Exact, parts: list[Exact]) -> str | None:
     Values that differ are not the sum over people, but at least what one person has and at most what all have.
     """
     for n, measure in enumerate(plan.measures):
-        if plan.naming is not None and measure.needs not in ("sums", "units"):
+        if plan.naming is not None and not isinstance(measure.exact, RowSums | UnitCount):
             continue  # a key that a person alone does not name has no place for what the person has in it
         there, alone = cells(plan, whole, n), [cells(plan, each, n) for each in parts]
         summed: dict[Any, int] = {}
@@ -138,7 +139,7 @@ def mixes(plan: Plan, whole: Exact, parts: list[Exact]) -> str | None:
         slack = len(parts) + 1 if getattr(measure, "grain", 1) != 1 else 0
         for key in {**there, **summed}:
             one, total = there.get(key, 0), summed.get(key, 0)
-            if measure.needs == "distinct":
+            if isinstance(measure.exact, DistinctCount):
                 if not max(each.get(key, 0) for each in alone) <= one <= total:
                     return f"{key}: {one} different values of all, {total} of each alone"
             elif abs(one - total) > slack:

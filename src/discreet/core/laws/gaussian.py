@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
+from typing import ClassVar
 
 import numpy as np
 from flint import arb, ctx
@@ -15,7 +16,8 @@ from discreet.core.coins import SYSTEM, Coins, Uniform
 from discreet.core.exact import Ball, ball, ceiling, nearest, positive, share
 from discreet.core.laws.gaussian_table import HalfGaussian
 from discreet.core.laws.laplace import CHUNK
-from discreet.core.laws.law import Integers, Law, narrowest
+from discreet.core.laws.law import Floats, Integers, Law, NoiseFamily, narrowest
+from discreet.core.laws.sum_quantiles import normal_quantile
 from discreet.core.laws.theta import above, mean_size, moment, total, weight
 from discreet.core.loss import Loss
 from discreet.core.once import once
@@ -23,12 +25,32 @@ from discreet.core.reach import Reach
 from discreet.core.record import recorded
 from discreet.core.text import show
 
-__all__ = ["DiscreteGaussian"]
+__all__ = ["GAUSSIAN", "DiscreteGaussian"]
 
 ORDINARY = 1 << 12  # scale² up to here is drawn from one table (scale 64)
 WIDEST = 44  # bits of a block that still leave enough of a word, and of a float, to decide with
 NORMAL = NormalDist()
 NEAR = 2.0**-44  # bound on the error of an acceptance probability in floats
+
+
+class GaussianFamily(NoiseFamily):
+    """Gaussian noise: the variance that a ρ buys falls in proportion to it."""
+
+    name = "discrete Gaussian"
+    power = 1
+    heavy = False
+
+    def __reduce__(self) -> str:
+        return "GAUSSIAN"  # there is one
+
+    def variance(self, l1: int, l2_squared: int, cost: float) -> float:
+        return l2_squared / cost / 2
+
+    def sum_quantiles(self, weights: Floats, missed: float) -> Floats:
+        return np.asarray(normal_quantile(missed) * np.sqrt((weights**2).sum(axis=1)))
+
+
+GAUSSIAN = GaussianFamily()
 
 
 @recorded("gaussian law/1")
@@ -37,6 +59,7 @@ class DiscreteGaussian(Law):
     """P(X = k) proportional to e^(-k²/(2·scale²)), on all integers. The variance is scale², or a hair less."""
 
     scale_squared: Fraction
+    family: ClassVar[NoiseFamily] = GAUSSIAN
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale_squared", positive(self.scale_squared, "scale_squared"))
@@ -158,8 +181,23 @@ class DiscreteGaussian(Law):
     def _totals(self) -> dict[int, Ball]:
         return {}
 
+    @once
+    def float_scale(self) -> float:
+        """The scale in floats."""
+        return math.sqrt(self.scale_squared)
+
+    def scaled(self, by: Fraction) -> DiscreteGaussian:
+        return DiscreteGaussian(self.scale_squared * by)
+
+    def chances(self, sizes: Integers) -> Floats:
+        return np.asarray(np.exp(-((sizes / self.float_scale) ** 2) / 2))
+
+    def chernoff(self, sizes: Floats, missed: float) -> Floats:
+        """Because  E e^(tX) is at most e^(σ²t²/2)."""
+        return np.asarray(self.float_scale * np.sqrt(2 * math.log(2 / missed) * (sizes**2).sum(axis=1)))
+
     def _quantile(self, missed: float) -> float:
-        return -math.sqrt(self.scale_squared) * NORMAL.inv_cdf(missed / 2) - 0.5 if missed < 1 else 0.0
+        return -self.float_scale * NORMAL.inv_cdf(missed / 2) - 0.5 if missed < 1 else 0.0
 
     def enclose_tail(self, k: int) -> Ball:
         return ball(1) if k <= 0 else 2 * self.enclose_above(k)
@@ -243,4 +281,4 @@ class DiscreteGaussian(Law):
         return Fraction(1) if 4 * s2 < 1 else share(bound, bits=256)
 
     def __str__(self) -> str:
-        return f"discrete Gaussian noise of scale {show(math.sqrt(self.scale_squared))}"
+        return f"{self.family.name} noise of scale {show(self.float_scale)}"

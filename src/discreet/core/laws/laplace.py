@@ -5,25 +5,62 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins, Uniform, whole_part
 from discreet.core.exact import Ball, ball, ceiling, nearest, positive
-from discreet.core.laws.law import Integers, Law, narrowest
+from discreet.core.laws.law import Floats, Integers, Law, NoiseFamily, narrowest
+from discreet.core.laws.sum_quantiles import laplace_quantiles, merged_scales, normal_quantile
 from discreet.core.loss import Loss
 from discreet.core.once import once
 from discreet.core.reach import Reach
 from discreet.core.record import recorded
 from discreet.core.text import show
 
-__all__ = ["DiscreteLaplace"]
+__all__ = ["LAPLACE", "DiscreteLaplace"]
 
 CHUNK = 1 << 14  # draws at a time, so that the working arrays stay in the cache
 SMALL = 2.0**-17  # a U below this is known too coarsely from its first 63 bits
 FINE = 2.0**-45  # bound on the error of the float path, in units of the scale; see `draw`
 LARGEST = 1 << 41  # scales above this leave the float path nothing to decide
+TILTS = 1 / (1 + np.geomspace(200, 0.005, 16))  # how steep, as parts of where the moments of the widest draw end
+
+
+class LaplaceFamily(NoiseFamily):
+    """Laplace noise: the variance that an ε buys falls with its square."""
+
+    name = "discrete Laplace"
+    power = 2
+    heavy = True
+
+    def __reduce__(self) -> str:
+        return "LAPLACE"  # there is one
+
+    def variance(self, l1: int, l2_squared: int, cost: float) -> float:
+        return 2 * (l1 / cost) ** 2
+
+    def sum_quantiles(self, weights: Floats, missed: float) -> Floats:
+        return np.array([_quantile(weights.tobytes(), missed)]) if len(weights) == 1 else _quantiles(weights, missed)
+
+
+@lru_cache(maxsize=1024)
+def _quantile(weights: bytes, missed: float) -> float:
+    """That of one row, found once: a price is searched for by many laws that differ in their scale alone."""
+    return float(_quantiles(np.frombuffer(weights)[None, :], missed)[0])
+
+
+def _quantiles(weights: Floats, missed: float) -> Floats:
+    if weights.shape[1] <= 3:
+        return laplace_quantiles(weights, missed)
+    heavy, spread = laplace_quantiles(merged_scales(weights), missed), np.sqrt(2 * (weights**2).sum(axis=1))
+    return np.asarray(np.maximum(heavy, normal_quantile(missed) * spread))
+
+
+LAPLACE = LaplaceFamily()
 
 
 @recorded("laplace law/1")
@@ -32,6 +69,7 @@ class DiscreteLaplace(Law):
     """P(X = k) proportional to e^(-|k|/scale), on all integers."""
 
     scale: Fraction
+    family: ClassVar[NoiseFamily] = LAPLACE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive(self.scale, "scale"))
@@ -116,8 +154,33 @@ class DiscreteLaplace(Law):
     def enclose_tail(self, k: int) -> Ball:
         return ball(1) if k <= 0 else 2 * (-k / ball(self.scale)).exp() / (1 + self._q())
 
+    @once
+    def float_scale(self) -> float:
+        """The scale in floats."""
+        return float(self.scale)
+
+    def scaled(self, by: Fraction) -> DiscreteLaplace:
+        return DiscreteLaplace(self.scale * by)
+
+    def chances(self, sizes: Integers) -> Floats:
+        return np.asarray(np.exp(-sizes / self.float_scale))
+
+    def chernoff(self, sizes: Floats, missed: float) -> Floats:
+        """At the best of some tilts.
+
+        Because  with a = e^(-1/scale), E e^(tX) = (1 - a)²/((1 - a·e^t)(1 - a·e^(-t))) for |t| < 1/scale.
+        """
+        needed, end, widest = math.log(2 / missed), 1 / self.float_scale, sizes.max(axis=1)
+        best = np.full(len(sizes), math.inf)
+        for part in TILTS:
+            tilt = part * end / np.maximum(widest, 1e-300)
+            t = sizes * tilt[:, None]
+            moments = 2 * np.log1p(-math.exp(-end)) - np.log1p(-np.exp(t - end)) - np.log1p(-np.exp(-t - end))
+            best = np.minimum(best, (needed + moments.sum(axis=1)) / tilt)
+        return np.asarray(np.where(widest > 0, best, 0.0))
+
     def _quantile(self, missed: float) -> float:
-        scale = float(self.scale)
+        scale = self.float_scale
         return scale * (math.log(2 / (1 + math.exp(-1 / scale))) - math.log(missed)) - 0.5
 
     @once
@@ -169,4 +232,4 @@ class DiscreteLaplace(Law):
         return ceiling(mass)
 
     def __str__(self) -> str:
-        return f"discrete Laplace noise of scale {show(self.scale)}"
+        return f"{self.family.name} noise of scale {show(self.scale)}"

@@ -2,6 +2,9 @@
 
 Every law here can be drawn from exactly, and states its own probabilities, its spread, and how far one person's
 reach can push two of its shifted copies apart. All three readings of a mechanism come from this one object.
+
+What margins need of a law is its `Spread`, which sums of several draws have as well; what pricing and the matrix
+mechanism need of it is its `NoiseFamily`, Laplace or Gaussian, in place of a question for its class.
 """
 
 from __future__ import annotations
@@ -9,24 +12,163 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Ball, Number, ball, nearest, precision, probability, whole
+from discreet.core.laws.sum_quantiles import Floats, laplace_quantiles, normal_quantile
 from discreet.core.loss import Loss
 from discreet.core.reach import Reach
 
-__all__ = ["Integers", "Law", "least", "narrowest", "plus"]
+__all__ = [
+    "NOISELESS",
+    "Floats",
+    "Integers",
+    "Law",
+    "NoiseFamily",
+    "Spread",
+    "SumOf",
+    "least",
+    "narrowest",
+    "plus",
+    "sum_quantile",
+]
 
 Integers = NDArray[Any]  # int64, or Python ints where an outcome does not fit
 
 
-class Law(ABC):
+class NoiseFamily(ABC):
+    """A kind of noise, whatever its scale: Laplace, which an ε buys, or Gaussian, which a ρ buys."""
+
+    name: str
+    power: int  # of the cost that a variance falls with: 2 for an ε, 1 for a ρ
+    heavy: bool  # whether tails are heavier than those of a normal law
+
+    @property
+    def share_exponent(self) -> float:
+        """How a cost is divided for the least sum of squared errors: in proportion to this power of their weights.
+
+        Because  a weight w on noise bought for a cost c errs by w/c^p; under a fixed sum of costs the total is least
+                 when c is proportional to w^(1/(p + 1)).
+        """
+        return 1 / (self.power + 1)
+
+    @abstractmethod
+    def variance(self, l1: int, l2_squared: int, cost: float) -> float:
+        """Of the continuous noise that a cost buys for answers that move by at most this."""
+
+    @abstractmethod
+    def sum_quantiles(self, weights: Floats, missed: float) -> Floats:
+        """The r with P(|Σ wᵢXᵢ| > r) = missed, or hardly more, for continuous draws of scale one, row by row."""
+
+
+class Spread(ABC):
+    """How far noise can push a number: that of one draw of a law, or of sums of draws."""
+
+    step: float = 1.0  # how far it is from a sum of continuous draws, at most
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """E[X²]."""
+
+    @property
+    def draws(self) -> tuple[Law, int] | None:
+        """The law, and of how many draws of it this is the sum; None where it is no such sum."""
+        return None
+
+    @abstractmethod
+    def summed(self, times: int) -> Spread:
+        """The sum of so many independent draws."""
+
+    @abstractmethod
+    def sum_quantiles(self, weights: Floats, missed: float) -> Floats:
+        """The r with P(|Σ wᵢXᵢ| > r) = missed, or hardly more, with continuous draws in place of these, row by row."""
+
+    def radii(self, weights: Floats, confidence: Fraction) -> Floats:
+        """An r such that Σ wᵢXᵢ stays within ±r with this confidence, for each row of weights, none of them negative.
+
+        Because  each draw is within one step of a draw from the continuous law with the same scale (Laplace: |X| is a
+                 floor of the continuous size moved by less than half a step; Gaussian: the tail of the discrete law is
+                 below that of the continuous one moved by a step), so the quantile of the continuous sum plus Σwᵢ is
+                 enough. It is a norm of the weights: the quantile of a symmetric log-concave vector along a direction
+                 is the support function of its floating body (Meyer and Reisner 1991).
+        """
+        quantiles = self.sum_quantiles(weights, float(1 - confidence))
+        return np.asarray(quantiles + self.step * weights.sum(axis=1))
+
+
+class Noiseless(Spread):
+    """No noise that is added: what is released was chosen."""
+
+    @property
+    def variance(self) -> float:
+        return 0.0
+
+    def summed(self, times: int) -> Spread:
+        return self
+
+    def sum_quantiles(self, weights: Floats, missed: float) -> Floats:
+        return np.zeros(len(weights))
+
+
+NOISELESS = Noiseless()
+
+
+def sum_quantile(variance: float, parts: tuple[float, ...], missed: float, *, heavy: bool) -> float:
+    """The quantile of a sum of draws that a normal law and at most three Laplace laws of its variance have, at most.
+
+    `parts` are the variances of at most three parts of the sum.
+
+    Because  see `merged_scales`; the variance is that of the discrete law, so that only the sum is off by a step, not
+             each draw.
+    """
+    found = normal_quantile(missed)
+    if heavy and variance > 0:
+        scales = np.sqrt(np.array([parts]) / (2 * variance))
+        found = max(found, float(laplace_quantiles(scales, missed)[0]))
+    return found * math.sqrt(variance)
+
+
+class Law(Spread):
     """A symmetric law on the integers, unimodal at zero."""
+
+    family: ClassVar[NoiseFamily]
+
+    @property
+    @abstractmethod
+    def float_scale(self) -> float:
+        """The scale in floats."""
+
+    @abstractmethod
+    def scaled(self, by: Fraction) -> Law:
+        """The law that one part in `by` of the price buys."""
+
+    @abstractmethod
+    def chances(self, sizes: Integers) -> Floats:
+        """P(X = k) for each of these sizes k, in proportion, in floats."""
+
+    @abstractmethod
+    def chernoff(self, sizes: Floats, missed: float) -> Floats:
+        """An r with P(|Σ wᵢXᵢ| > r) <= missed for each row of weights w, none negative, by Chernoff's bound.
+
+        Because  2·E[exp(θ·Σ wᵢXᵢ)]·e^(-θr) bounds the probability for any θ > 0, with the moments of the discrete law.
+        """
+
+    @property
+    def draws(self) -> tuple[Law, int]:
+        return self, 1
+
+    def summed(self, times: int) -> Spread:
+        return self if times == 1 else SumOf(self, times)
+
+    def sum_quantiles(self, weights: Floats, missed: float) -> Floats:
+        return np.asarray(self.float_scale * self.family.sum_quantiles(weights, missed))
 
     @abstractmethod
     def draw(self, count: int, coins: Coins = SYSTEM) -> Integers:
@@ -39,11 +181,6 @@ class Law(ABC):
     @abstractmethod
     def enclose_tail(self, k: int) -> Ball:
         """A ball around P(|X| >= k), for k >= 0."""
-
-    @property
-    @abstractmethod
-    def variance(self) -> float:
-        """E[X²]."""
 
     @property
     @abstractmethod
@@ -93,6 +230,36 @@ class Law(ABC):
     @abstractmethod
     def _quantile(self, missed: float) -> float:
         """About the r with P(|X| > r) = missed, in floats."""
+
+
+@dataclass(frozen=True)
+class SumOf(Spread):
+    """The sum of so many independent draws: the noise of groups that are added up."""
+
+    law: Law
+    times: int
+
+    @property
+    def variance(self) -> float:
+        """Variances add."""
+        return self.times * self.law.variance
+
+    @property
+    def parts(self) -> tuple[float, ...]:
+        """The variances of three parts of it, or as many as there are draws, as even as can be."""
+        draws = [self.times // 3 + (n < self.times % 3) for n in range(min(self.times, 3))]
+        return tuple(each * self.law.variance for each in draws)
+
+    @property
+    def draws(self) -> tuple[Law, int]:
+        return self.law, self.times
+
+    def summed(self, times: int) -> SumOf:
+        return SumOf(self.law, self.times * times)
+
+    def sum_quantiles(self, weights: Floats, missed: float) -> Floats:
+        quantile = sum_quantile(self.variance, self.parts, missed, heavy=self.law.family.heavy)
+        return np.asarray(quantile * np.sqrt((weights**2).sum(axis=1)))
 
 
 def least(enough: Callable[[int], bool], near: int) -> int:

@@ -66,7 +66,7 @@ class Index:
         table, number = found
         marked = f"(SELECT * FROM {self.source.place(table.table)} WHERE {quoted(table.mark(number))})"
         texts = statements(replace(plan, caps=NOBODY), marked, self.source.stored[table.table], every=True)
-        if None in texts and any(each.needs == "units" for each in plan.measures):
+        if None in texts and any(each.exact.of_units for each in plan.measures):
             texts[None] = _counted(texts[None], f"data.units{number}.{quoted(table.table)}", plan)
         return texts
 

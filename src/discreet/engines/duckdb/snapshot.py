@@ -199,7 +199,7 @@ class DuckDBSnapshot:
             if n is None:
                 rows = self._rows(plan, text, look) if index is None else self._run(text, look, index=index)
             elif text not in own:
-                own[text] = self._run(text, look, index=index, arrow=OWN[plan.measures[n].needs].arrow)
+                own[text] = self._run(text, look, index=index, arrow=OWN[type(plan.measures[n].exact)].arrow)
         return exact(plan, rows, {n: own[text] for n, text in texts.items() if n is not None})
 
     def _rows(self, plan: Plan, text: str, look: Look) -> Any:

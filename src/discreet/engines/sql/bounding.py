@@ -8,6 +8,7 @@ from discreet.engines.sql.dialect import Dialect, Stored
 from discreet.engines.sql.expressions import LONGEST, cut, keyed, one_of, owner, spell
 from discreet.engines.sql.histograms import OWN, Bounded, Hashed
 from discreet.engines.sql.sums import plain, repeated, short, totals, values
+from discreet.plan.measures.exact_data import RowSums
 from discreet.plan.plan import Key, Plan
 
 __all__ = ["sql", "statements"]
@@ -22,13 +23,13 @@ def statements(plan: Plan, place: str, stored: Stored, *, every: bool = False) -
     With `every`, also for groups that are not declared.
     """
     keys, found = [f"k{n}" for n in range(len(plan.keys))], dict[int | None, str]()
-    if plan.naming is not None or any(each.needs not in OWN for each in plan.measures):
+    if plan.naming is not None or any(type(each.exact) not in OWN for each in plan.measures):
         found[None] = sql(plan, place, stored, every=every)
     for n, measure in enumerate(plan.measures):
-        if measure.needs in OWN:
-            own = OWN[measure.needs]
-            rows = _rows(plan, place, stored, [f"{own.column(measure, stored)} AS x"], every=every)
-            found[n] = own.sql(measure, Bounded(plan, rows, keys, _hashed(plan, keys, stored.dialect), stored.dialect))
+        if (own := OWN.get(type(measure.exact))) is not None:
+            rows = _rows(plan, place, stored, [f"{own.column(measure.exact, stored)} AS x"], every=every)
+            bounded = Bounded(plan, rows, keys, _hashed(plan, keys, stored.dialect), stored.dialect)
+            found[n] = own.sql(measure.exact, bounded)
     return found
 
 
@@ -95,7 +96,7 @@ def _by_unit(plan: Plan, rows: str, keys: list[str], stored: Stored) -> str:
     group are added up before the groups are put in order, which is the same and sorts less.
     """
     cap, groups, dialect = plan.caps.most_rows, plan.caps.most_groups, stored.dialect
-    needs_rows = any(each.needs == "sums" for each in plan.measures)
+    needs_rows = any(isinstance(each.exact, RowSums) for each in plan.measures)
     kept, hashed, read = _hashed(plan, keys, dialect)
     first = bool(keys) and plan.naming is None and plan.cells <= cap  # add up, then put in order
     if keys:

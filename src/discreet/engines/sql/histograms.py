@@ -19,12 +19,14 @@ from discreet.engines.sql.dialect import Dialect, Stored
 from discreet.engines.sql.expressions import held, keyed, normal, one_of, spell, stepped
 from discreet.engines.sql.widths import CODED, WORD
 from discreet.mechanisms.quantiles.histogram import Histogram
-from discreet.plan.measures.count_batch import Batch
-from discreet.plan.measures.distinct import Distinct
-from discreet.plan.measures.measure import Measure
-from discreet.plan.measures.mode import Mode
-from discreet.plan.measures.quantiles import Extremes, Ranks
-from discreet.plan.measures.upper_bound import Ceilings
+from discreet.plan.measures.exact_data import (
+    DistinctCount,
+    ExactData,
+    Ladder,
+    RegionCounts,
+    ValueCounts,
+    ValueHistogram,
+)
 from discreet.plan.plan import Plan
 
 __all__ = ["OWN", "Bounded", "Hashed", "Own", "chosen"]
@@ -108,13 +110,13 @@ def chosen(bounded: Bounded, *, once: bool = False, span: tuple[int, int] | None
 # ── COUNT(DISTINCT x) ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _distinct(_: Distinct, bounded: Bounded) -> str:
+def _distinct(_: DistinctCount, bounded: Bounded) -> str:
     counted = chosen(bounded, once=True)
     text = f"SELECT {', '.join([*bounded.keys, 'count(DISTINCT x)'])}\nFROM (\n {counted}\n)"
     return text + _by(bounded.keys)
 
 
-def _counts(_: Distinct, found: Found, index: Index) -> Integers:
+def _counts(_: DistinctCount, found: Found, index: Index) -> Integers:
     counts = np.zeros((1, len(index)), object)
     for row in found:
         if row[:-1] in index:
@@ -122,7 +124,7 @@ def _counts(_: Distinct, found: Found, index: Index) -> Integers:
     return narrowest(counts)
 
 
-def _normal(measure: Distinct, stored: Stored) -> str:
+def _normal(measure: DistinctCount, stored: Stored) -> str:
     """A value as it is told from others, also under a condition: whole numbers of any size as they are stored."""
     tree = measure.of
     if len(parts := tree.operands("case")) == 2:
@@ -134,12 +136,12 @@ def _normal(measure: Distinct, stored: Stored) -> str:
 # ── quantiles, extremes and commonest values ─────────────────────────────────────────────────────────────────────
 
 
-def _histogram(measure: Measure, bounded: Bounded) -> str:
+def _histogram(measure: ExactData, bounded: Bounded) -> str:
     """How many of the rows that count have each value: for each group a list of values, and one of counts.
 
     Where there can be more groups and values than it would help to count, for each group a list of its values alone.
     """
-    span = (measure.low, measure.high) if isinstance(measure, Ranks | Extremes) else None
+    span = (measure.low, measure.high) if isinstance(measure, ValueHistogram) and measure.packed else None
     counted, keys, values = chosen(bounded, span=span), bounded.keys, f"{bounded.dialect.gather('x')} AS x"
     if span is not None and keys and bounded.plan.cells * (span[1] - span[0]) > COUNTED:
         return f"SELECT {', '.join([*keys, values])}\nFROM (\n {counted}\n)" + _by(keys)
@@ -149,7 +151,7 @@ def _histogram(measure: Measure, bounded: Bounded) -> str:
     return f"SELECT {', '.join([*keys, values, counts])}\nFROM (\n {text}\n)" + _by(keys)
 
 
-def _shares(measure: Batch, bounded: Bounded) -> str:
+def _shares(measure: RegionCounts, bounded: Bounded) -> str:
     """How many rows that count are in each region; of a unit with more of them than count, so many in proportion.
 
     Promise  a unit adds to the regions of its groups whole numbers, none negative, that are at most its cap in all, in
@@ -206,7 +208,7 @@ def _listed(found: pa.Table, index: Index) -> Iterator[tuple[int, pa.Array, NDAr
         yield place, listed.slice(ends[row], ends[row + 1] - ends[row]), counted[ends[row] : ends[row + 1]]
 
 
-def _placed(measure: Ranks | Extremes | Ceilings, found: pa.Table, index: Index) -> Histogram:
+def _placed(measure: ValueHistogram | Ladder, found: pa.Table, index: Index) -> Histogram:
     """Counts of steps from the low end, sorted by group and value."""
     none = np.zeros(0, np.int64)
     groups, values, counts = [none], [none], [none]
@@ -223,11 +225,11 @@ def _placed(measure: Ranks | Extremes | Ceilings, found: pa.Table, index: Index)
     return Histogram(len(index), np.concatenate(groups), np.concatenate(values), np.concatenate(counts))
 
 
-def _stepped(measure: Ranks | Extremes, stored: Stored) -> str:
+def _stepped(measure: ValueHistogram, stored: Stored) -> str:
     return stepped(measure.of, measure.low, measure.high, measure.step, stored)
 
 
-def _laddered(measure: Ceilings, stored: Stored) -> str:
+def _laddered(measure: Ladder, stored: Stored) -> str:
     """The number of the first rung that is not below a value; one more than the last, where there is none."""
     value = spell(measure.of, stored)
     ends = [stored.dialect.double(float(each)) for each in measure.rungs]
@@ -246,11 +248,11 @@ def _tallied(values: Sequence[Any], found: pa.Table, index: Index) -> Integers:
     return counts
 
 
-def _modes(measure: Mode, found: pa.Table, index: Index) -> Integers:
+def _modes(measure: ValueCounts, found: pa.Table, index: Index) -> Integers:
     return _tallied(measure.values, found, index)
 
 
-def _coded(measure: Batch, stored: Stored) -> str:
+def _coded(measure: RegionCounts, stored: Stored) -> str:
     """The region of a row as a whole number, whose last bits say which conditions it fulfils; NULL where it is none.
 
     Promise  no row of any database has a number that does not fit, however many conditions there are.
@@ -283,13 +285,13 @@ def _code(conditions: int, value: str) -> int | str:
     return " ".join(str(number >> n & (1 << WORD) - 1) for n in range(0, conditions, WORD))
 
 
-def _combined(measure: Batch, found: pa.Table, index: Index) -> Integers:
+def _combined(measure: RegionCounts, found: pa.Table, index: Index) -> Integers:
     many = len(measure.conditions)
     codes = [_code(many, each) if many else each for each in measure.values]
     return measure.combined(_tallied(codes, found, index))
 
 
-def _declared(measure: Mode | Batch, stored: Stored) -> str:
+def _declared(measure: ValueCounts | RegionCounts, stored: Stored) -> str:
     text = keyed(measure.of, measure.kind, stored)
     first, last = measure.values[0], measure.values[-1]
     if isinstance(first, int) and isinstance(last, int) and measure.values == tuple(range(first, last + 1)):
@@ -297,10 +299,10 @@ def _declared(measure: Mode | Batch, stored: Stored) -> str:
     return f"CASE WHEN {one_of(text, measure.values, stored.dialect)} THEN {text} END"
 
 
-OWN: dict[str, Own] = {
-    "distinct": Own(column=_normal, sql=_distinct, read=_counts),
-    "histogram": Own(column=_stepped, sql=_histogram, read=_placed, arrow=True),
-    "ladder": Own(column=_laddered, sql=_histogram, read=_placed, arrow=True),
-    "counts": Own(column=_declared, sql=_histogram, read=_modes, arrow=True),
-    "regions": Own(column=_coded, sql=_shares, read=_combined, arrow=True),
+OWN: dict[type[ExactData], Own] = {
+    DistinctCount: Own(column=_normal, sql=_distinct, read=_counts),
+    ValueHistogram: Own(column=_stepped, sql=_histogram, read=_placed, arrow=True),
+    Ladder: Own(column=_laddered, sql=_histogram, read=_placed, arrow=True),
+    ValueCounts: Own(column=_declared, sql=_histogram, read=_modes, arrow=True),
+    RegionCounts: Own(column=_coded, sql=_shares, read=_combined, arrow=True),
 }

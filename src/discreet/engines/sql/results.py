@@ -11,7 +11,7 @@ import numpy as np
 from discreet.core.laws.law import narrowest
 from discreet.engines.sql.histograms import OWN
 from discreet.engines.sql.sums import summed
-from discreet.plan.measures.measure import Added
+from discreet.plan.measures.exact_data import RowSums
 from discreet.plan.plan import Exact, Plan
 
 __all__ = ["exact"]
@@ -38,13 +38,12 @@ def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, Any]) -> Ex
     units, at, found = narrowest(table[0]), 1, list[Any]()
     for n, measure in enumerate(plan.measures):
         if n in own:
-            found.append(OWN[measure.needs].read(measure, own[n], _raw(plan, rows)))
-        elif measure.needs == "units":
+            found.append(OWN[type(measure.exact)].read(measure.exact, own[n], _raw(plan, rows)))
+        elif not isinstance(measure.exact, RowSums):
             found.append(units[None, :])
         else:
-            assert isinstance(measure, Added)
             parts = np.diff(table[at : at + len(measure.parts)], axis=0, prepend=0)
-            found.append(narrowest(parts // measure.grain))
+            found.append(narrowest(parts // measure.exact.grain))
             at += len(measure.parts)
     return Exact(keys=() if plan.naming is None else tuple(keys), units=units, sums=tuple(found))
 

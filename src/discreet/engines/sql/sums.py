@@ -13,18 +13,18 @@ from functools import partial
 from discreet.engines.sql.dialect import Dialect, Stored
 from discreet.engines.sql.expressions import spell, stepped
 from discreet.engines.sql.widths import ROWS, integer, running
-from discreet.plan.measures.measure import Added, Form, Measure, Steps
+from discreet.plan.measures.exact_data import Form, RowSums, Steps
+from discreet.plan.measures.measure import Measure
 
 __all__ = ["plain", "repeated", "short", "totals", "values"]
 
 VALUES = "vw"  # the first value of a row for measure n is vn, the second wn
 
 
-def summed(measures: Sequence[Measure]) -> Iterator[tuple[int, Added]]:
+def summed(measures: Sequence[Measure]) -> Iterator[tuple[int, RowSums]]:
     for n, measure in enumerate(measures):
-        if measure.needs == "sums":
-            assert isinstance(measure, Added)
-            yield n, measure
+        if isinstance(measure.exact, RowSums):
+            yield n, measure.exact
 
 
 # ── SQL ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -21,8 +21,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from discreet.errors import NotAllowed
-from discreet.plan.measures.count_batch import Batch
-from discreet.plan.measures.measure import Added, Form
+from discreet.plan.measures.exact_data import Form, RegionCounts, RowSums
 from discreet.plan.plan import Plan
 from discreet.plan.relation import Relation, Total, node
 
@@ -66,20 +65,21 @@ def widths(plan: Plan) -> tuple[Width, ...]:
     """All numbers of a plan that are larger than a count of rows."""
     found = [Width("a number of rows", ROWS, "BIGINT"), *_below(plan.table)]
     for n, measure in enumerate(plan.measures):
-        if isinstance(measure, Batch):
-            bits = len(measure.conditions)
+        exact = measure.exact
+        if isinstance(exact, RegionCounts):
+            bits = len(exact.conditions)
             type_ = "BIGINT" if bits <= WORD else "HUGEINT"
             found += [Width("the number of a region", (1 << bits) - 1, type_)] if bits <= CODED else []
             found.append(Width("a share of rows", (ROWS + 1) * plan.caps.most_rows, "HUGEINT"))
-        elif isinstance(measure, Added) and measure.needs == "sums":
-            found += (each._replace(what=f"{each.what} of measure {n + 1}") for each in _sums(measure, plan))
+        elif isinstance(exact, RowSums):
+            found += (each._replace(what=f"{each.what} of measure {n + 1}") for each in _sums(exact, plan))
     for key in plan.keys:
         if key.span is not None:
             found.append(Width("a key, from its first", key.span[1] - key.span[0], "BIGINT"))
     return tuple(found)
 
 
-def _sums(measure: Added, plan: Plan) -> Iterator[Width]:
+def _sums(measure: RowSums, plan: Plan) -> Iterator[Width]:
     """The numbers of a measure that is made of sums."""
     ends = []
     for value in measure.values:
@@ -100,7 +100,7 @@ def _row(ends: list[int], powers: tuple[int, ...]) -> int:
     return math.prod(end**power for end, power in zip(ends, powers, strict=False))
 
 
-def running(measure: Added) -> list[Form]:
+def running(measure: RowSums) -> list[Form]:
     """The running totals of the parts of a measure."""
     found: list[dict[tuple[int, ...], int]] = []
     for form in measure.forms:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, price, whole
 from discreet.core.loss import Budget
-from discreet.core.reach import Neighbours
+from discreet.core.reach import neighbourhood
 from discreet.curator.curator import Curator
 from discreet.curator.curator import open as open_curator
 from discreet.lab.attacks import reconstruct
@@ -147,7 +147,7 @@ def one_by_one(people: People, *, both: bool = False) -> NDArray[np.int64]:
     return (score > 0).astype(np.int64)
 
 
-def foretold(epsilon: Number, neighbours: Neighbours) -> float:
+def foretold(epsilon: Number, neighbours: str) -> float:
     """How often `one_by_one` is right, of people with fair bits.
 
     Because  noise of scale b is zero or more with probability a = 1/(1 + e^(-1/b)), and a count of one person, cut at
@@ -156,7 +156,7 @@ def foretold(epsilon: Number, neighbours: Neighbours) -> float:
              group by one, so b = 1/ε; replacing one changes two, so b = 2/ε.
     """
     e = price(epsilon, "epsilon")
-    return 1 - game.error(epsilon=e / 2 if neighbours == "replace" else e)
+    return 1 - game.error(epsilon=e / neighbourhood(neighbours).changes)
 
 
 # ── people ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -175,7 +175,7 @@ def people(secret: ArrayLike) -> Any:
     return pa.table({"id": np.arange(len(bits)), "secret": bits})
 
 
-def opened(secret: ArrayLike, *, epsilon: Number, neighbours: Neighbours = "replace") -> Curator:
+def opened(secret: ArrayLike, *, epsilon: Number, neighbours: str = "replace") -> Curator:
     """A real curator of such people, with this budget in all; it protects what records say."""
     n = len(np.asarray(secret))
     columns = {"id": {"min": 0, "max": n - 1, "step": 1}, "secret": {"min": 0, "max": 1, "step": 1}}

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, number, whole
 from discreet.core.loss import Budget
-from discreet.core.reach import Neighbours
+from discreet.core.reach import neighbourhood
 from discreet.curator.curator import Curator, open
 from discreet.errors import NotUnderstood
 from discreet.lab.audits.audit import ALARM, OneRun, Sampler, one_run
@@ -127,7 +127,7 @@ def canaries(
     epsilon: Number = 1,
     canaries: int = 10_000,
     guesses: int | None = None,
-    neighbours: Neighbours = "add-remove",
+    neighbours: str = "add-remove",
     alarm: Number = ALARM,
     coins: Coins = SYSTEM,
 ) -> OneRun:
@@ -142,7 +142,7 @@ def canaries(
         raise NotUnderstood("canaries are counted or summed.", instead=" or ".join(AGGREGATES))
     import pyarrow as pa  # noqa: PLC0415
 
-    m, cost, replaced = whole(canaries, "canaries"), number(epsilon, "epsilon"), neighbours == "replace"
+    m, cost, replaced = whole(canaries, "canaries"), number(epsilon, "epsilon"), neighbourhood(neighbours).changes > 1
     cages = 2 * m if replaced else m
     opened = opening(
         unit="id", rows_per_unit=1, groups_per_unit=1, budget=Budget(epsilon=cost), neighbours=neighbours,

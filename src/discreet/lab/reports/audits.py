@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, number
-from discreet.core.reach import Neighbours
+from discreet.core.reach import neighbourhood
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.lab.audits import audit, channel, mechanism_tables
@@ -249,7 +249,7 @@ def of_question(
     replays: Sequence[tuple[str, Replay]],
     runs: Sequence[tuple[str, OneRun]],
     epsilon: Number,
-    neighbours: Neighbours = "add-remove",
+    neighbours: str = "add-remove",
 ) -> Report:
     """What replays of a question on made-up neighbours show, and what canaries show of the engine."""
     same = all(each.same for _, each in replays)
@@ -265,10 +265,10 @@ def of_question(
     return Report(title="Audit of a question", findings=(replayed, _canaries(runs, epsilon, neighbours)))
 
 
-def _canaries(runs: Sequence[tuple[str, OneRun]], epsilon: Number, neighbours: Neighbours) -> Finding:
+def _canaries(runs: Sequence[tuple[str, OneRun]], epsilon: Number, neighbours: str) -> Finding:
     kept = not any(each.refutes(epsilon) for _, each in runs)
     alarm = sum((each.alarm for _, each in runs), Fraction(0))
-    moved = "is in one of two groups of their own" if neighbours == "replace" else "is in the data or not"
+    moved = "is in one of two groups of their own" if neighbourhood(neighbours).changes > 1 else "is in the data or not"
     return Finding(
         title="The engine, by canaries",
         text="This is not about your question, but about the engine that answers it, on other data with the same"

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from discreet.core.coins import SYSTEM, Coins
 from discreet.core.exact import Number, number, whole
-from discreet.core.reach import Neighbours
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.lab.attacks import reconstruct
@@ -147,7 +146,7 @@ def _through_sql(n: int, m: int, epsilon: Number, coins: Coins) -> Finding:
         left = str(curator.left)
     ceiling, twice = 1 - game.error(epsilon=e), 1 - game.error(epsilon=2 * e)
     outcomes.append(judged(f"discreet, {2 * n} questions", [(guess, secret)], queries=2 * n, ceiling=ceiling))
-    ways: list[tuple[str, Neighbours, bool, float]] = [
+    ways: list[tuple[str, str, bool, float]] = [
         ("discreet, all with the bit BY id", "replace", False, ceiling),
         ("discreet, all BY id, bit", "replace", True, ceiling),
         ("same, protecting presence", "add-remove", False, ceiling),

@@ -46,7 +46,7 @@ class Extreme(Mechanism):
     last: int
     records: int = 1
     grouped: bool = False
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
 
     if TYPE_CHECKING:  # numbers are read by __post_init__
@@ -60,7 +60,7 @@ class Extreme(Mechanism):
             last: int,
             records: int = 1,
             grouped: bool = False,
-            neighbours: Neighbours = "add-remove",
+            neighbours: str = "add-remove",
             unit: str = "person",
         ) -> None: ...
 
@@ -68,7 +68,7 @@ class Extreme(Mechanism):
         object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
         for name in ("rank", "last", "records"):
             object.__setattr__(self, name, whole(getattr(self, name), name))
-        neighbourhood(self.neighbours)
+        object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
         if self.side not in ("least", "greatest") or self.last >= MOST_POINTS or not isinstance(self.grouped, bool):
             raise NotUnderstood(
                 "this is the least or the greatest of a grid of at most 2^48 points.",
@@ -124,4 +124,4 @@ def depth(epsilon: Fraction, last: int, records: int, neighbours: Neighbours, *,
 
 
 def _rate(epsilon: Fraction, records: int, neighbours: Neighbours, *, grouped: bool) -> Fraction:
-    return epsilon / (2 * records) / (2 if grouped and neighbours == "replace" else 1)
+    return epsilon / (2 * records) / (neighbours.changes if grouped else 1)

@@ -54,7 +54,7 @@ class Edges(Mechanism):
     last: int
     records: int = 1
     grouped: bool = False
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
 
     if TYPE_CHECKING:  # numbers are read by __post_init__
@@ -68,7 +68,7 @@ class Edges(Mechanism):
             last: int,
             records: int = 1,
             grouped: bool = False,
-            neighbours: Neighbours = "add-remove",
+            neighbours: str = "add-remove",
             unit: str = "person",
         ) -> None: ...
 
@@ -78,7 +78,7 @@ class Edges(Mechanism):
             object.__setattr__(self, name, getattr(whole_, name))
         object.__setattr__(self, "q", whole_.at[0])
         object.__setattr__(self, "shift", whole(self.shift, "shift"))
-        assert self._one is not None  # refuses the rest
+        object.__setattr__(self, "neighbours", self._one.neighbours)  # refuses the rest
 
     @once
     def _one(self) -> Quantiles:

@@ -130,7 +130,7 @@ class Quantiles(Mechanism):
     records: int = 1
     grouped: bool = False
     fine: int = None  # type: ignore[assignment]  # points of a cell; never None once made
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
 
     if TYPE_CHECKING:  # numbers are read by __post_init__
@@ -144,7 +144,7 @@ class Quantiles(Mechanism):
             records: int = 1,
             grouped: bool = False,
             fine: int | None = None,
-            neighbours: Neighbours = "add-remove",
+            neighbours: str = "add-remove",
             unit: str = "person",
         ) -> None: ...
 
@@ -152,7 +152,7 @@ class Quantiles(Mechanism):
         object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
         object.__setattr__(self, "last", whole(self.last, "last"))
         object.__setattr__(self, "records", whole(self.records, "records"))
-        neighbourhood(self.neighbours)
+        object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
         if not isinstance(self.at, (tuple, list)) or not 1 <= len(self.at) <= MOST:
             raise NotUnderstood(f"1 to {MOST} quantiles are asked for at once.", instead='at=("0.25", "0.5", "0.75")')
         at = tuple(probability(each, "q") for each in self.at)
@@ -174,12 +174,10 @@ class Quantiles(Mechanism):
         small = math.lcm(*(each.denominator for each in self.at)).bit_length()
         return min(FINEST, 1 << 30 - small, max(LONGEST // (self.last + 1), 1))
 
-    @classmethod
-    def for_rho(cls, *, rho: Number, at: tuple[Number, ...], **said: Any) -> Quantiles:
-        """The same, bought for a ρ: ε = √(8ρ/Σs²), from below."""
-        squared = 8 * price(rho, "rho") / cls(epsilon=1, at=at, **said)._root.squares
-        scale = 1 << max(0, 64 - (squared.numerator.bit_length() - squared.denominator.bit_length()) // 2)
-        return cls(epsilon=Fraction(math.isqrt(int(squared * scale**2)), scale), at=at, **said)
+    @property
+    def squares(self) -> Fraction:
+        """The sum of the squared shares of ε that the choices have, which decides the ρ."""
+        return self._root.squares
 
     # ── the tree ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -192,7 +190,7 @@ class Quantiles(Mechanism):
     def _rate(self, choice: _Choice) -> Fraction:
         """What being one record off costs a point."""
         most = max(choice.q, 1 - choice.q)
-        if self.neighbours == "replace":
+        if self.neighbours.changes > 1:
             most = Fraction(1) if choice is self._root and not self.grouped else 2 * most
         return self.epsilon * choice.share / (2 * self.records * most)
 
@@ -223,7 +221,7 @@ class Quantiles(Mechanism):
 
     @property
     def loss(self) -> Loss:
-        return Loss(pure=self.epsilon, rho=self.epsilon**2 * self._root.squares / 8)
+        return Loss(pure=self.epsilon, rho=self.epsilon**2 * self.squares / 8)
 
     @property
     def error(self) -> QuantilesError:

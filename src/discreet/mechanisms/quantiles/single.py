@@ -72,7 +72,7 @@ class Quantile(Mechanism):
     q: Fraction
     bounds: tuple[Fraction, Fraction]
     step: Fraction = None  # type: ignore[assignment]  # never None once made
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
 
     if TYPE_CHECKING:  # numbers are read by __post_init__
 
@@ -83,13 +83,13 @@ class Quantile(Mechanism):
             q: Number,
             bounds: tuple[Number, Number],
             step: Number | None = None,
-            neighbours: Neighbours = "add-remove",
+            neighbours: str = "add-remove",
         ) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
         object.__setattr__(self, "q", probability(self.q, "q"))
-        neighbourhood(self.neighbours)
+        object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
         low, high = interval(self.bounds)
         step = _billionth(high - low) if self.step is None else positive(self.step, "step")
         if step > high - low:
@@ -142,7 +142,7 @@ class Quantile(Mechanism):
     @once
     def _rate(self) -> Fraction:
         """What one unit of `miss` costs a point."""
-        sensitivity = max(self.q, 1 - self.q) if self.neighbours == "add-remove" else Fraction(1)
+        sensitivity = max(self.q, 1 - self.q) if self.neighbours.changes == 1 else Fraction(1)
         return self.epsilon / (2 * sensitivity) / self.q.denominator
 
     @property

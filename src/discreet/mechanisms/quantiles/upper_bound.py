@@ -38,7 +38,7 @@ class Ceiling(Mechanism):
     last: int
     records: int = 1
     slope: Fraction = Fraction(3)
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
 
     if TYPE_CHECKING:  # numbers are read by __post_init__
@@ -50,7 +50,7 @@ class Ceiling(Mechanism):
             last: int,
             records: int = 1,
             slope: Number = 3,
-            neighbours: Neighbours = "add-remove",
+            neighbours: str = "add-remove",
             unit: str = "person",
         ) -> None: ...
 
@@ -59,7 +59,7 @@ class Ceiling(Mechanism):
         object.__setattr__(self, "slope", positive(self.slope, "slope"))
         for name in ("last", "records"):
             object.__setattr__(self, name, whole(getattr(self, name), name))
-        neighbourhood(self.neighbours)
+        object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
 
     @property
     def choose(self) -> Exponential:
@@ -67,7 +67,7 @@ class Ceiling(Mechanism):
         return Exponential(
             epsilon=self.epsilon,
             sensitivity=self.records,
-            monotone=self.neighbours == "add-remove",
+            monotone=self.neighbours.monotone,
             neighbours=self.neighbours,
         )
 

@@ -38,7 +38,7 @@ class Modes(Mechanism):
     unit: str = "person"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.choose, Selection) or self.choose.monotone != (self.neighbours == "add-remove"):
+        if not isinstance(self.choose, Selection) or self.choose.monotone != self.neighbours.monotone:
             raise NotUnderstood(
                 "counts are monotone scores, unless units are replaced.",
                 instead="choose=dp.PermuteAndFlip(epsilon=1, sensitivity=1, monotone=True)",

@@ -54,12 +54,12 @@ class Selection(Mechanism):
     epsilon: Fraction
     sensitivity: Fraction
     monotone: bool = False
-    neighbours: Neighbours = "add-remove"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
 
     if TYPE_CHECKING:  # numbers are read by __post_init__
 
         def __init__(
-            self, *, epsilon: Number, sensitivity: Number, monotone: bool = False, neighbours: Neighbours = "add-remove"
+            self, *, epsilon: Number, sensitivity: Number, monotone: bool = False, neighbours: str = "add-remove"
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -70,12 +70,12 @@ class Selection(Mechanism):
                 instead="write sensitivity=1 for counts",
             )
         object.__setattr__(self, "sensitivity", positive(self.sensitivity, "sensitivity"))
-        neighbourhood(self.neighbours)
+        object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
         if not Fraction(1, 1 << 900) < self.rate < 1 << 900:
             raise NotUnderstood("epsilon / sensitivity is beyond reason.", instead="scale the scores to ordinary units")
         if not isinstance(self.monotone, bool):
             raise NotUnderstood("monotone is True or False.", instead="write monotone=True only for scores like counts")
-        if self.monotone and self.neighbours == "replace":
+        if self.monotone and not self.neighbours.monotone:
             raise NotAllowed(
                 "when a person is replaced one score can rise while another falls, so half the noise is not enough.",
                 instead='leave monotone out, or use neighbours="add-remove"',

@@ -21,11 +21,12 @@ from discreet.plan.measures.mode import Mode
 from discreet.plan.measures.moments import Moments
 from discreet.plan.measures.quantile_interval import Ends
 from discreet.plan.measures.quantiles import Extremes, Ranks
+from discreet.plan.measures.statistic import ROWS, UNITS, Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.reading import Reading
 from discreet.sql import query as q
 
-__all__ = ["ORDERED", "chosen", "commonest", "family", "function_of", "measures", "named", "numbered", "people"]
+__all__ = ["ORDERED", "chosen", "commonest", "family", "measures", "named", "numbered", "people", "statistic_of"]
 
 SMALLEST = Fraction(1, 10**300)  # step of a value; one over it is the largest
 
@@ -40,9 +41,9 @@ EITHER = ("present", "covar_samp", "covar_pop", "corr")  # the same for (x, y) a
 
 
 class Asked(NamedTuple):
-    """What an aggregate reads: its function, by the name that measures know it by, and what it is of."""
+    """What an aggregate reads: which statistic, and what it is of."""
 
-    function: str
+    statistic: Statistic
     of: tuple[Typed, ...]
     place: Place
 
@@ -53,30 +54,30 @@ def measures(question: Question) -> tuple[tuple[Measure, ...], tuple[Reading, ..
     together: dict[tuple[str, tuple[Typed, ...]], list[Asked]] = {}  # those that one measure answers
     for each in asked:
         if each.of:
-            together.setdefault((family(each.function), each.of), []).append(each)
-    rows = any(each.function == "rows" for each in asked)
+            together.setdefault((family(each.statistic), each.of), []).append(each)
+    rows = any(each.statistic == ROWS for each in asked)
     found: list[Measure] = []
-    at: dict[tuple[str, tuple[Typed, ...]], int] = {}
+    at: dict[tuple[Statistic, tuple[Typed, ...]], int] = {}
     for (kind, of), group in together.items():
-        shared = rows and ("rows", ()) not in at and not kind
+        shared = rows and (ROWS, ()) not in at and not kind
         if shared:
-            at["rows", ()] = len(found)
-        at |= {(each.function, of): len(found) for each in group}
+            at[ROWS, ()] = len(found)
+        at |= {(each.statistic, of): len(found) for each in group}
         found.append(_measure(group, question, missing=shared))
-    for function in ("rows", "units"):
-        if any(each.function == function for each in asked) and (function, ()) not in at:
-            at[function, ()] = len(found)
-            found.append(Sums(parts=(function,)))
-    return tuple(found), tuple(Reading(function=each.function, measure=at[each.function, each.of]) for each in asked)
+    for statistic in (ROWS, UNITS):
+        if any(each.statistic == statistic for each in asked) and (statistic, ()) not in at:
+            at[statistic, ()] = len(found)
+            found.append(Sums(parts=(statistic.name,)))
+    return tuple(found), tuple(Reading(statistic=each.statistic, measure=at[each.statistic, each.of]) for each in asked)
 
 
 def _aligned(asked: list[Asked]) -> list[Asked]:
     """Two expressions in the order of those that mind it, or of the first, so that one measure answers them all."""
-    orders: list[tuple[Typed, ...]] = [each.of for each in asked if each.function == "regr_slope"]
+    orders: list[tuple[Typed, ...]] = [each.of for each in asked if each.statistic.name == "regr_slope"]
     found = []
     for each in asked:
         turned = tuple(reversed(each.of))
-        if each.function in EITHER and turned in orders and each.of not in orders:
+        if each.statistic.name in EITHER and turned in orders and each.of not in orders:
             found.append(each._replace(of=turned))
             continue
         orders.append(each.of)
@@ -101,9 +102,9 @@ def named(argument: q.Expression | None) -> str:
 def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
     function, argument, place = aggregate.function, aggregate.argument, aggregate.place
     if people(aggregate, question):
-        return Asked("units", (), place)
+        return Asked(UNITS, (), place)
     if argument is None:
-        return Asked("rows", (), place)
+        return Asked(ROWS, (), place)
     table = question.table.counting if function == "count" else question.table
     what = typed(argument, table, question.alias)
     if aggregate.distinct:
@@ -113,16 +114,16 @@ def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
                 instead=f"COUNT(DISTINCT {named(argument)}), or leave DISTINCT out",
                 place=place,
             )
-        return Asked("distinct", (what,), place)
+        return Asked(Statistic("distinct"), (what,), place)
     if function == "count":
         whole = argument.literal is not None
-        return Asked("rows", (), place) if whole else Asked("present", (what,), place)
-    if (known := function_of(aggregate, what, named(argument))) is not None:
-        return Asked(known, (what if known == "mode" else numbered(what),), place)
+        return Asked(ROWS, (), place) if whole else Asked(Statistic("present"), (what,), place)
+    if (known := statistic_of(aggregate, what, named(argument))) is not None:
+        return Asked(known, (what if known.name == "mode" else numbered(what),), place)
     of = (what, *(typed(each, question.table, question.alias) for each in aggregate.more))
     for each, written in zip(of, (argument, *aggregate.more), strict=True):
         _numeric(each, function, written.place)
-    return Asked("present" if function == "regr_count" else function, of, place)
+    return Asked(Statistic("present" if function == "regr_count" else function), of, place)
 
 
 def _numeric(what: Typed, function: str, place: Place) -> None:
@@ -144,15 +145,16 @@ def _numeric(what: Typed, function: str, place: Place) -> None:
 
 def _measure(group: list[Asked], question: Question, *, missing: bool) -> Measure:
     """The measure that answers all of these, and COUNT(*) with `missing`: one sum for one, a blend for more."""
-    functions, of, place, table = {each.function for each in group}, group[0].of, group[0].place, question.table
+    functions, of, place, table = {each.statistic.name for each in group}, group[0].of, group[0].place, question.table
     trees = tuple(each.tree for each in of)
-    kind = family(group[0].function)
+    kind = family(group[0].statistic)
     if kind == "distinct":
         return (Owners if owners(trees[0], question.unit) else Distinct)(of=trees[0])
     if kind == "mode":
         return commonest(of[0])
     if kind:
-        return chosen(functions, of[0], _range(of[0], table, place, ORDERED, MOST_STEPS), place)
+        statistics = {each.statistic for each in group}
+        return chosen(statistics, of[0], _range(of[0], table, place, ORDERED, MOST_STEPS), place)
     if functions == {"present"}:
         tree = trees[0] if len(of) == 1 else _both(of)
         return Sums(parts=("present", "missing") if missing else ("present",), of=tree)
@@ -217,8 +219,8 @@ BOUNDS = ("quantile_low", "quantile_high")
 HALF = Fraction(1, 2)
 
 
-def function_of(aggregate: q.Aggregate, what: Typed, named: str) -> str | None:
-    """What a measure of chosen values calls an aggregate, or None where it is not one; a quantile by its number."""
+def statistic_of(aggregate: q.Aggregate, what: Typed, named: str) -> Statistic | None:
+    """What an aggregate reads of a measure of chosen values, or None where it reads no such thing."""
     said = aggregate.function
     if said == "mode":
         if what.domain is None:
@@ -227,7 +229,7 @@ def function_of(aggregate: q.Aggregate, what: Typed, named: str) -> str | None:
                 instead=f'declare them: {named} = {{ values = ["a", "b"] }}',
                 place=aggregate.place,
             )
-        return "mode"
+        return Statistic("mode")
     if said not in ENDS and said != "median" and not said.startswith("quantile"):
         return None
     if what.kind == "text" and what.tree.column is not None:
@@ -243,10 +245,10 @@ def function_of(aggregate: q.Aggregate, what: Typed, named: str) -> str | None:
             place=aggregate.place,
         )
     if said in ENDS:
-        return ENDS[said]
+        return Statistic(ENDS[said])
     value = aggregate.more[0].literal if aggregate.more else None
-    at = str(Fraction(value) if isinstance(value, (int, Fraction)) else HALF)
-    return f"{said.removeprefix('quantile_')} {at}" if said in BOUNDS else at
+    at = Fraction(value) if isinstance(value, (int, Fraction)) else HALF
+    return Statistic(said.removeprefix("quantile_") if said in BOUNDS else "quantile", at)
 
 
 def numbered(what: Typed) -> Typed:
@@ -257,27 +259,25 @@ def numbered(what: Typed) -> Typed:
     return Typed(tree=tree, kind="integer", bounds=what.bounds)
 
 
-def family(function: str) -> str:
+def family(statistic: Statistic) -> str:
     """Which aggregates of one expression share a measure: all quantiles do, and everything that is summed."""
-    if " " in function:
-        return "ends " + function.split()[1]
-    if "/" in function:
-        return "ranks"
-    return function if function in ("distinct", "least", "greatest", "mode") else ""
+    if statistic.name in ("low", "high"):
+        return f"ends {statistic.at}"
+    return statistic.name if statistic.name in ("distinct", "least", "greatest", "mode", "quantile") else ""
 
 
-def chosen(functions: set[str], what: Typed, span: tuple[int, int, Fraction], place: Place) -> Measure:
+def chosen(statistics: set[Statistic], what: Typed, span: tuple[int, int, Fraction], place: Place) -> Measure:
     """The measure of chosen values that answers all of these; they are of one family."""
     low, high, step = span
     if high - low > 1 << 47:
         raise NotAllowed("its range has too many steps to choose from.", instead="declare a larger step", place=place)
     sides: tuple[Side, ...] = ("least", "greatest")
     for side in sides:
-        if functions == {side}:
+        if statistics == {Statistic(side)}:
             return Extremes(of=what.tree, side=side, low=low, high=high, step=step)
-    if family(min(functions)) != "ranks":
-        return Ends(of=what.tree, q=Fraction(min(functions).split()[1]), low=low, high=high, step=step)
-    at = tuple(sorted(Fraction(each) for each in functions))
+    at = tuple(sorted({each.at for each in statistics if each.at is not None}))
+    if Statistic("quantile", at[0]) not in statistics:
+        return Ends(of=what.tree, q=at[0], low=low, high=high, step=step)
     assert math.lcm(*(each.denominator for each in at)) <= 10**6
     return Ranks(of=what.tree, at=at, low=low, high=high, step=step)
 

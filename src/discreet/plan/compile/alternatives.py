@@ -15,13 +15,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.core import record, work
+from discreet.core.laws.gaussian import GAUSSIAN
+from discreet.core.laws.laplace import LAPLACE
+from discreet.core.laws.law import NoiseFamily
+from discreet.core.laws.price import price_of
 from discreet.core.loss import Loss
 from discreet.errors import Refusal
 from discreet.plan.counts import ALL, counted
-from discreet.plan.draft import Draft
+from discreet.plan.draft import Alternative, Draft
 from discreet.plan.measures.count_batch import Batch
 from discreet.plan.measures.grouping_sets import MOST_GROUPS, MOST_KEYS, Totals
 from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.top_k import MOST, MOST_SCORES, Foremost
 from discreet.plan.plan import Plan
@@ -59,7 +64,7 @@ def alternatives(draft: Draft) -> Draft:
         return draft
     room = MOST_PRIVATE if draft.private else MOST_NUMBERS // max(1, math.prod(key.size for key in draft.keys))
     most = min(MOST_INSIDE, room)
-    found = regions([trees[name] for name in sorted(trees)], most) if most > 1 and draft.first is None else None
+    found = regions([trees[name] for name in sorted(trees)], most) if most > 1 and not draft.alternatives else None
     return draft if found is None or not found.codes else joined(draft, found)
 
 
@@ -67,36 +72,41 @@ def joined(draft: Draft, found: Regions) -> Draft:
     """A question that only counts, with the combinations of regions that may be measured instead."""
     many = len(found.codes)
     work.spend(work.REGION * many * min(many, MOST_INSIDE), draft.view.place)
-    best: list[Batch | None] = [None, None]
+    best, readings = dict[NoiseFamily, Batch](), other_readings(draft, found)
     for plan in plans_for(draft, Fraction(1)):
-        gaussian = plan.loss.pure is None
-        errors = [(_error(each, design, plan), n, each) for n, (each, design) in enumerate(_batches(found, gaussian))]
+        family = price_of(plan.loss).family
+        errors = [(_error(each, design, plan), n, each) for n, (each, design) in enumerate(_batches(found, family))]
         error, _, batch = min(errors, default=(math.inf, 0, None))
-        if error * len(draft.readings) <= CLEAR * counted_error(plan, draft):
-            best[gaussian] = batch
-    if best == [None, None]:
-        return draft
-    return replace(draft, instead=(best[0], best[1]), others=other_readings(draft, found))
+        if batch is not None and error * len(draft.readings) <= CLEAR * counted_error(plan, draft):
+            best[family] = batch
+    return replace(
+        draft,
+        alternatives=tuple(
+            Alternative(measures=(best[family],), readings=readings, family=family)
+            for family in (LAPLACE, GAUSSIAN)
+            if family in best
+        ),
+    )
 
 
 def other_readings(draft: Draft, found: Regions) -> tuple[Reading, ...]:
     """Each number as the regions that it counts."""
     place = {repr(each): n for n, each in enumerate(found.conditions)}
     own = [place[repr(None if each == ALL else each)] for each in counted(draft)]
-    return tuple(Reading(function="".join(code[n] for code in found.codes), measure=0) for n in own)
+    inside = [Statistic("regions", regions="".join(code[n] for code in found.codes)) for n in own]
+    return tuple(Reading(statistic=each, measure=0) for each in inside)
 
 
 def _error(batch: Batch, design: Solved, plan: Plan) -> float:
     """What a count errs in the mean, read from a batch that costs as much as a plan of other measures does."""
     cost, setting = sum((each.loss for each in plan.mechanisms), start=Loss.ZERO), plan.setting
-    law = batch.concentrated(cost.rho, setting) if cost.pure is None else batch.pure(cost.pure, setting)
-    return design.mean([law.variance])
+    return design.mean([batch.law(price_of(cost), setting).variance])
 
 
-def _batches(found: Regions, gaussian: bool) -> list[tuple[Batch, Solved]]:
+def _batches(found: Regions, family: NoiseFamily) -> list[tuple[Batch, Solved]]:
     """What may be released for these regions; a strategy that is too large for the record is left out."""
     batches = []
-    for design in designs(found, gaussian):
+    for design in designs(found, family):
         batch = Batch(of=found.code, values=found.codes, strategy=design.strategies[0])
         try:
             record.write(batch)
@@ -106,13 +116,13 @@ def _batches(found: Regions, gaussian: bool) -> list[tuple[Batch, Solved]]:
     return batches
 
 
-def designs(found: Regions, gaussian: bool) -> list[Solved]:
+def designs(found: Regions, family: NoiseFamily) -> list[Solved]:
     """The strategies of one matrix for these regions. Most questions do without, so what finds them is loaded here."""
     from discreet.matrix.designs import Solved  # noqa: PLC0415
     from discreet.matrix.families import Dense  # noqa: PLC0415
     from discreet.matrix.planner import designs  # noqa: PLC0415
 
-    return [each for each in designs(Dense.of(found.matrix), gaussian=gaussian) if isinstance(each, Solved)]
+    return [each for each in designs(Dense.of(found.matrix), family) if isinstance(each, Solved)]
 
 
 def tabled(draft: Draft) -> Draft:
@@ -122,22 +132,19 @@ def tabled(draft: Draft) -> Draft:
     few = 0 < len(sizes) <= MOST_KEYS and 1 < math.prod(sizes) <= MOST_GROUPS
     if not draft.sets or draft.private or not few or not isinstance(measure, Sums) or len(measure.parts) > 1:
         return draft
-    if measure.summed and measure.low < 0 < measure.high and draft.setting.neighbours == "replace":
+    if measure.summed and measure.low < 0 < measure.high and draft.setting.neighbours.changes > 1:
         return draft
     from discreet.matrix.grouping_sets import best_totals  # noqa: PLC0415
 
     asked = tuple(tuple(sorted(each)) for each in draft.sets)
     work.spend(work.SET * len(asked) ** 2, draft.view.place)
-    found: list[Totals | None] = []
-    for gaussian in (False, True):
-        best = best_totals(sizes, asked, gaussian=gaussian)
-        worth = best is not None and best.ratio <= CLEAR
-        found.append(
-            Totals(of=measure, sizes=sizes, asked=asked, tables=best.tables, weights=best.weights)
-            if best is not None and worth
-            else None
-        )
-    return replace(draft, instead=(found[0], found[1]))
+    found = list(draft.alternatives)
+    for family in (LAPLACE, GAUSSIAN):
+        best = best_totals(sizes, asked, family)
+        if best is not None and best.ratio <= CLEAR:
+            totals = Totals(of=measure, sizes=sizes, asked=asked, tables=best.tables, weights=best.weights)
+            found.append(Alternative(measures=(totals,), readings=draft.readings, family=family))
+    return replace(draft, alternatives=tuple(found))
 
 
 # ── which questions ask for it ───────────────────────────────────────────────────────────────────────────────────

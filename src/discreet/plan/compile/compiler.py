@@ -19,8 +19,9 @@ from discreet.plan.compile.alternatives import foremost
 from discreet.plan.compile.from_clause import condition
 from discreet.plan.compile.split import Question, split
 from discreet.plan.compile.types import is_unit, typed
-from discreet.plan.draft import Draft
+from discreet.plan.draft import Alternative, Draft
 from discreet.plan.expressions.tree import Apply, Domain, Tree, Typed, both, fields
+from discreet.plan.measures.exact_data import RowSums
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import MOST_CELLS, Key
 from discreet.plan.relation import Relation, node, prune, tests_of
@@ -66,7 +67,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         )
     rows = node(question.relation)
     joined = len(rows.sources) if rows.joins else 1
-    sums = sum(len(each.parts) for each in measures if each.needs == "sums")
+    sums = sum(len(each.parts) for each in measures if isinstance(each.exact, RowSums))
     spend(SUM * sums * (1 + joined // 4), question.view.place)  # an engine reads them all, above each table
     caps = _caps(question, cells if all(key.declared for key in keys) else None)
     known = bool(keys) and all(key.declared for key in keys) and not question.sets
@@ -80,6 +81,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         relation = prune(split(select, catalogue, share).relation, read)
     _tested(relation, [each for each in (where, *(key.tree for key in keys)) if each is not None], question)
     ownership.check(relation, catalogue, caps=caps, where=where, keys=keys, measures=measures)
+    top = foremost(question.view, measures, cells) if known else None
     return Draft(
         catalogue=catalogue,
         relation=relation,
@@ -93,7 +95,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         readings=readings,
         titles=tuple(_title(each, f"a{n}", question.view) for n, each in enumerate(question.aggregates)),
         view=question.view,
-        first=foremost(question.view, measures, cells) if known else None,
+        alternatives=() if top is None else (Alternative(measures=(top,), readings=readings),),
     )
 
 

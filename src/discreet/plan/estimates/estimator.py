@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from discreet.core.contribution import Setting
-from discreet.core.laws.law import Integers
+from discreet.core.laws.law import Floats, Integers, Spread
 from discreet.sql.types import Kind
 
-__all__ = ["Bought", "Floats", "View", "share_of"]
+__all__ = ["Bought", "Estimator", "Floats", "L", "share_of"]
 
-Floats = NDArray[np.float64]
+L = TypeVar("L")  # what a measure has on record for its noise: mostly, a law
 
 
 class Bought(NamedTuple):
@@ -27,8 +24,12 @@ class Bought(NamedTuple):
     level: Fraction
 
 
-class View(ABC):
-    """One number that is read from the released parts of a measure, and how wrong it can be."""
+class Estimator(ABC, Generic[L]):
+    """One number that is read from the released parts of a measure, and how wrong it can be.
+
+    What it is of is known before the noise is, and the same number is read with many laws while a price is searched
+    for: so the noise is an argument, and so is the law that a measure has on record, where it is put into words.
+    """
 
     kind: Kind  # of the number
     possible: tuple[float, float]  # what it could be for some data
@@ -37,30 +38,34 @@ class View(ABC):
     ranged: ClassVar[bool] = True  # whether there is an interval around it at all
 
     @abstractmethod
-    def values(self, law: Any, parts: Integers) -> list[Any]:
+    def values(self, noise: Spread, parts: Integers) -> list[Any]:
         """The numbers, group by group: never NaN, whatever the noise did."""
 
     @abstractmethod
-    def ends(self, law: Any, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
+    def ends(self, noise: Spread, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
         """The ends of an interval around each number that holds it with this confidence."""
 
-    def margin(self, law: Any, confidence: Fraction) -> Fraction | None:
+    def margin(self, noise: Spread, confidence: Fraction) -> Fraction | None:
         """Half the width of the interval around every number, where that is known without looking."""
         return None
 
+    def variance(self, noise: Spread) -> float:
+        """The squared error to expect, where that is known without looking."""
+        return math.inf
+
     @abstractmethod
-    def noise(self, law: Any) -> str:
+    def noise_text(self, law: L) -> str:
         """The noise in words, in the units of the number."""
 
-    def remark(self, law: Any, setting: Setting, confidence: Fraction) -> str | None:
+    def remark(self, law: L, setting: Setting, confidence: Fraction) -> str | None:
         """What must be said beside the number, where a margin does not say it."""
         return None
 
-    def interval(self, law: Any, parts: Integers) -> Bought | None:
+    def interval(self, parts: Integers) -> Bought | None:
         """The interval of which it is one end; None where it is no end."""
         return None
 
-    def foretold(self, law: Any, rows: int, confidence: Fraction) -> float | None:
+    def foretold(self, noise: Spread, rows: int, confidence: Fraction) -> float | None:
         """Where the margin depends on the data: about how large it would be for a group of so many rows."""
         return None
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.core.laws.law import Integers, Law
+from discreet.core.laws.law import Integers, Law, Spread
 from discreet.core.once import once
 from discreet.core.text import show
-from discreet.plan.estimates.estimator import Floats, View
-from discreet.plan.estimates.noise_sums import Sizes, law_scale, radius
+from discreet.plan.estimates.estimator import Estimator, Floats
+from discreet.plan.estimates.noise_sums import Sizes, radius
 from discreet.sql.types import Kind
 
 __all__ = ["Linear", "noise_said"]
@@ -24,7 +24,7 @@ SMALL = 1 << 36  # sums of a few hundred floats are off by less than a hundredth
 
 
 @dataclass(frozen=True, kw_only=True)
-class Linear(View):
+class Linear(Estimator[Law]):
     """Σ wᵢ · part i; a whole number, by default, as counts and sums of whole numbers are."""
 
     weights: tuple[Fraction, ...]
@@ -38,7 +38,7 @@ class Linear(View):
     def kind(self) -> Kind:  # type: ignore[override]
         return "integer" if self.whole else "real"
 
-    def values(self, law: Law, parts: Integers) -> list[Any]:
+    def values(self, noise: Spread, parts: Integers) -> list[Any]:
         used = [(w, part) for w, part in zip(self.weights, parts, strict=True) if w]
         most = sum(abs(w) for w, _ in used) * max(int(parts.max(initial=0)), -int(parts.min(initial=0)))
         total: Any = np.zeros(parts.shape[1])
@@ -52,12 +52,12 @@ class Linear(View):
             return _floats(total, whole)
         return [max(-LARGEST, min(LARGEST, (2 * each + whole) // (2 * whole))) for each in total]
 
-    def ends(self, law: Law, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
-        middle, margin = np.array(self.values(law, parts), np.float64), float(self.margin(law, confidence))
+    def ends(self, noise: Spread, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
+        middle, margin = np.array(self.values(noise, parts), np.float64), float(self.margin(noise, confidence))
         return middle - margin, middle + margin
 
-    def margin(self, law: Law, confidence: Fraction) -> Fraction:
-        return radius(law, self._sizes, confidence) + (Fraction(1, 2) if self._rounded else 0)
+    def margin(self, noise: Spread, confidence: Fraction) -> Fraction:
+        return radius(noise, self._sizes, confidence) + (Fraction(1, 2) if self._rounded else 0)
 
     @once
     def _sizes(self) -> Sizes:
@@ -71,18 +71,18 @@ class Linear(View):
     def _squares(self) -> float:
         return sum(float(each) ** 2 for each in self.weights)
 
-    def variance(self, law: Law) -> float:
+    def variance(self, noise: Spread) -> float:
         """The squared error to expect."""
-        return self._squares * law.variance
+        return self._squares * noise.variance
 
-    def noise(self, law: Law) -> str:
+    def noise_text(self, law: Law) -> str:
         return noise_said(law, len(self.weights), float(self.unit))
 
 
 def noise_said(law: Law, parts: int, unit: float) -> str:
     """The noise on so many parts in words; one step of it is one `unit` of the number."""
     times = f"{parts} × " if parts > 1 else ""
-    return f"{times}{str(law).split(' noise')[0]}, scale {show(unit * law_scale(law), 4)}"
+    return f"{times}{law.family.name}, scale {show(unit * law.float_scale, 4)}"
 
 
 def _floats(totals: Integers, whole: int) -> list[float]:

@@ -22,10 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.laws.law import Integers, Law
-from discreet.plan.estimates.estimator import Floats, View
+from discreet.core.laws.law import Integers, Law, Spread
+from discreet.plan.estimates.estimator import Estimator, Floats
 from discreet.plan.estimates.linear import noise_said
-from discreet.plan.estimates.noise_sums import radii
 from discreet.plan.estimates.ratio import Average, Weights, weighted
 from discreet.sql.types import Kind
 
@@ -43,8 +42,8 @@ class Means:
     reach: Floats
 
     @classmethod
-    def of(cls, mean: Average, law: Law, parts: Integers, confidence: Fraction) -> Means:
-        low, high = mean.shares(law, parts, confidence)
+    def of(cls, mean: Average, noise: Spread, parts: Integers, confidence: Fraction) -> Means:
+        low, high = mean.shares(noise, parts, confidence)
         return cls((low + high) / 2, (high - low) / 2)
 
     @property
@@ -96,7 +95,7 @@ class Pivot:
     a_off: Floats
     d_off: Floats
 
-    def solve(self, law: Law, confidence: Fraction) -> Range:
+    def solve(self, noise: Spread, confidence: Fraction) -> Range:
         """The least and the largest f.
 
         Promise  every such f lies between; where too few rows are left to say anything, the ends are infinite.
@@ -104,8 +103,8 @@ class Pivot:
                  end is where f = (N ± r(a - f·d))/D, and the right side moves by at most q < 1/2 of what f does, with
                  q = r(d)/D: so turn after turn leads there, and it is no further than q/(1 - q) of the last turn.
         """
-        ones = radii(law, np.ones((1, self.a.shape[1])), confidence)[0]
-        slope = radii(law, np.abs(self.d), confidence) + ones * self.d_off
+        ones = noise.radii(np.ones((1, self.a.shape[1])), confidence)[0]
+        slope = noise.radii(np.abs(self.d), confidence) + ones * self.d_off
         at = np.flatnonzero(self.base[0] > 2 * slope)  # those with enough rows
         a, d, a_off, d_off = self.a[at], self.d[at], ones * self.a_off[at], ones * self.d_off[at]
         least, most = self.base[0][at], self.base[1][at]
@@ -114,7 +113,7 @@ class Pivot:
         for sign, start, ends in ((-1, self.top[0][at], found[0]), (1, self.top[1][at], found[1])):
             f = gap = start / least
             for _ in range(50):
-                room = radii(law, np.abs(a - f[:, None] * d), confidence) + a_off + np.abs(f) * d_off
+                room = noise.radii(np.abs(a - f[:, None] * d), confidence) + a_off + np.abs(f) * d_off
                 edge = start + sign * room
                 turned = edge / np.where(sign * edge >= 0, least, most)
                 gap, f = np.abs(turned - f), turned
@@ -124,28 +123,28 @@ class Pivot:
         return found
 
 
-class _Quotient(View):
+class _Quotient(Estimator[Law]):
     """What the four have in common: a value, an interval, and how both are cut to what is possible."""
 
     kind: Kind = "real"
 
     @abstractmethod
-    def estimates(self, law: Law, parts: Integers) -> Floats:
+    def estimates(self, noise: Spread, parts: Integers) -> Floats:
         """The numbers, before they are cut to what is possible."""
 
     @abstractmethod
-    def around(self, law: Law, parts: Integers, confidence: Fraction) -> Range:
+    def around(self, noise: Spread, parts: Integers, confidence: Fraction) -> Range:
         """The ends of the intervals, before they are cut."""
 
-    def values(self, law: Law, parts: Integers) -> list[Any]:
-        return list(np.clip(self.estimates(law, parts), *self.possible).tolist())
+    def values(self, noise: Spread, parts: Integers) -> list[Any]:
+        return list(np.clip(self.estimates(noise, parts), *self.possible).tolist())
 
-    def ends(self, law: Law, parts: Integers, confidence: Fraction) -> Range:
-        (low, high), (least, most) = self.around(law, parts, confidence), self.possible
+    def ends(self, noise: Spread, parts: Integers, confidence: Fraction) -> Range:
+        (low, high), (least, most) = self.around(noise, parts, confidence), self.possible
         half = np.where(np.isfinite(high - low), (high - low) / 2, 0.0)
         low, high = np.minimum(low, most - half), np.maximum(high, least + half)  # also where all of it is impossible
         low, high = np.clip(low, least, most), np.clip(high, least, most)
-        middle = np.array(self.values(law, parts), np.float64)
+        middle = np.array(self.values(noise, parts), np.float64)
         return np.minimum(low, middle), np.maximum(high, middle)
 
 
@@ -155,18 +154,18 @@ def _split(confidence: Fraction, unknowns: int) -> tuple[Fraction, Fraction]:
     return 1 - missed * (1 - NUISANCE), 1 - missed * NUISANCE / unknowns
 
 
-def _product(law: Law, parts: Integers, first: Average, second: Average, cross: Weights) -> Floats:
+def _product(noise: Spread, parts: Integers, first: Average, second: Average, cross: Weights) -> Floats:
     """n·Σst - Σs·Σt, without bias: the noise of a part is in both factors of a product, which is taken off again."""
     each = (first.all, first.top, second.top, cross)
     n, one, two, both = (weighted(weights, parts) for weights in each)
     bias = sum((e * w - s * t for e, s, t, w in zip(*each, strict=True)), Fraction(0))
-    return np.asarray(n * both - one * two - float(bias) * law.variance)
+    return np.asarray(n * both - one * two - float(bias) * noise.variance)
 
 
-def _spread(law: Law, parts: Integers, mean: Average, square: Weights) -> Floats:
+def _spread(noise: Spread, parts: Integers, mean: Average, square: Weights) -> Floats:
     """n² times the variance; zero where hardly a row is left."""
     enough = weighted(mean.all, parts) >= 2 * float(mean.whole)
-    return np.where(enough, _product(law, parts, mean, mean, square), 0.0)
+    return np.where(enough, _product(noise, parts, mean, mean, square), 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,12 +187,12 @@ class Variance(_Quotient):
         most = self.mean.width**2 / (2 if self.sample else 4)
         return 0.0, math.sqrt(most) if self.root else most
 
-    def estimates(self, law: Law, parts: Integers) -> Floats:
+    def estimates(self, noise: Spread, parts: Integers) -> Floats:
         mean = self.mean
         count = weighted(mean.all, parts)
         enough = count >= 2 * float(mean.whole)
         n = np.where(enough, count, 2 * float(mean.whole))
-        top = _product(law, parts, mean, mean, self.square)
+        top = _product(noise, parts, mean, mean, self.square)
         share = np.where(enough, top / (n * (n - float(mean.whole) * self.sample)), 0.0)
         return self._scaled(share)
 
@@ -201,27 +200,27 @@ class Variance(_Quotient):
         whole = np.maximum(share, 0.0) * self.mean.width**2
         return np.asarray(np.sqrt(whole) if self.root else whole)
 
-    def around(self, law: Law, parts: Integers, confidence: Fraction) -> Range:
+    def around(self, noise: Spread, parts: Integers, confidence: Fraction) -> Range:
         asked, known = _split(confidence, 1)
-        low, high = self.shares(law, parts, asked, Means.of(self.mean, law, parts, known))
+        low, high = self.shares(noise, parts, asked, Means.of(self.mean, noise, parts, known))
         return self._scaled(low), self._scaled(high)
 
-    def shares(self, law: Law, parts: Integers, confidence: Fraction, means: Means) -> Range:
+    def shares(self, noise: Spread, parts: Integers, confidence: Fraction, means: Means) -> Range:
         """The interval of the variance of the value scaled to [0, 1], when its mean is in this one."""
         top, a = squared(self.mean, self.square, means, parts)
         n = weighted(self.mean.all, parts) - float(self.mean.whole) * self.sample
         d = np.broadcast_to(array(self.mean.all), a.shape)
         pivot = Pivot(top=top, base=(n, n), a=a, d=d, a_off=2 * means.reach, d_off=np.zeros(len(n)))
-        return pivot.solve(law, confidence)
+        return pivot.solve(noise, confidence)
 
-    def noise(self, law: Law) -> str:
+    def noise_text(self, law: Law) -> str:
         return noise_said(law, len(self.square), self.mean.width**2 / float(self.mean.whole))
 
-    def foretold(self, law: Law, rows: int, confidence: Fraction) -> float | None:
+    def foretold(self, noise: Spread, rows: int, confidence: Fraction) -> float | None:
         """About: that of the sum of squares, from above. That of a root depends on how large it is."""
         if self.root:
             return None
-        spread = float(radii(law, np.array([[1.0]]), confidence)[0])
+        spread = float(noise.radii(np.array([[1.0]]), confidence)[0])
         return min(self.possible[1], spread / float(self.mean.whole * rows) * self.mean.width**2)
 
 
@@ -247,29 +246,29 @@ class Covariance(_Quotient):
         most = self.width / (2 if self.sample else 4)
         return -most, most
 
-    def estimates(self, law: Law, parts: Integers) -> Floats:
+    def estimates(self, noise: Spread, parts: Integers) -> Floats:
         first, second = self.means
         count = weighted(first.all, parts)
         enough = count >= 2 * float(first.whole)
         n = np.where(enough, count, 2 * float(first.whole))
-        top = _product(law, parts, first, second, self.cross)
+        top = _product(noise, parts, first, second, self.cross)
         return np.asarray(np.where(enough, top / (n * (n - float(first.whole) * self.sample)), 0.0) * self.width)
 
-    def around(self, law: Law, parts: Integers, confidence: Fraction) -> Range:
+    def around(self, noise: Spread, parts: Integers, confidence: Fraction) -> Range:
         asked, known = _split(confidence, 2)
-        both = [Means.of(each, law, parts, known) for each in self.means]
+        both = [Means.of(each, noise, parts, known) for each in self.means]
         top, a = crossed(self.means, self.cross, both, parts)
         n = weighted(self.means[0].all, parts) - float(self.means[0].whole) * self.sample
         d = np.broadcast_to(array(self.means[0].all), a.shape)
         off = both[0].reach + both[1].reach
-        low, high = Pivot(top=top, base=(n, n), a=a, d=d, a_off=off, d_off=np.zeros(len(n))).solve(law, asked)
+        low, high = Pivot(top=top, base=(n, n), a=a, d=d, a_off=off, d_off=np.zeros(len(n))).solve(noise, asked)
         return low * self.width, high * self.width
 
-    def noise(self, law: Law) -> str:
+    def noise_text(self, law: Law) -> str:
         return noise_said(law, len(self.cross), self.width / float(self.means[0].whole))
 
-    def foretold(self, law: Law, rows: int, confidence: Fraction) -> float:
-        spread = float(radii(law, np.array([[1.0]]), confidence)[0])
+    def foretold(self, noise: Spread, rows: int, confidence: Fraction) -> float:
+        spread = float(noise.radii(np.array([[1.0]]), confidence)[0])
         return min(self.possible[1], spread / float(self.means[0].whole * rows) * self.width)
 
 
@@ -294,22 +293,22 @@ class Slope(_Quotient):
         """What one is in the scale of both values."""
         return self.means[0].width / self.means[1].width
 
-    def estimates(self, law: Law, parts: Integers) -> Floats:
+    def estimates(self, noise: Spread, parts: Integers) -> Floats:
         first, second = self.means
-        base = _spread(law, parts, second, self.square)
-        top = _product(law, parts, first, second, self.cross)
+        base = _spread(noise, parts, second, self.square)
+        top = _product(noise, parts, first, second, self.cross)
         return np.asarray(np.where(base > 0, top / np.where(base > 0, base, 1.0), 0.0) * self.width)
 
-    def around(self, law: Law, parts: Integers, confidence: Fraction) -> Range:
+    def around(self, noise: Spread, parts: Integers, confidence: Fraction) -> Range:
         asked, known = _split(confidence, 2)
-        both = [Means.of(each, law, parts, known) for each in self.means]
+        both = [Means.of(each, noise, parts, known) for each in self.means]
         top, a = crossed(self.means, self.cross, both, parts)
         base, d = squared(self.means[1], self.square, both[1], parts)
         off = both[0].reach + both[1].reach
-        low, high = Pivot(top=top, base=base, a=a, d=d, a_off=off, d_off=2 * both[1].reach).solve(law, asked)
+        low, high = Pivot(top=top, base=base, a=a, d=d, a_off=off, d_off=2 * both[1].reach).solve(noise, asked)
         return low * self.width, high * self.width
 
-    def noise(self, law: Law) -> str:
+    def noise_text(self, law: Law) -> str:
         return noise_said(law, len(self.cross), 1 / float(self.means[0].whole))
 
 
@@ -329,28 +328,28 @@ class Correlation(_Quotient):
     def possible(self) -> tuple[float, float]:  # type: ignore[override]
         return -1.0, 1.0
 
-    def noise(self, law: Law) -> str:
+    def noise_text(self, law: Law) -> str:
         return noise_said(law, len(self.cross), 1 / float(self.means[0].whole))
 
-    def estimates(self, law: Law, parts: Integers) -> Floats:
-        first, second = (_spread(law, parts, *each) for each in zip(self.means, self.squares, strict=True))
+    def estimates(self, noise: Spread, parts: Integers) -> Floats:
+        first, second = (_spread(noise, parts, *each) for each in zip(self.means, self.squares, strict=True))
         some = (first > 0) & (second > 0)
         root = np.sqrt(np.where(some, first, 1.0)) * np.sqrt(np.where(some, second, 1.0))
-        top = _product(law, parts, self.means[0], self.means[1], self.cross)
+        top = _product(noise, parts, self.means[0], self.means[1], self.cross)
         return np.asarray(np.where(some, top / root, 0.0))
 
-    def around(self, law: Law, parts: Integers, confidence: Fraction) -> Range:
+    def around(self, noise: Spread, parts: Integers, confidence: Fraction) -> Range:
         """The interval, with κ between the ratios that both variances leave possible.
 
         Because  D = (κU + V/κ)/2, U and V being the sums of squares, is least at √(UV) and largest at an end of κ.
         """
         asked, known = _split(confidence, 4)
-        both = [Means.of(each, law, parts, known) for each in self.means]
+        both = [Means.of(each, noise, parts, known) for each in self.means]
         top, a = crossed(self.means, self.cross, both, parts)
         each = list(zip(self.means, self.squares, both, strict=True))
         (u, du), (v, dv) = (squared(*said, parts) for said in each)
         spreads = [
-            Variance(mean=mean, square=square, sample=False, root=False).shares(law, parts, known, means)
+            Variance(mean=mean, square=square, sample=False, root=False).shares(noise, parts, known, means)
             for mean, square, means in each
         ]
         some = (spreads[0][0] > 0) & (spreads[1][0] > 0) & np.isfinite(spreads[0][1] + spreads[1][1])
@@ -368,4 +367,4 @@ class Correlation(_Quotient):
             a_off=both[0].reach + both[1].reach,
             d_off=most * both[0].reach + both[1].reach / least + (most - kappa + 1 / least - 1 / kappa) / 2,
         )
-        return pivot.solve(law, asked)
+        return pivot.solve(noise, asked)

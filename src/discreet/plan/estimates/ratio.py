@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.laws.law import Integers, Law
-from discreet.plan.estimates.estimator import Floats, View
+from discreet.core.laws.law import Integers, Law, Spread
+from discreet.plan.estimates.estimator import Estimator, Floats
 from discreet.plan.estimates.linear import noise_said
-from discreet.plan.estimates.noise_sums import radii
 from discreet.sql.types import Kind
 
 __all__ = ["Average"]
@@ -22,7 +21,7 @@ Weights = tuple[Fraction, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Average(View):
+class Average(Estimator[Law]):
     """The mean of a value between `low` and `high`: with t the value scaled to [0, 1], Σt over the number of rows.
 
     `top` weighs the parts to Σt and `all` to the number of rows, both in units of which a row adds `whole`.
@@ -45,7 +44,7 @@ class Average(View):
         """From one end of the range to the other."""
         return float(self.high - self.low)
 
-    def values(self, law: Law, parts: Integers) -> list[Any]:
+    def values(self, noise: Spread, parts: Integers) -> list[Any]:
         return list(self.means(parts).tolist())
 
     def means(self, parts: Integers) -> Floats:
@@ -55,12 +54,12 @@ class Average(View):
         share = np.where(enough, top / np.where(enough, count, 1.0), 0.5)
         return np.asarray(float(self.low) + self.width * share)
 
-    def ends(self, law: Law, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
-        first, last = self.shares(law, parts, confidence)
+    def ends(self, noise: Spread, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
+        first, last = self.shares(noise, parts, confidence)
         means, low = self.means(parts), float(self.low)
         return np.minimum(low + self.width * first, means), np.maximum(low + self.width * last, means)
 
-    def shares(self, law: Law, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
+    def shares(self, noise: Spread, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
         """Fieller's interval around the mean of t in each group.
 
         Given    T = Σt and N, the number of rows, as weighted sums of parts that each have noise.
@@ -70,15 +69,15 @@ class Average(View):
                  convex, so the chords between grid points are above it. Where too few rows are left to say anything, it
                  is the whole range.
         """
-        r = _quantiles(law, self.top, self.all, confidence)
+        r = _quantiles(noise, self.top, self.all, confidence)
         return _fieller(weighted(self.top, parts), weighted(self.all, parts), r)
 
-    def noise(self, law: Law) -> str:
+    def noise_text(self, law: Law) -> str:
         return noise_said(law, len(self.top), self.width / float(self.whole))
 
-    def foretold(self, law: Law, rows: int, confidence: Fraction) -> float:
+    def foretold(self, noise: Spread, rows: int, confidence: Fraction) -> float:
         """From above: the margin at the ends of the range."""
-        spread = float(_quantiles(law, self.top, self.all, confidence)[0])
+        spread = float(_quantiles(noise, self.top, self.all, confidence)[0])
         return min(1.0, spread / float(self.whole * rows)) * self.width
 
 
@@ -89,11 +88,11 @@ def weighted(weights: Weights, parts: Integers) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def _quantiles(law: Law, top: Weights, every: Weights, confidence: Fraction) -> Floats:
+def _quantiles(noise: Spread, top: Weights, every: Weights, confidence: Fraction) -> Floats:
     """r(θ) on the grid of θ; it is the same for θ and 1 - θ."""
     theta = np.linspace(0, 0.5, TURNS // 2 + 1)[:, None]
     weights = np.array([float(each) for each in top]) - theta * np.array([float(each) for each in every])
-    half = radii(law, np.abs(weights[:, [bool(each) for each in every]]), confidence)
+    half = noise.radii(np.abs(weights[:, [bool(each) for each in every]]), confidence)
     return np.concatenate([half, half[-2::-1]])
 
 

@@ -11,15 +11,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.contribution import Setting
-from discreet.core.laws.gaussian import DiscreteGaussian
-from discreet.core.laws.laplace import DiscreteLaplace
-from discreet.core.laws.law import Integers, Law, narrowest
+from discreet.core.laws.law import Integers, Law, Spread, narrowest
+from discreet.core.laws.price import Price
 from discreet.core.once import once
 from discreet.core.reach import Reach
 from discreet.core.record import recorded
@@ -29,9 +28,10 @@ from discreet.matrix.mechanism import reach
 from discreet.matrix.strategy import Each, Strategy
 from discreet.mechanisms.noise import Noise
 from discreet.plan.estimates.linear import Linear
-from discreet.plan.estimates.noise_sums import law_scale
 from discreet.plan.expressions.tree import Apply, Tree
-from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.exact_data import RegionCounts
+from discreet.plan.measures.measure import MeasureOf
+from discreet.plan.measures.statistic import Statistic
 
 __all__ = ["Batch"]
 
@@ -43,13 +43,12 @@ ROUNDS = 500  # steps towards possible counts
 
 @recorded("batch/1")
 @dataclass(frozen=True, kw_only=True)
-class Batch(Measure):
+class Batch(MeasureOf[Law]):
     """Noisy combinations of how many rows are in each region; `values` are the codes of the regions (`regions`)."""
 
     of: Tree
     values: tuple[str, ...]
     strategy: Strategy
-    kind: ClassVar[str] = "text"
 
     def __post_init__(self) -> None:
         same = (
@@ -68,16 +67,10 @@ class Batch(Measure):
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(f"combination {n}" for n in range(int(np.prod(self.strategy.shape))))
 
-    @property
-    def needs(self) -> str:
-        return "regions"
-
-    def combined(self, counts: Integers) -> Integers:
-        """What is released, without noise: a row for each combination, from counts with a row for each region."""
-        groups = counts.shape[1]
-        if not groups:
-            return np.zeros((len(self.parts), 0), np.int64)
-        return Strategy((*self.strategy.factors, Each(groups))).measure(counts.ravel()).reshape(-1, groups)
+    @once
+    def exact(self) -> RegionCounts:
+        """The exact data that an engine must deliver."""
+        return RegionCounts(of=self.of, values=self.values, conditions=self.conditions, strategy=self.strategy)
 
     def reach(self, setting: Setting) -> Reach:
         """How far one unit can push all combinations; see `discreet.matrix.mechanism.reach`.
@@ -93,19 +86,19 @@ class Batch(Measure):
         """
         rows, whose = setting.caps.most_rows, {"neighbours": setting.neighbours, "unit": setting.unit}
         one = reach(self.strategy, rows=rows, **whose)  # type: ignore[arg-type]
-        if not setting.grouped or setting.neighbours != "replace":
+        if not setting.grouped or setting.neighbours.changes == 1:
             return one
         apart = Fraction(2 * rows**2 * self.strategy.l2_squared)
         return replace(one, l2_squared=min(max(one.l2_squared, apart), one.l1**2))
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> Law:
-        return DiscreteLaplace(self.reach(setting).l1 / epsilon)
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> Law:
-        return DiscreteGaussian(self.reach(setting).l2_squared / (2 * rho))
+    def law(self, price: Price, setting: Setting) -> Law:
+        return price.law(self.reach(setting))
 
     def mechanism(self, law: Law, setting: Setting) -> Noise:
         return Noise(law=law, reach=self.reach(setting))
+
+    def noise(self, law: Law) -> Spread:
+        return law
 
     def predicted(self, law: Law, setting: Setting) -> float:
         """The mean over the conditions, in people: what the rows of one move counts as one."""
@@ -117,11 +110,6 @@ class Batch(Measure):
         """The condition that each letter of a code is of, None for all rows; nothing where it is no such code."""
         letters = self.of.arguments if isinstance(self.of, Apply) and self.of.function == "concat" else ()
         return tuple(each.arguments[0] if isinstance(each, Apply) else None for each in letters)
-
-    @property
-    def whole(self) -> bool:
-        """Whether every row is in a region that is counted."""
-        return None in self.conditions
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -144,9 +132,9 @@ class Batch(Measure):
         weights, matrix = self.weights(regions), self.strategy.dense()
         return bool(np.abs(weights @ matrix - _ones(regions)).max() < CLOSE)
 
-    def view(self, function: str) -> Blend:
+    def _estimator(self, statistic: Statistic) -> Blend:
         """The count of these regions."""
-        weights = self.weights(function)
+        weights = self.weights(statistic.regions)
         known = np.where(np.abs(weights) > NOTHING * np.abs(weights).max(), weights, 0.0)
         return Blend(weights=tuple(Fraction(round(float(each) * FINE), FINE) for each in known), unit=Fraction(1))
 
@@ -171,10 +159,10 @@ class Batch(Measure):
 class Blend(Linear):
     """A count that is made of several combinations, more of some than of others."""
 
-    def noise(self, law: Law) -> str:
+    def noise_text(self, law: Law) -> str:
         used = [each for each in self.weights if each]
-        scale = show(law_scale(law) * math.sqrt(sum(float(each) ** 2 for each in used)), 4)
-        name = str(law).split(" noise", maxsplit=1)[0]
+        scale = show(law.float_scale * math.sqrt(sum(float(each) ** 2 for each in used)), 4)
+        name = law.family.name
         if not used:
             return "none: no row can fulfil it"
         return f"{name}, scale {scale}" if len(used) == 1 else f"{len(used)} × {name}, together as scale {scale}"

@@ -11,7 +11,9 @@ from discreet.core.reach import Reach
 from discreet.core.record import recorded
 from discreet.plan.estimates.linear import Linear
 from discreet.plan.expressions.tree import Apply, Field, Tree
+from discreet.plan.measures.exact_data import DistinctCount
 from discreet.plan.measures.measure import Noised
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 
 __all__ = ["Distinct", "Owners", "owners"]
@@ -26,8 +28,8 @@ class Distinct(Noised):
     parts: ClassVar[tuple[str, ...]] = ("distinct",)  # type: ignore[misc]
 
     @property
-    def needs(self) -> str:
-        return "distinct"
+    def exact(self) -> DistinctCount:
+        return DistinctCount(of=self.of)
 
     def reach(self, setting: Setting) -> Reach:
         """How far one unit can push the counts of all groups.
@@ -40,10 +42,10 @@ class Distinct(Noised):
                  same group by m at most, in two groups by m in each.
         """
         m = Fraction(setting.caps.most_rows)
-        twice = 2 if setting.neighbours == "replace" and setting.grouped else 1
+        twice = setting.neighbours.changes if setting.grouped else 1
         return Reach(l1=twice * m, l2_squared=twice * m**2, neighbours=setting.neighbours, unit=setting.unit)
 
-    def view(self, function: str) -> Linear:
+    def _estimator(self, statistic: Statistic) -> Linear:
         return Linear(weights=(Fraction(1),), unit=Fraction(1))
 
 

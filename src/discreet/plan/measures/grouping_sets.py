@@ -22,18 +22,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.core.contribution import Caps, Setting
-from discreet.core.laws.gaussian import DiscreteGaussian
-from discreet.core.laws.laplace import DiscreteLaplace
-from discreet.core.laws.law import Integers, Law, narrowest
+from discreet.core.laws.law import Integers, Law, NoiseFamily, Spread, narrowest
+from discreet.core.laws.price import Price
 from discreet.core.mechanism import Mechanism, Then
+from discreet.core.reach import Neighbours
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.matrix.mechanism import Combined
 from discreet.matrix.strategy import Each, Strategy, Total
-from discreet.plan.estimates.estimator import View
 from discreet.plan.estimates.linear import Linear
-from discreet.plan.estimates.noise_sums import Weighed, law_scale
+from discreet.plan.estimates.noise_sums import WeightedSum
+from discreet.plan.measures.measure import Places
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Combining, Sums
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ MOST_GROUPS, MOST_KEYS = 1 << 16, 6  # so that least squares take less than a se
 
 @recorded("totals/1")
 @dataclass(frozen=True, kw_only=True)
-class Totals(Combining):
+class Totals(Combining[Law]):
     """The finest groups of a sum, from noisy tables by some sets of keys; each has its weight's share of the cost."""
 
     of: Sums
@@ -91,23 +92,13 @@ class Totals(Combining):
             for table in self.tables
         )
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> Law:
-        """The law that this ε would buy for the finest groups alone; see `laws`."""
-        return self.of.pure(epsilon, setting)
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> Law:
-        return self.of.concentrated(rho, setting)
+    def law(self, price: Price, setting: Setting) -> Law:
+        """The law that this price would buy for the finest groups alone; see `laws`."""
+        return self.of.law(price, setting)
 
     def laws(self, law: Law) -> tuple[Law, ...]:
-        """The law of each table: that which the weight's share of the cost buys, where `law` is bought by all of it.
-
-        Because  an ε is in proportion to one over the scale, a ρ to one over its square.
-        """
-        parts = [Fraction(sum(self.weights), each) for each in self.weights]
-        if isinstance(law, DiscreteGaussian):
-            return tuple(DiscreteGaussian(law.scale_squared * each) for each in parts)
-        assert isinstance(law, DiscreteLaplace)
-        return tuple(DiscreteLaplace(law.scale * each) for each in parts)
+        """The law of each table: that which the weight's share of the cost buys, where `law` is bought by all of it."""
+        return tuple(law.scaled(Fraction(sum(self.weights), each)) for each in self.weights)
 
     def mechanism(self, law: Law, setting: Setting) -> Mechanism:
         """Noise on the tables, then least squares.
@@ -121,9 +112,9 @@ class Totals(Combining):
                  all in one place. Losses of the tables add; what follows them is free.
         """
         mixed = self.of.summed and self.of.low < 0 < self.of.high
-        if mixed and setting.neighbours == "replace":
+        if mixed and setting.neighbours.changes > 1:
             raise NotUnderstood("these are not totals of groups.", instead="ask in SQL")
-        most = self.of.reach(replace(setting, neighbours="add-remove")).l1
+        most = self.of.reach(replace(setting, neighbours=Neighbours.ADD_REMOVE)).l1
         combined = Combined(
             cells=self.cells, strategies=self.strategies, laws=self.laws(law), rows=math.ceil(most),
             neighbours=setting.neighbours, unit=setting.unit,
@@ -132,17 +123,17 @@ class Totals(Combining):
 
     # ── least squares ────────────────────────────────────────────────────────────────────────────────────────
 
-    def precisions(self, law: Law) -> tuple[int, ...]:
+    def precisions(self, family: NoiseFamily) -> tuple[int, ...]:
         """One over the variance of each table, in proportion."""
-        return self.weights if isinstance(law, DiscreteGaussian) else tuple(each * each for each in self.weights)
+        return tuple(each**family.power for each in self.weights)
 
     def _others(self, table: Set) -> int:
         return math.prod(size for n, size in enumerate(self.sizes) if n not in table)
 
-    def _eigen(self, law: Law) -> dict[Set, int]:
+    def _eigen(self, family: NoiseFamily) -> dict[Set, int]:
         """x_T for every set T of keys that some table tells of."""
         known = {below for table in self.tables for n in range(len(table) + 1) for below in combinations(table, n)}
-        rows = list(zip(self.tables, self.precisions(law), strict=True))
+        rows = list(zip(self.tables, self.precisions(family), strict=True))
         return {
             below: sum(weight * self._others(table) for table, weight in rows if set(below) <= set(table))
             for below in sorted(known)
@@ -154,9 +145,9 @@ class Totals(Combining):
         Because  the mean of AᵀΣ⁻¹y over the keys that are not in T is that of the tables with all keys of T, summed
                  over their other keys; times the number of groups, all its deviations are whole numbers.
         """
-        eigen = self._eigen(law)
+        eigen = self._eigen(law.family)
         common = math.lcm(*eigen.values())
-        rows = list(zip(self.tables, self.precisions(law), released, strict=True))
+        rows = list(zip(self.tables, self.precisions(law.family), released, strict=True))
         total: Any = np.zeros(self.sizes, object)
         for below, x in eigen.items():
             told: Any = 0
@@ -173,7 +164,7 @@ class Totals(Combining):
         whole = self.cells * common
         return narrowest(((2 * total + whole) // (2 * whole)).reshape(1, -1))
 
-    def spread(self, law: Law, counts: tuple[int, ...]) -> Weighed:
+    def spread(self, law: Law, counts: tuple[int, ...]) -> WeightedSum:
         """The noise of the sum over a box of groups, by how many values it has of each key; see `_spread`."""
         return _spread(self, law, counts)
 
@@ -196,17 +187,17 @@ class Totals(Combining):
                 return False
         return True
 
-    def alike(self, law: Law, merge: Merge) -> Iterator[tuple[Any, Any]]:
+    def merged_noises(self, law: Law, merge: Merge) -> Iterator[tuple[Spread, Places]]:
         kinds, which = np.unique(self.boxes(merge), axis=0, return_inverse=True)
         for n, counts in enumerate(kinds.tolist()):
             yield self.spread(law, tuple(counts)), np.flatnonzero(which.ravel() == n)
 
-    def _asked(self, law: Law) -> list[tuple[Weighed, Set]]:
+    def _asked(self, law: Law) -> list[tuple[WeightedSum, Set]]:
         """The noise of the totals of each grouping that was asked for."""
         keys = range(len(self.sizes))
         return [(self.spread(law, tuple(1 if n in one else self.sizes[n] for n in keys)), one) for one in self.asked]
 
-    def added(self, law: Law, times: int) -> tuple[Weighed, ...]:
+    def sum_noises(self, law: Law, times: int) -> tuple[WeightedSum, ...]:
         return tuple(each for each, _ in self._asked(law))
 
     def predicted(self, law: Law, setting: Setting) -> float:
@@ -251,19 +242,18 @@ class Totals(Combining):
         return narrowest(sign * (whole + max(0, *lacks)).reshape(1, -1))
 
     def error(self, law: Law, setting: Setting, merge: Merge) -> float:
-        rows = [(each.variance / FINE**2, len(here)) for each, here in self.alike(law, merge)]
+        rows = [(each.variance / FINE**2, len(here)) for each, here in self.merged_noises(law, merge)]
         reach = float(self.of.reach(setting).l1)
         return float(sum(variance * many for variance, many in rows) / len(merge.keys) / reach**2)
 
-    def offers(self, function: str) -> bool:
-        return self.of.offers(function)
+    def can_answer(self, statistic: Statistic) -> bool:
+        return self.of.can_answer(statistic)
 
     def adds(self, caps: Caps) -> bool:
         return self.of.adds(caps)
 
-    def view(self, function: str) -> View:
-        view = self.of.view(function)
-        assert isinstance(view, Linear)
+    def _estimator(self, statistic: Statistic) -> Grouped:
+        view = self.of.linear(statistic)
         return Grouped(
             weights=tuple(each / FINE for each in view.weights), unit=view.unit, whole=view.whole,
             possible=view.possible, clamped=view.clamped, shares=self.weights,
@@ -276,16 +266,16 @@ class Grouped(Linear):
 
     shares: tuple[int, ...]
 
-    def noise(self, law: Law) -> str:
-        power = 0.5 if isinstance(law, DiscreteGaussian) else 1.0
-        scales = [law_scale(law) * (sum(self.shares) / each) ** power * float(self.unit) for each in self.shares]
+    def noise_text(self, law: Law) -> str:
+        power = law.family.power / 2  # of a variance, for that of a scale
+        scales = [law.float_scale * (sum(self.shares) / each) ** power * float(self.unit) for each in self.shares]
         low, high = show(min(scales), 4), show(max(scales), 4)
         scale = f"scale {low}" if low == high else f"scales {low} to {high}"
-        return f"{len(scales)} tables: {str(law).split(' noise')[0]}, {scale}"
+        return f"{len(scales)} tables: {law.family.name}, {scale}"
 
 
 @lru_cache(maxsize=512)
-def _spread(totals: Totals, law: Law, counts: tuple[int, ...]) -> Weighed:
+def _spread(totals: Totals, law: Law, counts: tuple[int, ...]) -> WeightedSum:
     """The noise of the sum over a box of groups, in steps of 1/FINE: see `_weights`.
 
     The result is off by one step of the noise of each table besides, at most, and by half a step of 1/FINE of each
@@ -293,7 +283,7 @@ def _spread(totals: Totals, law: Law, counts: tuple[int, ...]) -> Weighed:
     """
     bins, step = [0.0, 0.0, 0.0], math.prod(counts) / 2
     found: list[tuple[float, int]] = []
-    tables = _weights(totals, isinstance(law, DiscreteGaussian), counts)
+    tables = _weights(totals, law.family, counts)
     for own, weights in zip(_variances(totals, law), tables, strict=True):
         found += [(weight**2 * own, many) for weight, many in weights]
         step += max((abs(weight) for weight, _ in weights), default=0.0)
@@ -301,7 +291,7 @@ def _spread(totals: Totals, law: Law, counts: tuple[int, ...]) -> Weighed:
         bins = [each + many // 3 * variance for each in bins]
         for _ in range(many % 3):
             bins[bins.index(min(bins))] += variance
-    return Weighed(tuple(bins), isinstance(law, DiscreteLaplace), step)
+    return WeightedSum(tuple(bins), law.family.heavy, step)
 
 
 @lru_cache(maxsize=64)
@@ -310,7 +300,7 @@ def _variances(totals: Totals, law: Law) -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _weights(totals: Totals, gaussian: bool, counts: tuple[int, ...]) -> tuple[list[tuple[float, int]], ...]:
+def _weights(totals: Totals, family: NoiseFamily, counts: tuple[int, ...]) -> tuple[list[tuple[float, int]], ...]:
     """The weights of the numbers of each table in the sum over a box of groups, and how many numbers have each.
 
     Because  the sum over a box e is ⟨u, y⟩ with u = Σ⁻¹A(AᵀΣ⁻¹A)⁺e. The box is a product over the keys, so each P_Te
@@ -319,7 +309,7 @@ def _weights(totals: Totals, gaussian: bool, counts: tuple[int, ...]) -> tuple[l
              noise there is in all makes no difference to them, only how it is divided.
     """
     sizes, found = totals.sizes, []
-    for table, precision, known in _told(totals, gaussian):
+    for table, precision, known in _told(totals, family):
         outside = math.prod(counts[n] for n in range(len(sizes)) if n not in table)
         means, weights = [counts[n] / sizes[n] for n in table], list[tuple[float, int]]()
         for inside in product((True, False), repeat=len(table)):
@@ -341,11 +331,10 @@ def _weights(totals: Totals, gaussian: bool, counts: tuple[int, ...]) -> tuple[l
 
 
 @lru_cache(maxsize=16)
-def _told(totals: Totals, gaussian: bool) -> tuple[tuple[Set, int, tuple[tuple[tuple[bool, ...], int], ...]], ...]:
+def _told(totals: Totals, family: NoiseFamily) -> tuple[tuple[Set, int, tuple[tuple[tuple[bool, ...], int], ...]], ...]:
     """Each table, its precision, and x_T of each set T that it tells of, by which of the table's keys are in T."""
-    law: Law = DiscreteGaussian(Fraction(1)) if gaussian else DiscreteLaplace(Fraction(1))  # of any scale
-    eigen, found = totals._eigen(law), []
-    for table, precision in zip(totals.tables, totals.precisions(law), strict=True):
+    eigen, found = totals._eigen(family), []
+    for table, precision in zip(totals.tables, totals.precisions(family), strict=True):
         known = [(below, x) for below, x in eigen.items() if set(below) <= set(table)]
         found.append((table, precision, tuple((tuple(n in below for n in table), x) for below, x in known)))
     return tuple(found)

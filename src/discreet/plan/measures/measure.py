@@ -4,67 +4,55 @@ A plan has measures and as many laws. Whatever asks for a measure's class by nam
 a class, and the planner, the plan, the engine and the answer ask it these questions.
 
     parts       the rows of what is released: whole numbers, one column for each group
-    needs       which exact data it needs: "sums", "units", "distinct", … An engine has one way to get each, perhaps by
-                a statement of its own; what it gets goes to the mechanism as it is, in whatever form the two agree on
-    pure, concentrated      the law that a share of ε, or of ρ, buys
+    exact       which exact data an engine must deliver (`exact_data`)
+    law         what a price buys: a share of an ε, or of a ρ; mostly, the law of the noise
     mechanism   the mechanism of a law: releases the exact data, and knows its loss and its error
     predicted   how wrong it will be, in people, for the choice between laws
     chosen      the exact data of some groups only: those whose keys may be named
     grouped, fits           whether there is a column for each group, or one of all of them; and of how many groups
     possible    the nearest released numbers that some data could have
-    added, alike, follows, error    the noise of groups that are added up, and whether their sum is known at all
-    view        one number that is read from the released parts, with its margins: a `View`
+    noise, sum_noises, merged_noises, follows, error    the noise on a group, on groups that are added up, and whether
+                their sum is known at all
+    estimator   one number that is read from the released parts, with its margins: a `Estimator`
 
 Several aggregates share a measure when one release answers them all.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.core.contribution import Caps, Setting
-from discreet.core.laws.gaussian import DiscreteGaussian
-from discreet.core.laws.laplace import DiscreteLaplace
-from discreet.core.laws.law import Integers, Law
+from discreet.core.laws.law import NOISELESS, Integers, Law, Spread
+from discreet.core.laws.price import Price
 from discreet.core.mechanism import Mechanism
 from discreet.core.once import once
 from discreet.core.reach import Reach
 from discreet.mechanisms.noise import Noise
 from discreet.plan.estimates.consistency import nearest
-from discreet.plan.estimates.estimator import View
-from discreet.plan.estimates.noise_sums import several
+from discreet.plan.estimates.estimator import Estimator, L
 from discreet.plan.expressions.tree import Tree
+from discreet.plan.measures.exact_data import ExactData
+from discreet.plan.measures.statistic import Statistic
 
 if TYPE_CHECKING:
     from discreet.plan.estimates.group_sums import Merge
 
-__all__ = ["MOST_STEPS", "Added", "Form", "Measure", "Noised", "Steps"]
+__all__ = ["MOST_STEPS", "Measure", "MeasureOf", "Measurement", "MeasurementOf", "Noised", "Places"]
+
+Places = NDArray[np.intp]  # rows of an answer
 
 MOST_STEPS = 1 << 48  # so that doubles hold every step, with room for rounding
 
-Form = Mapping[tuple[int, ...], int]  # a sum over rows of products of powers of their values, with whole weights
 
-
-class Steps(NamedTuple):
-    """A value of each row: an expression in whole steps, clamped to [low, high], less `base`.
-
-    Without a step it is 1 where the expression has a value.
-    """
-
-    of: Tree
-    low: int = 0
-    high: int = 1
-    step: Fraction | None = None
-    base: int = 0
-
-
-class Measure(ABC):
+class MeasureOf(ABC, Generic[L]):
     """What is released of each group, and what follows from it."""
 
     parts: tuple[str, ...]
@@ -77,8 +65,8 @@ class Measure(ABC):
 
     @property
     @abstractmethod
-    def needs(self) -> str:
-        """Which exact data an engine must deliver; see the top of this file."""
+    def exact(self) -> ExactData:
+        """The exact data that an engine must deliver."""
 
     @property
     def clamped(self) -> tuple[Tree, ...]:
@@ -99,43 +87,47 @@ class Measure(ABC):
         return self
 
     @abstractmethod
-    def pure(self, epsilon: Fraction, setting: Setting) -> Any:
-        """The law that this ε buys; it is on record."""
+    def law(self, price: Price, setting: Setting) -> L:
+        """The law that this price buys; it is on record."""
 
     @abstractmethod
-    def concentrated(self, rho: Fraction, setting: Setting) -> Any:
-        """The law that this ρ buys; it is on record."""
-
-    @abstractmethod
-    def mechanism(self, law: Any, setting: Setting) -> Mechanism:
+    def mechanism(self, law: L, setting: Setting) -> Mechanism:
         """What is run on the exact data; it releases whole numbers, a row for each part and a column for each group."""
 
     @abstractmethod
-    def predicted(self, law: Any, setting: Setting) -> float:
+    def predicted(self, law: L, setting: Setting) -> float:
         """The squared error to expect, in people: what one person can move counts as one."""
 
+    def rival_error(self, taken: Measurement) -> float | None:
+        """The squared error of another measure for what this one is for, where that is not its own; else None."""
+        return None
+
+    def order_text(self, taken: Measurement, confidence: Fraction) -> str | None:
+        """How keys were put in order by what was measured, and how wrong that can be; None where they were not."""
+        return None
+
     @abstractmethod
-    def view(self, function: str) -> View:
-        """How a number is read from the released parts."""
+    def _estimator(self, statistic: Statistic) -> Estimator[L]:
+        """The same; it is asked for once."""
 
     @once
-    def _seen(self) -> dict[str, View]:
+    def _estimators(self) -> dict[Statistic, Estimator[L]]:
         return {}
 
-    def seen(self, function: str) -> View:
-        """The same view, found once."""
-        found = self._seen.get(function)
+    def estimator(self, statistic: Statistic) -> Estimator[L]:
+        """How a number is read from the released parts."""
+        found = self._estimators.get(statistic)
         if found is None:
-            found = self._seen[function] = self.view(function)
+            found = self._estimators[statistic] = self._estimator(statistic)
         return found
 
-    def offers(self, function: str) -> bool:
+    def can_answer(self, statistic: Statistic) -> bool:
         """Whether a number of this kind can be read from it, when it was measured for others."""
         return False
 
     def adds(self, caps: Caps) -> bool:
         """Whether what is released of several groups adds up to what would be released of them together."""
-        return self.needs == "sums" or (self.needs == "units" and caps.most_groups == 1)
+        return self.exact.adds(caps)
 
     def chosen(self, exact: Any, places: Sequence[int]) -> Any:
         """The exact data of these groups."""
@@ -145,17 +137,21 @@ class Measure(ABC):
         """The nearest released parts that some data could have."""
         return parts
 
-    def added(self, law: Any, times: int) -> tuple[Any, ...]:
-        """The laws of the noise on what adds up most groups, so many, of what was asked for."""
-        return (several(law, times),)
+    def noise(self, law: L) -> Spread:
+        """The noise on each number that is released."""
+        return NOISELESS
 
-    def alike(self, law: Any, merge: Merge) -> Iterator[tuple[Any, Any]]:
-        """The rows whose sums of groups have the same noise, and the law of it."""
+    def sum_noises(self, law: L, times: int) -> tuple[Spread, ...]:
+        """The noise on what adds up most groups, so many, of what was asked for."""
+        return (self.noise(law).summed(times),)
+
+    def merged_noises(self, law: L, merge: Merge) -> Iterator[tuple[Spread, Places]]:
+        """Partition the rows of `merge` by how many groups each adds up: the noise on each part, and its rows."""
         cells = merge.cells
         for times in np.unique(cells):
-            yield several(law, max(int(times), 1)), np.flatnonzero(cells == times)
+            yield self.noise(law).summed(max(int(times), 1)), np.flatnonzero(cells == times)
 
-    def error(self, law: Any, setting: Setting, merge: Merge) -> float:
+    def error(self, law: L, setting: Setting, merge: Merge) -> float:
         """How wrong sums of groups are, as `predicted` says it of one group: their mean."""
         return self.predicted(law, setting) * float(merge.cells.mean())
 
@@ -164,41 +160,49 @@ class Measure(ABC):
         return True
 
 
-class Added(Measure):
-    """A measure whose exact data are a vector of whole numbers for each group: sums over rows, or numbers of units."""
+Measure = MeasureOf[Any]  # whatever its law is
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasurementOf(Generic[L]):
+    """A measure with what was bought for it: its law, and whose data it is of."""
+
+    measure: MeasureOf[L]
+    law: L
+    setting: Setting
+
+    @once
+    def mechanism(self) -> Mechanism:
+        """What is run on the exact data."""
+        return self.measure.mechanism(self.law, self.setting)
 
     @property
-    def values(self) -> tuple[Steps, ...]:
-        """For `sums`: what is read from each row."""
-        return ()
+    def noise(self) -> Spread:
+        """The noise on each number that is released."""
+        return self.measure.noise(self.law)
 
     @property
-    def forms(self) -> tuple[Form, ...]:
-        """For `sums`: each part as a sum over the rows of a group, with whole weights, of products of powers of values.
+    def predicted(self) -> float:
+        """The squared error to expect, in people."""
+        return self.measure.predicted(self.law, self.setting)
 
-        (2, 1) is the first value squared times the second, in the rows that have both; (0,) counts the rows that have
-        the first, and () all rows. An engine that cuts a unit short counts its parts in proportion, rounded so that
-        running totals of the parts are rounded down: none of them becomes negative, nor their sum larger than it was.
-        """
-        return ()
+    def error(self, merge: Merge) -> float:
+        """The squared error to expect of sums of groups, in people: their mean."""
+        return self.measure.error(self.law, self.setting, merge)
 
-    @property
-    def most_added(self) -> int:
-        """For `sums`: how far one row can move any running total of the parts, at most."""
-        sizes = [
-            1 if each.step is None else max(abs(each.low - each.base), abs(each.high - each.base))
-            for each in self.values
-        ]
-        terms = [(powers, abs(weight)) for form in self.forms for powers, weight in form.items()]
-        return sum(weight * math.prod(map(pow, sizes, powers)) for powers, weight in terms)
+    def sum_noises(self, times: int) -> tuple[Spread, ...]:
+        """The noise on what adds up most groups, so many, of what was asked for."""
+        return self.measure.sum_noises(self.law, times)
 
-    @property
-    def grain(self) -> int:
-        """For `sums`: an engine divides each part of a group by this, and rounds down, when all rows are added up."""
-        return 1
+    def noises(self, merge: Merge | None, groups: int) -> Iterable[tuple[Spread, Places]]:
+        """The noise on the numbers of all groups, or of the rows that `merge` makes of them, and whose it is."""
+        return [(self.noise, np.arange(groups))] if merge is None else self.measure.merged_noises(self.law, merge)
 
 
-class Noised(Added):
+Measurement = MeasurementOf[Any]
+
+
+class Noised(MeasureOf[Law]):
     """A measure that is released with noise on its exact data."""
 
     @abstractmethod
@@ -216,14 +220,14 @@ class Noised(Added):
             found = self._reaches[setting] = self.reach(setting)
         return found
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> Law:
-        return DiscreteLaplace(self._reach(setting).l1 / epsilon)
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> Law:
-        return DiscreteGaussian(self._reach(setting).l2_squared / (2 * rho))
+    def law(self, price: Price, setting: Setting) -> Law:
+        return price.law(self._reach(setting))
 
     def mechanism(self, law: Law, setting: Setting) -> Noise:
         return Noise(law=law, reach=self.reach(setting))
+
+    def noise(self, law: Law) -> Spread:
+        return law
 
     def predicted(self, law: Law, setting: Setting) -> float:
         return law.variance / float(self._reach(setting).l1) ** 2

@@ -20,17 +20,20 @@ from fractions import Fraction
 from itertools import product
 
 from discreet.core.contribution import Setting
+from discreet.core.laws.law import Law
 from discreet.core.once import once
 from discreet.core.reach import Reach
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
-from discreet.plan.estimates.estimator import View
+from discreet.plan.estimates.estimator import Estimator
 from discreet.plan.estimates.linear import Linear
 from discreet.plan.estimates.moments import Correlation, Covariance, Slope, Variance
 from discreet.plan.estimates.ratio import Average
 from discreet.plan.expressions.tree import Tree
-from discreet.plan.measures.measure import MOST_STEPS, Form, Noised, Steps
+from discreet.plan.measures.exact_data import Form, RowSums, Steps
+from discreet.plan.measures.measure import MOST_STEPS, Noised
+from discreet.plan.measures.statistic import Statistic
 
 __all__ = ["Moments"]
 
@@ -72,11 +75,8 @@ class Moments(Noised):
         return math.prod(width**degree for width, degree in zip(self.widths, self.degree, strict=True))
 
     @property
-    def most_added(self) -> int:
-        return self.whole
-
-    @property
     def grain(self) -> int:
+        """The unit that sums are rounded down to."""
         return max(1, self.whole >> FINEST)
 
     @property
@@ -97,17 +97,16 @@ class Moments(Noised):
     def clamped(self) -> tuple[Tree, ...]:
         return self.of
 
-    @property
-    def needs(self) -> str:
-        return "sums"
-
-    @property
-    def values(self) -> tuple[Steps, ...]:
+    @once
+    def exact(self) -> RowSums:
+        """The exact data that an engine must deliver."""
         each = zip(self.of, self.low, self.high, self.step, self.low, strict=True)
-        return tuple(Steps(*said) for said in each)
+        values = tuple(Steps(*said) for said in each)
+        return RowSums(values=values, forms=self.forms, most_added=self.whole, grain=self.grain)
 
     @property
     def forms(self) -> tuple[Form, ...]:
+        """Each part as a sum over rows of products of powers of values."""
         found = []
         for corner in self.corners:
             form: dict[tuple[int, ...], int] = {(): 1}
@@ -134,12 +133,13 @@ class Moments(Noised):
         groups = min(caps.most_rows, caps.most_groups) if setting.grouped else 1
         touched = len(self.parts) * groups if self.grain > 1 else 0
         most = math.ceil(caps.most_rows * self.row) + touched
-        twice = 2 if setting.neighbours == "replace" else 1
+        twice = setting.neighbours.changes
         return Reach(l1=twice * most, l2_squared=twice * most**2, neighbours=setting.neighbours, unit=setting.unit)
 
     # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def offers(self, function: str) -> bool:
+    def can_answer(self, statistic: Statistic) -> bool:
+        function = statistic.name
         if function in ("rows", "present"):
             return function == "present" or self.missing
         if len(self.of) == 1:
@@ -147,7 +147,8 @@ class Moments(Noised):
         needed = {"covar_samp": (1, 1), "covar_pop": (1, 1), "regr_slope": (1, 2), "corr": (2, 2)}.get(function, (9, 9))
         return all(mine >= least for mine, least in zip(self.degree, needed, strict=True))
 
-    def view(self, function: str) -> View:
+    def _estimator(self, statistic: Statistic) -> Estimator[Law]:
+        function = statistic.name
         if function in ("rows", "present"):
             one = 1 / self.row
             return Linear(weights=self._padded([one] * len(self.corners), one if function == "rows" else 0), unit=one)

@@ -7,7 +7,7 @@ one is another question, since surer ends are other values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,13 +15,16 @@ import numpy as np
 
 from discreet.core.contribution import Setting
 from discreet.core.exact import probability
-from discreet.core.laws.law import Integers
+from discreet.core.laws.law import NOISELESS, Integers
+from discreet.core.laws.price import Price
 from discreet.core.record import recorded
 from discreet.mechanisms.quantiles.interval import Edges, shift_for
 from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.plan.estimates.estimator import Bought
 from discreet.plan.expressions.tree import Tree
+from discreet.plan.measures.exact_data import ValueHistogram
 from discreet.plan.measures.quantiles import Histogrammed, Placed
+from discreet.plan.measures.statistic import Statistic
 
 __all__ = ["SURE", "Ends", "EndsAt"]
 
@@ -30,7 +33,7 @@ SURE = Fraction(95, 100)  # how surely both ends together hold the quantile, unl
 
 @recorded("ends/1")
 @dataclass(frozen=True, kw_only=True)
-class Ends(Histogrammed):
+class Ends(Histogrammed[tuple[Fraction, int]]):
     """The two ends of an interval around a quantile of one expression. Its law is an ε and a shift, in rows."""
 
     of: Tree
@@ -56,6 +59,13 @@ class Ends(Histogrammed):
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]
         return (f"low {self.q}", f"high {self.q}")
 
+    @property
+    def exact(self) -> ValueHistogram:
+        return replace(super().exact, packed=False)
+
+    def can_answer(self, statistic: Statistic) -> bool:
+        return statistic.name in ("low", "high") and statistic.at == self.q
+
     def mechanism(self, law: tuple[Fraction, int], setting: Setting) -> Edges:
         return Edges(epsilon=law[0], shift=law[1], **self._said(setting))
 
@@ -65,18 +75,16 @@ class Ends(Histogrammed):
             "neighbours": setting.neighbours, "unit": setting.unit,
         }  # fmt: skip
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> tuple[Fraction, int]:
+    def law(self, price: Price, setting: Setting) -> tuple[Fraction, int]:
+        """Because  each of two choices has half of ε."""
+        epsilon = price.exponential(2 * Fraction(1, 2) ** 2)
         return epsilon, shift_for(self.level, epsilon=epsilon, **self._said(setting))
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> tuple[Fraction, int]:
-        """Because  two choices of ε/2 have ρ = ε²/16: that of one choice whose ρ is half as large has half of ε."""
-        return self.pure(2 * Quantiles.for_rho(rho=rho / 2, at=(self.q,), last=1).epsilon, setting)
 
     def predicted(self, law: tuple[Fraction, int], setting: Setting) -> float:
         return float(law[1] / setting.caps.most_rows) ** 2
 
-    def view(self, function: str) -> End:
-        return End(of=self, row=self.parts.index(function), kind=self._kind)
+    def _estimator(self, statistic: Statistic) -> End:
+        return End(of=self, row=("low", "high").index(statistic.name), kind=self._kind)
 
     def remark(self, row: int, law: tuple[Fraction, int], setting: Setting, confidence: Fraction) -> str:
         """On which side of the quantile it is, in words."""
@@ -102,13 +110,15 @@ class EndsAt(Ends):
         return self.confidence
 
 
-class End(Placed):
+class End(Placed[tuple[Fraction, int]]):
     """One end of an interval."""
 
-    def interval(self, law: tuple[Fraction, int], parts: Integers) -> Bought | None:
+    of: Ends
+
+    def interval(self, parts: Integers) -> Bought | None:
         """The interval that both ends are; of dates None."""
-        assert isinstance(self.of, Ends)
         if self.kind == "date":
             return None
-        low, high = (np.array(self.of.view(each).values(law, parts), np.float64) for each in self.of.parts)
+        both = (replace(self, row=row).values(NOISELESS, parts) for row in (0, 1))
+        low, high = (np.array(each, np.float64) for each in both)
         return Bought(np.minimum(low, high), np.maximum(low, high), self.of.level)

@@ -11,6 +11,7 @@ dense the data are there, which nobody may look at. What is known, beforehand, i
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -20,7 +21,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.core.contribution import Setting
-from discreet.core.laws.law import Integers
+from discreet.core.laws.law import Integers, Spread
+from discreet.core.laws.price import Price
+from discreet.core.once import once
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
@@ -28,34 +31,37 @@ from discreet.mechanisms.quantiles.extreme import Extreme, Side, depth
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.quantiles.many import MOST_POINTS, Quantiles
 from discreet.mechanisms.selection.selection import Exponential, PermuteAndFlip, Selection
-from discreet.plan.estimates.estimator import Floats, View
+from discreet.plan.estimates.estimator import Estimator, Floats, L
 from discreet.plan.expressions.tree import Apply, Tree
-from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.exact_data import ValueHistogram
+from discreet.plan.measures.measure import MeasureOf
+from discreet.plan.measures.statistic import Statistic
 from discreet.sql.types import Kind
 
-__all__ = ["Chosen", "Extremes", "Histogram", "Histogrammed", "Placed", "Ranks", "Side"]
+__all__ = ["Choice", "Chosen", "Extremes", "Histogram", "Histogrammed", "Placed", "Ranks", "Side"]
 
 TOP = 13  # the power of ten that a ladder of bounds ends before
 
+Choice = tuple[str, Fraction]  # which private selection, and its ε
 CHOICES: dict[str, Callable[..., Selection]] = {"flip": PermuteAndFlip, "exponential": Exponential}
 
 
-class Chosen(View):
+class Chosen(Estimator[L]):
     """A value that was chosen; there is no interval around it in its own units."""
 
     ranged: ClassVar[bool] = False
 
-    def ends(self, law: Any, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
+    def ends(self, noise: Spread, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
         """Anything that is possible."""
         size = parts.shape[1]
         return np.full(size, self.possible[0]), np.full(size, self.possible[1])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placed(Chosen):
+class Placed(Chosen[L]):
     """A value on the grid of a measure: a row of what was released."""
 
-    of: Any  # a measure with a grid
+    of: Histogrammed[L]
     row: int
     kind: Kind
 
@@ -68,18 +74,18 @@ class Placed(Chosen):
         ends = [each * self.of.step for each in (self.of.low, self.of.high)]
         return " to ".join(str(_day(each)) if self.kind == "date" else show(each) for each in ends)
 
-    def values(self, law: Any, parts: Integers) -> list[Any]:
+    def values(self, noise: Spread, parts: Integers) -> list[Any]:
         step, low = self.of.step, self.of.low
         places = [(low + int(each)) * step for each in parts[self.row]]
         if self.kind == "date":
             return [_day(each) for each in places]
         return [int(each) if self.kind == "integer" else float(each) for each in places]
 
-    def noise(self, law: Any) -> str:
+    def noise_text(self, law: L) -> str:
         return "exponential mechanism"
 
-    def remark(self, law: Any, setting: Setting, confidence: Fraction) -> str:
-        return str(self.of.remark(self.row, law, setting, confidence))
+    def remark(self, law: L, setting: Setting, confidence: Fraction) -> str:
+        return self.of.remark(self.row, law, setting, confidence)
 
 
 def _day(number: Fraction) -> date:
@@ -87,7 +93,7 @@ def _day(number: Fraction) -> date:
     return date.fromordinal(min(max(int(number), date.min.toordinal()), date.max.toordinal()))
 
 
-class Histogrammed(Measure):
+class Histogrammed(MeasureOf[L]):
     """A measure of the values of one expression in whole steps, of which it needs the counts."""
 
     of: Tree
@@ -96,8 +102,8 @@ class Histogrammed(Measure):
     step: Fraction
 
     @property
-    def needs(self) -> str:
-        return "histogram"
+    def exact(self) -> ValueHistogram:
+        return ValueHistogram(of=self.of, low=self.low, high=self.high, step=self.step)
 
     @property
     def last(self) -> int:
@@ -118,13 +124,17 @@ class Histogrammed(Measure):
         if not 0 < self.last < MOST_POINTS or self.step <= 0:
             raise NotUnderstood("this is not a measure.", instead="ask in SQL")
 
+    @abstractmethod
+    def remark(self, row: int, law: L, setting: Setting, confidence: Fraction) -> str:
+        """How wrong one of its values can be, in words."""
+
     def chosen(self, exact: Histogram, places: Sequence[int]) -> Histogram:
         return exact.only(places)
 
 
 @recorded("ranks/1")
 @dataclass(frozen=True, kw_only=True)
-class Ranks(Histogrammed):
+class Ranks(Histogrammed[Fraction]):
     """Quantiles of one expression, in whole steps between `low` and `high`. Its law is an ε."""
 
     of: Tree
@@ -150,18 +160,19 @@ class Ranks(Histogrammed):
             "neighbours": setting.neighbours, "unit": setting.unit,
         }  # fmt: skip
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> Fraction:
-        return epsilon
+    def law(self, price: Price, setting: Setting) -> Fraction:
+        return price.exponential(self._squares)
 
-    def concentrated(self, rho: Fraction, setting: Setting) -> Fraction:
-        return Quantiles.for_rho(rho=rho, **self._said(setting)).epsilon
+    @once
+    def _squares(self) -> Fraction:
+        return Quantiles(epsilon=1, at=self.at, last=self.last).squares
 
     def predicted(self, law: Fraction, setting: Setting) -> float:
         ranks = self.mechanism(law, setting).error.rank()
         return sum(each**2 for each in ranks) / len(ranks) / setting.caps.most_rows**2
 
-    def view(self, function: str) -> Placed:
-        return Placed(of=self, row=self.at.index(Fraction(function)), kind=self._kind)
+    def _estimator(self, statistic: Statistic) -> Placed[Fraction]:
+        return Placed(of=self, row=self.at.index(statistic.at), kind=self._kind)
 
     def remark(self, row: int, law: Fraction, setting: Setting, confidence: Fraction) -> str:
         """How far the rank of one of them is off, in words."""
@@ -171,7 +182,7 @@ class Ranks(Histogrammed):
 
 @recorded("extremes/1")
 @dataclass(frozen=True, kw_only=True)
-class Extremes(Histogrammed):
+class Extremes(Histogrammed[tuple[Fraction, int]]):
     """The least or the greatest value of an expression, nearly. Its law is an ε and how many rows are beyond it."""
 
     of: Tree
@@ -196,17 +207,14 @@ class Extremes(Histogrammed):
             grouped=setting.grouped, neighbours=setting.neighbours, unit=setting.unit,
         )  # fmt: skip
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> tuple[Fraction, int]:
-        rows = setting.caps.most_rows
+    def law(self, price: Price, setting: Setting) -> tuple[Fraction, int]:
+        epsilon, rows = price.exponential(), setting.caps.most_rows
         return epsilon, depth(epsilon, self.last, rows, setting.neighbours, grouped=setting.grouped)
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> tuple[Fraction, int]:
-        return self.pure(Quantiles.for_rho(rho=rho, at=("0.5",), last=1).epsilon, setting)
 
     def predicted(self, law: tuple[Fraction, int], setting: Setting) -> float:
         return float(law[1] / setting.caps.most_rows) ** 2
 
-    def view(self, function: str) -> Placed:
+    def _estimator(self, statistic: Statistic) -> Placed[tuple[Fraction, int]]:
         return Placed(of=self, row=0, kind=self._kind)
 
     def remark(self, row: int, law: tuple[Fraction, int], setting: Setting, confidence: Fraction) -> str:

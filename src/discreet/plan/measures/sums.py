@@ -14,16 +14,19 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.core.contribution import Setting
-from discreet.core.laws.law import Integers
+from discreet.core.laws.law import Integers, Law
+from discreet.core.once import once
 from discreet.core.reach import Reach
 from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
-from discreet.plan.estimates.estimator import View
+from discreet.plan.estimates.estimator import Estimator, L
 from discreet.plan.estimates.linear import Linear
 from discreet.plan.estimates.ratio import Average
 from discreet.plan.expressions.tree import Tree
-from discreet.plan.measures.measure import MOST_STEPS, Added, Form, Noised, Steps
+from discreet.plan.measures.exact_data import ExactData, Form, RowSums, Steps, UnitCount
+from discreet.plan.measures.measure import MOST_STEPS, MeasureOf, Noised
+from discreet.plan.measures.statistic import Statistic
 
 __all__ = ["Combining", "Sums"]
 
@@ -64,6 +67,7 @@ class Sums(Noised):
 
     @property
     def most_added(self) -> int:
+        """How far one row can move any running total of the parts, at most."""
         return max(abs(self.low), abs(self.high)) if self.parts == ("sum",) else self.whole
 
     @property
@@ -75,18 +79,11 @@ class Sums(Noised):
     def clamped(self) -> tuple[Tree, ...]:
         return (self.of,) if self.summed and self.of is not None else ()
 
-    @property
-    def needs(self) -> str:
-        return "units" if self.parts == ("units",) else "sums"
-
-    @property
-    def values(self) -> tuple[Steps, ...]:
-        if self.of is None:
-            return ()
-        return (Steps(self.of, self.low, self.high, self.step) if self.summed else Steps(self.of),)
-
-    @property
-    def forms(self) -> tuple[Form, ...]:
+    @once
+    def exact(self) -> RowSums | UnitCount:
+        """The exact data that an engine must deliver."""
+        if self.parts == ("units",):
+            return UnitCount()
         each: dict[str, Form] = {
             "rows": {(): 1},
             "present": {(0,): 1},
@@ -95,7 +92,10 @@ class Sums(Noised):
             "low": {(0,): self.high, (1,): -1},
             "high": {(0,): -self.low, (1,): 1},
         }
-        return tuple(each[part] for part in self.parts if part != "units")
+        values: tuple[Steps, ...] = ()
+        if self.of is not None:
+            values = (Steps(self.of, self.low, self.high, self.step) if self.summed else Steps(self.of),)
+        return RowSums(values=values, forms=tuple(each[part] for part in self.parts), most_added=self.most_added)
 
     def reach(self, setting: Setting) -> Reach:
         """How far one unit can push all parts over all groups.
@@ -122,7 +122,7 @@ class Sums(Noised):
                 apart = (max(apart[0], across), max(apart[1], across**2)) if grouped else (across, across**2)
             elif len(self.parts) == 1 and not grouped:
                 apart = (l1, squared)
-        if setting.neighbours == "replace":
+        if setting.neighbours.changes > 1:
             l1, squared = apart
         return Reach(l1=l1, l2_squared=min(squared, l1**2), neighbours=setting.neighbours, unit=setting.unit)
 
@@ -134,33 +134,41 @@ class Sums(Noised):
 
     # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def offers(self, function: str) -> bool:
+    def can_answer(self, statistic: Statistic) -> bool:
         wanted = {"rows": {"rows", "missing"}, "present": {"present", "low"}, "sum": {"sum", "low"}, "avg": {"low"}}
-        return bool(wanted.get(function, {function}) & set(self.parts))
+        return bool(wanted.get(statistic.name, {statistic.name}) & set(self.parts))
 
-    def view(self, function: str) -> View:
-        low, high = self.low * self.step, self.high * self.step
-        clamped = f"{show(low)} to {show(high)}" if self.summed else "–"
-        if function == "avg":
+    def _estimator(self, statistic: Statistic) -> Estimator[Law]:
+        if statistic.name == "avg":
+            low, high, clamped = self.low * self.step, self.high * self.step, self._clamped
             top, all_ = [[Fraction(part in of) for part in self.parts] for of in (("high",), ("low", "high"))]
             return Average(top=tuple(top), all=tuple(all_), whole=self.whole, low=low, high=high, clamped=clamped)
-        if function == "sum":
+        return self.linear(statistic)
+
+    def linear(self, statistic: Statistic) -> Linear:
+        """How a count or a sum is read."""
+        if statistic.name == "sum":
+            low, high = self.low * self.step, self.high * self.step
             least, most = (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
             return Linear(
                 weights=self._summing(), unit=self.step, whole=self.step.denominator == 1, possible=(least, most),
-                clamped=clamped,
+                clamped=self._clamped,
             )  # fmt: skip
-        counted = set(self.parts) - ({"missing"} if function == "present" else set())
+        counted = set(self.parts) - ({"missing"} if statistic.name == "present" else set())
         one = Fraction(1, self.whole)
         weights = tuple(one if part in counted else Fraction(0) for part in self.parts)
         return Linear(weights=weights, unit=one)
+
+    @property
+    def _clamped(self) -> str:
+        return f"{show(self.low * self.step)} to {show(self.high * self.step)}" if self.summed else "–"
 
     def _summing(self) -> tuple[Fraction, ...]:
         each = {"sum": self.step, "low": self.low * self.step / self.whole, "high": self.high * self.step / self.whole}
         return tuple(each.get(part, Fraction(0)) for part in self.parts)
 
 
-class Combining(Added):
+class Combining(MeasureOf[L]):
     """A measure that releases combinations of a sum over groups: an engine delivers what it does for the sum."""
 
     of: Sums
@@ -178,17 +186,5 @@ class Combining(Added):
         return self.of.clamped
 
     @property
-    def needs(self) -> str:
-        return self.of.needs
-
-    @property
-    def values(self) -> tuple[Steps, ...]:
-        return self.of.values
-
-    @property
-    def forms(self) -> tuple[Form, ...]:
-        return self.of.forms
-
-    @property
-    def most_added(self) -> int:
-        return self.of.most_added
+    def exact(self) -> ExactData:
+        return self.of.exact

@@ -19,15 +19,17 @@ import numpy as np
 
 from discreet.core.contribution import Setting
 from discreet.core.exact import whole
-from discreet.core.laws.law import Integers, Law
+from discreet.core.laws.law import Integers, Spread
+from discreet.core.laws.price import Price
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.mechanisms.selection.top_k import Places
-from discreet.plan.estimates.noise_sums import radii, radius
+from discreet.plan.estimates.noise_sums import radius
 from discreet.plan.expressions.tree import Tree
-from discreet.plan.measures.measure import Added, Form, Measure, Steps
-from discreet.plan.measures.quantiles import CHOICES, Chosen
+from discreet.plan.measures.exact_data import ExactData
+from discreet.plan.measures.measure import Measurement, MeasureOf
+from discreet.plan.measures.quantiles import CHOICES, Choice, Chosen
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.sql.types import Kind
 
@@ -44,7 +46,7 @@ WORDS = {"flip": "permute-and-flip", "exponential": "the exponential mechanism"}
 
 @recorded("foremost/1")
 @dataclass(frozen=True, kw_only=True)
-class Foremost(Added):
+class Foremost(MeasureOf[Choice]):
     """The first k of so many groups in the order of a score. Its law is the name of a choice, and the ε of each."""
 
     score: Sums
@@ -67,20 +69,12 @@ class Foremost(Added):
         return self.score.trees
 
     @property
-    def needs(self) -> str:
-        return self.score.needs
+    def exact(self) -> ExactData:
+        return self.score.exact
 
     @property
     def clamped(self) -> tuple[Tree, ...]:
         return self.score.clamped
-
-    @property
-    def values(self) -> tuple[Steps, ...]:
-        return self.score.values
-
-    @property
-    def forms(self) -> tuple[Form, ...]:
-        return self.score.forms
 
     def adds(self, caps: Any) -> bool:
         return False
@@ -97,58 +91,55 @@ class Foremost(Added):
 
     def together(self, setting: Setting) -> bool:
         """Whether a unit that is added moves all scores the same way: counts, and sums of what is never negative."""
-        return setting.neighbours == "add-remove" and (not self.score.summed or self.score.low >= 0)
+        return setting.neighbours.monotone and (not self.score.summed or self.score.low >= 0)
 
-    def mechanism(self, law: tuple[str, Fraction], setting: Setting) -> Places:
+    def mechanism(self, law: Choice, setting: Setting) -> Places:
         choose = CHOICES[law[0]](
             epsilon=law[1], sensitivity=self.most(setting), monotone=self.together(setting),
             neighbours=setting.neighbours,
         )  # fmt: skip
         return Places(choose=choose, k=self.k, among=self.among, least=self.least, unit=setting.unit)
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> tuple[str, Fraction]:
-        return "flip", epsilon / self.k
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> tuple[str, Fraction]:
-        """Because  the exponential mechanism has ρ = ε²/8, permute-and-flip ε²/2."""
-        return "exponential", Quantiles.for_rho(rho=rho / self.k, at=("0.5",), last=1).epsilon
+    def law(self, price: Price, setting: Setting) -> Choice:
+        return price.choice, (price * Fraction(1, self.k)).exponential()
 
     # ── how wrong it is ──────────────────────────────────────────────────────────────────────────────────────
 
-    def gap(self, law: tuple[str, Fraction], setting: Setting, confidence: Fraction) -> float:
+    def gap(self, law: Choice, setting: Setting, confidence: Fraction) -> float:
         """With this confidence no group left out is better, by so many steps or more, than one that was chosen."""
         return self.mechanism(law, setting).error.gap(confidence)
 
-    def noisy_gap(self, law: Law, confidence: Fraction) -> Fraction:
+    def noisy_gap(self, noise: Spread, confidence: Fraction) -> Fraction:
         """The same when all scores get this noise and are put in order.
 
         Because  if a group that is left out is better by that much than one in the answer, then one of the true first k
                  was left out and another is in the answer that is as far behind it. Of such a pair the difference of
                  two noises is the gap or more; there are k·(among - k) pairs, and differences are symmetric.
         """
-        return radius(law, BOTH, self._pair(confidence)) + 1
+        return radius(noise, BOTH, self._pair(confidence)) + 1
 
     def _pair(self, confidence: Fraction) -> Fraction:
         """How sure the order of two must be, so that that of all is this sure."""
         return 1 - min(2 * (1 - confidence) / (self.k * (self.among - self.k)), SURE)
 
-    def predicted(self, law: tuple[str, Fraction], setting: Setting) -> float:
+    def predicted(self, law: Choice, setting: Setting) -> float:
         return self.gap(law, setting, SURE) ** 2
 
-    def noisy_predicted(self, law: Law) -> float:
-        """The same for noise, by the continuous law."""
-        return float(radii(law, np.ones((1, 2)), self._pair(SURE))[0] - 2) ** 2
+    def rival_error(self, taken: Measurement) -> float | None:
+        """That of noise on all scores, by the continuous law."""
+        if taken.measure == self:
+            return None
+        return float(taken.noise.radii(np.ones((1, 2)), self._pair(SURE))[0] - 2) ** 2
 
-    def view(self, function: str) -> Place:
+    def _estimator(self, statistic: Statistic) -> Place:
         return Place(of=self)
 
-    def said(self, measure: Measure, law: Any, setting: Setting, confidence: Fraction) -> str:
-        """How the first ones were found, and how wrong that can be, in words; `measure` is the one that was taken."""
-        if measure == self:
+    def order_text(self, taken: Measurement, confidence: Fraction) -> str:
+        if taken.measure == self:
             times = "" if self.k == 1 else ", one after the other"
-            how, gap = f"by {WORDS[law[0]]}{times}", self.gap(law, setting, confidence)
+            how, gap = f"by {WORDS[taken.law[0]]}{times}", self.gap(taken.law, taken.setting, confidence)
         else:
-            how, gap = "by noise on the numbers of all", float(self.noisy_gap(law, confidence))
+            how, gap = "by noise on the numbers of all", float(self.noisy_gap(taken.noise, confidence))
         size = float(f"{gap * float(self.score.step):.3g}")
         off = f"{size:,g}" if self.score.summed else f"{math.ceil(gap):,} {self._counted}"
         first = "the first key was" if self.k == 1 else f"the first {self.k} keys were"
@@ -157,11 +148,11 @@ class Foremost(Added):
 
     @property
     def _counted(self) -> str:
-        return "people" if self.needs == "units" else "rows"
+        return "people" if self.exact.of_units else "rows"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place(Chosen):
+class Place(Chosen[Choice]):
     """The place of a group: a number that answers only put in order."""
 
     of: Foremost
@@ -170,10 +161,10 @@ class Place(Chosen):
 
     @property
     def clamped(self) -> str:  # type: ignore[override]
-        return self.of.score.view(self.of.parts[0]).clamped
+        return self.of.score.estimator(Statistic(self.of.parts[0])).clamped
 
-    def values(self, law: Any, parts: Integers) -> list[Any]:
+    def values(self, noise: Spread, parts: Integers) -> list[Any]:
         return [int(each) for each in parts[0]]
 
-    def noise(self, law: tuple[str, Fraction]) -> str:
+    def noise_text(self, law: Choice) -> str:
         return WORDS[law[0]].removeprefix("the ") + (f", {self.of.k} times" if self.of.k > 1 else "")

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NoReturn
 
 from discreet.core.contribution import Setting
+from discreet.core.laws.price import Price
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
-from discreet.mechanisms.quantiles.many import Quantiles
 from discreet.mechanisms.quantiles.upper_bound import Ceiling
-from discreet.plan.estimates.estimator import View
 from discreet.plan.expressions.tree import Tree
-from discreet.plan.measures.measure import Measure
+from discreet.plan.measures.exact_data import Ladder
+from discreet.plan.measures.measure import MeasureOf
 from discreet.plan.measures.quantiles import TOP
+from discreet.plan.measures.statistic import Statistic
 
 __all__ = ["Ceilings"]
 
 
 @recorded("ceilings/1")
 @dataclass(frozen=True, kw_only=True)
-class Ceilings(Measure):
+class Ceilings(MeasureOf[Fraction]):
     """A bound above `least` that hardly any value exceeds, from a ladder of 1, 2 and 5 times powers of ten. Its law is
     an ε."""
 
@@ -43,26 +45,18 @@ class Ceilings(Measure):
         return ("ceiling",)
 
     @property
-    def low(self) -> int:
-        """The number of the lowest rung."""
-        return 0
-
-    @property
-    def needs(self) -> str:
-        return "ladder"
+    def exact(self) -> Ladder:
+        return Ladder(of=self.of, rungs=self.rungs)
 
     def mechanism(self, law: Fraction, setting: Setting) -> Ceiling:
         last, rows = len(self.rungs) - 1, setting.caps.most_rows
         return Ceiling(epsilon=law, last=last, records=rows, neighbours=setting.neighbours, unit=setting.unit)
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> Fraction:
-        return epsilon
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> Fraction:
-        return Quantiles.for_rho(rho=rho, at=("0.5",), last=1).epsilon
+    def law(self, price: Price, setting: Setting) -> Fraction:
+        return price.exponential()
 
     def predicted(self, law: Fraction, setting: Setting) -> float:
         return float(1 / law) ** 2
 
-    def view(self, function: str) -> View:
+    def _estimator(self, statistic: Statistic) -> NoReturn:
         raise NotUnderstood("a bound is not a number of an answer.", instead="ask in SQL")

@@ -17,11 +17,14 @@ import numpy as np
 
 from discreet.core.contribution import Caps, Setting
 from discreet.core.laws.law import Integers, Law, narrowest
+from discreet.core.laws.price import Price
 from discreet.core.mechanism import Mechanism, Then
+from discreet.core.reach import Neighbours
 from discreet.core.record import recorded
 from discreet.errors import NotUnderstood
 from discreet.matrix.mechanism import Combined, bought
 from discreet.matrix.strategy import Strategy
+from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Combining, Sums
 
 __all__ = ["Cells"]
@@ -32,7 +35,7 @@ COUNTS = {("rows",), ("present",), ("units",)}
 
 @recorded("cells/1")
 @dataclass(frozen=True, kw_only=True)
-class Cells(Combining):
+class Cells(Combining[tuple[Law, ...]]):
     """Noisy combinations of the counts `of` all groups, in their order; each has its share of the cost.
 
     `asked` is the name of the queries that are read from them: the same for the same ones. The law is a tuple of laws,
@@ -72,11 +75,8 @@ class Cells(Combining):
         """How many numbers are released."""
         return sum(math.prod(each.shape) for each in self.strategies)
 
-    def pure(self, epsilon: Fraction, setting: Setting) -> tuple[Law, ...]:
-        return bought(self.strategies, self.shares, epsilon=epsilon, **self._whose(setting))
-
-    def concentrated(self, rho: Fraction, setting: Setting) -> tuple[Law, ...]:
-        return bought(self.strategies, self.shares, rho=rho, **self._whose(setting))
+    def law(self, price: Price, setting: Setting) -> tuple[Law, ...]:
+        return bought(self.strategies, self.shares, price, **self._whose(setting))
 
     def mechanism(self, law: tuple[Law, ...], setting: Setting) -> Mechanism:
         """Noise on all combinations; what is released is one column of them.
@@ -106,7 +106,7 @@ class Cells(Combining):
 
     def _most(self, setting: Setting) -> int:
         """How much one unit adds to all counts together, at most: m rows, or once in each of g groups."""
-        return int(self.of.reach(replace(setting, neighbours="add-remove")).l1)
+        return int(self.of.reach(replace(setting, neighbours=Neighbours.ADD_REMOVE)).l1)
 
     def _whose(self, setting: Setting) -> dict[str, Any]:
         return {"rows": self._most(setting), "neighbours": setting.neighbours, "unit": setting.unit}
@@ -114,7 +114,7 @@ class Cells(Combining):
     def adds(self, caps: Caps) -> bool:
         return False
 
-    def view(self, function: str) -> NoReturn:
+    def _estimator(self, statistic: Statistic) -> NoReturn:
         raise NotUnderstood("answers follow from all of these together.", instead="read them with their workload")
 
 

@@ -1,0 +1,184 @@
+"""Exact data: what an engine delivers for a measure, before anything is released of it.
+
+An engine has one way to get each kind, perhaps by a statement of its own; what it gets goes to the mechanism as it is,
+in whatever form the two agree on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from discreet.core.contribution import Caps
+from discreet.core.laws.law import Integers
+from discreet.matrix.strategy import Each, Strategy
+from discreet.plan.expressions.tree import Field, Tree, Value
+from discreet.sql.types import Kind
+
+__all__ = [
+    "DistinctCount",
+    "ExactData",
+    "Form",
+    "Ladder",
+    "RegionCounts",
+    "RowSums",
+    "Steps",
+    "UnitCount",
+    "ValueCounts",
+    "ValueHistogram",
+]
+
+Form = Mapping[tuple[int, ...], int]  # a sum over rows of products of powers of their values, with whole weights
+
+
+class Steps(NamedTuple):
+    """A value of each row: an expression in whole steps, clamped to [low, high], less `base`.
+
+    Without a step it is 1 where the expression has a value.
+    """
+
+    of: Tree
+    low: int = 0
+    high: int = 1
+    step: Fraction | None = None
+    base: int = 0
+
+
+class ExactData:
+    """What an engine delivers for each group."""
+
+    of_units: ClassVar[bool] = False  # whether units are counted, and not rows
+
+    @property
+    def columns(self) -> int:
+        """How many numbers are read of each row."""
+        return 1
+
+    def adds(self, caps: Caps) -> bool:
+        """Return True if what is delivered for several groups adds up to what would be for them together."""
+        return False
+
+    def reads_every_row(self, required: Collection[str]) -> bool:
+        """Return True if no row lacks what is read of it, given the columns that are never NULL."""
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowSums(ExactData):
+    """Sums over the rows of a group.
+
+    `values` are read from each row. `forms` are the parts, each a sum over rows, with whole weights, of products of
+    powers of values: (2, 1) is the first value squared times the second, in the rows that have both; (0,) counts the
+    rows that have the first, and () all rows. An engine that cuts a unit short counts its parts in proportion, rounded
+    so that running totals of the parts are rounded down: none of them becomes negative, nor their sum larger than it
+    was. `most_added` is how far one row can move any running total of the parts, at most. Each part of a group is
+    divided by `grain`, and rounded down, when all rows are added up.
+    """
+
+    values: tuple[Steps, ...]
+    forms: tuple[Form, ...]
+    most_added: int
+    grain: int = 1
+
+    @property
+    def columns(self) -> int:
+        return len(self.values)
+
+    def adds(self, caps: Caps) -> bool:
+        return True
+
+    def reads_every_row(self, required: Collection[str]) -> bool:
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitCount(ExactData):
+    """The number of units with a row in a group."""
+
+    of_units: ClassVar[bool] = True
+
+    @property
+    def columns(self) -> int:
+        return 0
+
+    def adds(self, caps: Caps) -> bool:
+        return caps.most_groups == 1
+
+    def reads_every_row(self, required: Collection[str]) -> bool:
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistinctCount(ExactData):
+    """The number of different values of an expression; NULL is none."""
+
+    of: Tree
+
+    @property
+    def columns(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerValue(ExactData):
+    """How many rows have each value of an expression; those that have none count for nothing."""
+
+    of: Tree
+
+    def reads_every_row(self, required: Collection[str]) -> bool:
+        return isinstance(self.of, Field) and self.of.name in required
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueHistogram(PerValue):
+    """How many rows have each value of an expression, in whole steps between `low` and `high`."""
+
+    low: int
+    high: int
+    step: Fraction
+    packed: bool = True  # whether a value is kept in the last bits of its hash
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ladder(PerValue):
+    """How many rows have a value that each of some bounds is the first not to be below, counted from the `low` rung."""
+
+    rungs: tuple[Fraction, ...]
+    low: ClassVar[int] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueCounts(ExactData):
+    """How many rows have each of some declared values of an expression."""
+
+    of: Tree
+    kind: Kind
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionCounts(ExactData):
+    """Combinations of how many rows are in each region of some conditions; `values` are the codes of the regions.
+
+    `conditions` are those that each letter of a code is of, None for all rows; none, where `of` is no such code.
+    """
+
+    of: Tree
+    values: tuple[str, ...]
+    conditions: tuple[Tree | None, ...]
+    strategy: Strategy
+    kind: ClassVar[Kind] = "text"
+
+    def reads_every_row(self, required: Collection[str]) -> bool:
+        return None in self.conditions
+
+    def combined(self, counts: Integers) -> Integers:
+        """What is released, without noise: a row for each combination, from counts with a row for each region."""
+        groups = counts.shape[1]
+        if not groups:
+            return np.zeros((int(np.prod(self.strategy.shape)), 0), np.int64)
+        return Strategy((*self.strategy.factors, Each(groups))).measure(counts.ravel()).reshape(-1, groups)
