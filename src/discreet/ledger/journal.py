@@ -57,9 +57,11 @@ class _Turn(Generic[T]):
 class Journal:
     """The history of one ledger, open for reading and appending."""
 
-    def __init__(self, store: Store, mark: Mark | None, *, create: bool, progress: Progress | None = None) -> None:
+    def __init__(
+        self, store: Store, mark: Mark | None, *, create: bool, reads: bool = False, progress: Progress | None = None
+    ) -> None:
         self.store, self.mark, self._progress = store, mark, progress
-        self._create = create
+        self._create, self._reads = create, reads  # whether a ledger may be begun; whether nothing may be changed
         self._state: State | None = None
         self._waiting: list[_Turn[Any]] = []
         self._door, self._writing = threading.Lock(), threading.Lock()
@@ -116,7 +118,7 @@ class Journal:
                 outcomes.append((each, None, refusal))
         if state.link == start:
             if self.mark is not None and not new:
-                self._abreast(self.mark.seen(state.identity), start)
+                self._look_at_mark(self.mark, state)
             self.store.rollback()
             self._state = None if new else state
         else:
@@ -138,6 +140,21 @@ class Journal:
                 self._abreast(self.mark.seen(self.state.identity), before)
             self.store.commit()
             self.mark.raise_to(self.state.link)
+
+    def _look_at_mark(self, mark: Mark, state: State) -> None:
+        """Refuse a copy whose other copy went on; and raise a mark that is behind, unless this only reads.
+
+        Promise  what is told of a ledger to whoever asks is in what this machine remembers of it.
+        Because  a process may be killed after it wrote an entry and before it raised the mark: it told nobody, but
+                 whoever reads the entry may. An answer that was shown from an entry which an older copy does not have
+                 would be found once more there, with other noise, for nothing.
+        """
+        seen = mark.seen(state.identity)
+        self._abreast(seen, state.link)
+        if not self._reads and seen != state.link:
+            with mark.held(state.identity):
+                self._abreast(mark.seen(state.identity), state.link)
+                mark.raise_to(state.link)
 
     def _abreast(self, seen: Link, link: Link) -> None:
         """Refuse to go on after an entry with a copy of a ledger whose other copy went on since it was opened."""

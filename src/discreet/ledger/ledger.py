@@ -123,7 +123,7 @@ class Ledger:
         store = _store(where)
         mark = Mark(folder(marks), store) if store.durable else None
         self._version = ("", "")  # the last fingerprint that was named, and its name
-        self._journal = Journal(store, mark, create=budget is not None, progress=progress)
+        self._journal = Journal(store, mark, create=budget is not None, reads=dataset is None, progress=progress)
         try:
             self._identity = self._journal.turn(
                 lambda turn: transactions.opened(turn, wanted if dataset else None, caps)
