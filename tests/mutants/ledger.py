@@ -309,6 +309,49 @@ MUTANTS = [
         ["test_ledger_marks.py::test_what_is_shown_is_remembered"],
     ),
     Mutant(
+        "what was lost is forgotten",
+        [
+            Edit(
+                "discreet.ledger.balances:State.lose",
+                "_plus(self._most[account], self._brought.get(account))",
+                "(ZERO, ZERO)",
+            )
+        ],
+        ["test_lost_entries.py::test_what_is_lost_counts_as_spent_in_full"],
+    ),
+    Mutant(
+        "a question that was answered in what was lost is answered again",
+        [Edit("discreet.ledger.balances:State.admit_unanswered", "if charge < self.lost:", "if False:")],
+        ["test_lost_entries.py::test_a_question_that_may_have_been_answered_is_not_answered_again"],
+    ),
+    Mutant(
+        "a data set that was lost begins anew",
+        [Edit("discreet.ledger.transactions:declare", "if known is None and state.lost:", "if False:")],
+        ["test_lost_entries.py::test_families_analysts_and_other_data_sets_count_as_spent_too"],
+    ),
+    Mutant(
+        "a family does not hear what a data set may have lost",
+        [
+            Edit(
+                "discreet.ledger.balances:State.add_dataset",
+                "if before is not None or self.lost:",
+                "if False:",
+            )
+        ],
+        ["test_lost_entries.py::test_families_analysts_and_other_data_sets_count_as_spent_too"],
+    ),
+    Mutant(
+        "a loss is accepted though somebody went on meanwhile",
+        [
+            Edit(
+                "discreet.ledger.journal:Journal._accept",
+                "if self._seen(mark, self.state.identity) != missing.seen:",
+                "if False:",
+            )
+        ],
+        ["test_lost_entries.py::test_a_loss_is_not_accepted_where_somebody_went_on_meanwhile"],
+    ),
+    Mutant(
         "who writes does not look at the mark",
         [
             Edit(
@@ -365,12 +408,12 @@ MUTANTS = [
                 "discreet.ledger.balances:State.admit",
                 (
                     '                instead=f"ask for less: {left} is left" if left.pure or left.rho else '
-                    '"nothing is left of it",\n'
+                    "nothing,\n"
                     "            )\n"
                 ),
                 (
                     '                instead=f"ask for less: {left} is left" if left.pure or left.rho else '
-                    '"nothing is left of it",\n'
+                    "nothing,\n"
                     "            )\n"
                     "        self.admit_running(charge.dataset)\n"
                 ),
