@@ -237,8 +237,8 @@ class Mark:
         if not self._links:
             raise Damaged(
                 f"the mark {path} is damaged, so nobody can say at which entry the ledger at {self._store.where} ended."
-                " Put the mark back from a copy, an older one will do; if there is none, its owner can take the loss:"
-                " discreet ledger CATALOGUE --accept-loss"
+                " If you know that this is the newest ledger, put the mark back from a copy; if not, or if there is"
+                " none, its owner can take the loss: discreet ledger CATALOGUE --accept-loss"
             )
         return max(self._links)
 
