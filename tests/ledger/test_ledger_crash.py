@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import threading
 import time
@@ -68,6 +69,43 @@ def test_killed_at_every_step(where: str, marks: Path, tmp_path: Path, request: 
         assert check(place, Told(log)) == 1
         fatal += 1
     assert fatal > 40, "the protocol has more steps than that"
+
+
+def test_killed_at_any_step_what_was_told_is_not_undone_by_an_old_copy(marks: Path, tmp_path: Path) -> None:
+    """And nobody is stuck: the newest ledger always goes on, whatever step of writing and of marking was the last."""
+    fatal, refused, accepted = 0, 0, 0
+    while True:
+        folder = tmp_path / f"{fatal}"
+        folder.mkdir()
+        place, log = folder / "clinic.ledger", folder / "told"
+        with dp.Ledger(place, dataset="clinic", budget=BUDGET) as ledger:
+            ledger.spend(spender.CHEAP, key="the question")
+        shutil.copy(place, folder / "old")
+        process = spender.start(spender.told_step_by_step, str(place), str(marks), log, fatal)
+        process.join()
+        (folder / "newest").mkdir()
+        for each in folder.glob("clinic.ledger*"):
+            each.rename(folder / "newest" / each.name)
+        shutil.copy(folder / "old", place)
+        told = Told(log)
+        try:
+            dp.Ledger(place, dataset="clinic").close()
+            accepted += 1
+            assert not told.receipts
+        except dp.LedgerCorrupt:
+            refused += 1
+        for each in folder.glob("clinic.ledger*"):
+            each.unlink()
+        for each in (folder / "newest").iterdir():
+            each.rename(folder / each.name)
+        with dp.Ledger(place, dataset="clinic") as ledger:
+            spender.ask(ledger, spender.Log(log), "another question")
+        assert check(str(place), Told(log)) == 2
+        if told.end:
+            break
+        fatal += 1
+    assert refused > 10
+    assert accepted > 10
 
 
 @pytest.mark.parametrize("fits", [0, 1, 37, 199, 200])

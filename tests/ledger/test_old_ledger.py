@@ -66,7 +66,8 @@ def test_it_has_every_kind_of_entry(folder: Path, recorded: dict[str, Any]) -> N
 
 def test_the_newest_has_whatever_there_is_today() -> None:
     newest = json.loads((FOLDERS[-1] / "city.json").read_text("utf-8"))
-    assert set(newest["words"]) == set(facts._WORDS), "write a ledger of this version: python tests/support/history.py"
+    kinds = set(facts._WORDS) - {"lost"}  # which stops all else: see test_lost_entries.py
+    assert set(newest["words"]) == kinds, "write a ledger of this version: python tests/support/history.py"
 
 
 def test_it_opens_verifies_and_balances(

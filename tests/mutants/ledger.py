@@ -245,12 +245,111 @@ MUTANTS = [
         "two copies of a ledger look at the mark at once",
         [
             Edit(
-                "discreet.ledger.high_water_mark:Mark.held",
-                "fcntl.flock(descriptor, fcntl.LOCK_EX)",
-                "fcntl.flock(descriptor, fcntl.LOCK_SH)",
-            )
+                "discreet.ledger.high_water_mark:Mark._grasp",
+                "fcntl.flock(self._descriptor, fcntl.LOCK_EX)",
+                "fcntl.flock(self._descriptor, fcntl.LOCK_SH)",
+            ),
+            Edit("discreet.ledger.high_water_mark:Mark._write_slot", "if last.seq >= link.seq:", "if False:"),
         ],
         ["test_copies.py::test_two_copies_do_not_both_go_on_at_once"],
+    ),
+    Mutant(
+        "a mark that was replaced is written to for as long as a process lives",
+        [
+            Edit(
+                "discreet.ledger.high_water_mark:Mark._in_place",
+                "return os.path.samestat(os.fstat(self._descriptor), there)",
+                "return there is not None",
+            )
+        ],
+        ["test_ledger_marks.py::test_a_mark_that_was_replaced_rises_again"],
+    ),
+    Mutant(
+        "a mark that is replaced after the commit is not looked for",
+        [
+            Edit(
+                "discreet.ledger.high_water_mark:Mark.raise_to",
+                "            if self._in_place():\n                break\n",
+                "            break\n",
+            )
+        ],
+        ["test_ledger_marks.py::test_a_mark_that_is_replaced_between_commit_and_mark_rises_all_the_same"],
+    ),
+    Mutant(
+        "a slot of a mark is believed without its checksum",
+        [
+            Edit(
+                "discreet.ledger.high_water_mark:_link",
+                "return link if _slot(link) == slot else None",
+                "return link",
+            )
+        ],
+        ["test_ledger_marks.py::test_a_slot_counts_only_where_its_checksum_does"],
+    ),
+    Mutant(
+        "a mark that says nothing is a new one",
+        [
+            Edit(
+                "discreet.ledger.high_water_mark:Mark._last",
+                "        if not self._links:\n            raise",
+                "        if not self._links:\n            return START\n            raise",
+            )
+        ],
+        ["test_ledger_marks.py::test_a_mark_that_lost_its_slots_is_damaged_and_not_new"],
+    ),
+    Mutant(
+        "what is shown from entries beyond the mark is not remembered",
+        [
+            Edit(
+                "discreet.ledger.journal:Journal._look_at_mark",
+                "if not self._reads and seen != state.link:",
+                "if not self._reads and seen == START:",
+            )
+        ],
+        ["test_ledger_marks.py::test_what_is_shown_is_remembered"],
+    ),
+    Mutant(
+        "what was lost is forgotten",
+        [
+            Edit(
+                "discreet.ledger.balances:State.lose",
+                "_plus(self._most[account], self._brought.get(account))",
+                "(ZERO, ZERO)",
+            )
+        ],
+        ["test_lost_entries.py::test_what_is_lost_counts_as_spent_in_full"],
+    ),
+    Mutant(
+        "a question that was answered in what was lost is answered again",
+        [Edit("discreet.ledger.balances:State.admit_unanswered", "if charge < self.lost:", "if False:")],
+        ["test_lost_entries.py::test_a_question_that_may_have_been_answered_is_not_answered_again"],
+    ),
+    Mutant(
+        "a data set that was lost begins anew",
+        [Edit("discreet.ledger.transactions:declare", "if known is None and state.lost:", "if False:")],
+        ["test_lost_entries.py::test_families_analysts_and_other_data_sets_count_as_spent_too"],
+    ),
+    Mutant(
+        "a family does not hear what a data set may have lost",
+        [
+            Edit(
+                "discreet.ledger.balances:State.add_dataset",
+                "if before is not None or self.lost:",
+                "if False:",
+            )
+        ],
+        ["test_lost_entries.py::test_families_analysts_and_other_data_sets_count_as_spent_too"],
+    ),
+    Mutant(
+        "a loss is accepted though somebody went on meanwhile",
+        [
+            Edit(
+                "discreet.ledger.journal:Journal._accept",
+                "if self._seen(mark, self.state.identity) != missing.seen:",
+                "if False:",
+            )
+        ],
+        ["test_lost_entries.py::test_a_loss_is_not_accepted_where_somebody_went_on_meanwhile"],
     ),
     Mutant(
         "who writes does not look at the mark",
@@ -259,7 +358,8 @@ MUTANTS = [
                 "discreet.ledger.journal:Journal._commit",
                 "            if before is not None:\n",
                 "            if False:\n",
-            )
+            ),
+            Edit("discreet.ledger.high_water_mark:Mark._write_slot", "if last.seq >= link.seq:", "if False:"),
         ],
         ["test_copies.py::test_two_copies_of_a_ledger_do_not_both_go_on"],
     ),
@@ -308,12 +408,12 @@ MUTANTS = [
                 "discreet.ledger.balances:State.admit",
                 (
                     '                instead=f"ask for less: {left} is left" if left.pure or left.rho else '
-                    '"nothing is left of it",\n'
+                    "nothing,\n"
                     "            )\n"
                 ),
                 (
                     '                instead=f"ask for less: {left} is left" if left.pure or left.rho else '
-                    '"nothing is left of it",\n'
+                    "nothing,\n"
                     "            )\n"
                     "        self.admit_running(charge.dataset)\n"
                 ),

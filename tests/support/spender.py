@@ -132,8 +132,16 @@ def step_by_step(where: str, marks: str, path: Path, fatal: int) -> None:
     log.say("end", steps[0])
 
 
+def told_step_by_step(where: str, marks: str, path: Path, fatal: int) -> None:
+    """One more question to a ledger that is there, with a kill -9 at the fatal-th step of it."""
+    log, ledger = Log(path), dp.Ledger(where, dataset="clinic", budget=BUDGET, marks=marks)
+    steps = _fatal(fatal)
+    ask(ledger, log, "another question")
+    log.say("end", steps[0])
+
+
 def _fatal(fatal: int) -> list[int]:
-    """From here on, kill -9 before or after the fatal-th statement or mark; counts them."""
+    """From here on, kill -9 before or after the fatal-th statement, mark or call that changes a file; counts them."""
     steps = [0]
 
     def count() -> None:
@@ -141,12 +149,13 @@ def _fatal(fatal: int) -> list[int]:
             os.kill(os.getpid(), signal.SIGKILL)
         steps[0] += 1
 
-    for kind, name in ((SQLite, "execute"), (Postgres, "execute"), (Postgres, "commit"), (Mark, "raise_to")):
+    statements = [(SQLite, "execute"), (Postgres, "execute"), (Postgres, "commit"), (Mark, "raise_to")]
+    for kind, name in statements + [(os, each) for each in ("pwrite", "link", "replace")]:
         plain = getattr(kind, name)
 
-        def step(self: Any, *values: Any, plain: Any = plain) -> Any:
+        def step(*values: Any, plain: Any = plain) -> Any:
             count()
-            result = plain(self, *values)
+            result = plain(*values)
             count()
             return result
 

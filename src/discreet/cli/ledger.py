@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,23 @@ from discreet.catalogue.schema import Catalogue
 from discreet.catalogue.toml import read
 from discreet.cli.progress import counting
 from discreet.core.text import show, table
-from discreet.errors import NotAllowed, NotUnderstood
+from discreet.errors import LedgerCorrupt, NotAllowed, NotUnderstood
 from discreet.ledger.balances import title
 from discreet.ledger.entry import Entry
-from discreet.ledger.facts import Again, Charge
+from discreet.ledger.facts import Again, Charge, Fact, Lost
+from discreet.ledger.journal import Missing
 from discreet.ledger.ledger import Balance, Ledger
 
 __all__ = ["add"]
 
 SHORT = 20  # charges that a table shows unless told otherwise
+RESTORE = "Put the newest copy back; if it is gone for good: discreet ledger CATALOGUE --accept-loss"
+AMEND = "Raise the budgets in the catalogue, and amend the record: discreet ledger CATALOGUE --amend"
+MEANS = f"""\
+Look for the newest copy first. Without it nobody knows what was spent in the entries that are gone, so every budget on
+record counts as spent in full. {AMEND}.
+What a budget then has beyond the one of now can be spent, and it holds for all that was ever asked; if a budget was
+raised in what is gone, start from that. Questions that were paid for and have no answer here stay unanswered."""
 
 
 def add(commands: Any) -> None:
@@ -43,6 +52,12 @@ def add(commands: Any) -> None:
         action="store_true",
         help="put on record whose the rows of each table are, where the catalogue says something else than the record",
     )
+    ledger.add_argument(
+        "--accept-loss",
+        action="store_true",
+        help="for the owner: go on with an older copy, on record, where the newest is gone; budgets count as spent",
+    )
+    ledger.add_argument("--yes", action="store_true", help="for --accept-loss: do not ask")
     ledger.add_argument("--marks", metavar="FOLDER", help="where this machine keeps its high-water marks")
     ledger.set_defaults(run=_ledger)
 
@@ -55,18 +70,45 @@ def _ledger(options: argparse.Namespace) -> None:
         _amend(options, catalogue)
     place = options.place if catalogue is None else catalogue.ledger
     with counting("reading", "entries") as entries:
-        opened = Ledger(place, marks=options.marks, progress=entries)
+        opened = Ledger(place, marks=options.marks, older=True, progress=entries)
     with opened as ledger:
+        missing = ledger.missing
+        if options.accept_loss:
+            _accept_loss(ledger, missing, options)
+            return
+        if missing is not None:
+            print(f"This is not all that this machine saw: {missing}\n{RESTORE}", file=sys.stderr)
         if options.verify:
             with counting("verifying", "entries") as entries:
                 verified = ledger.verify(entries)
             print(verified)
+            if missing is not None:
+                raise LedgerCorrupt(str(missing))
         if options.plot:
             _plot(ledger, options.plot)
         if options.report:
             _report(ledger, options)
         if not (options.verify or options.plot or options.report or options.amend or options.amend_units):
             print(_said(ledger, options), end="")
+
+
+def _accept_loss(ledger: Ledger, missing: Missing | None, options: argparse.Namespace) -> None:
+    """Show what is missing and what accepting it means, ask, and put it on record."""
+    if missing is None:
+        print(f"Nothing is missing from {ledger.where}.")
+        return
+    print(f"{ledger.where}: {missing}\n{MEANS}")
+    if missing.seen is not None and missing.seen.seq > missing.end:
+        print(f"Lost are {missing.seen.seq - missing.end} entries: {missing.end + 1} to {missing.seen.seq}.")
+    if not options.yes and not _sure():
+        raise NotUnderstood("nothing was accepted, and nothing changed.", instead="say yes, or give --yes")
+    ledger.accept_loss(missing)
+    print(f"The loss is on record. {AMEND}")
+
+
+def _sure() -> bool:
+    """Whether somebody at a terminal says yes."""
+    return sys.stdin.isatty() and input("Go on without them? [yes/no] ").strip().lower() in ("y", "yes")
 
 
 def _amend(options: argparse.Namespace, catalogue: Catalogue | None) -> None:
@@ -114,7 +156,7 @@ def _amend_units(options: argparse.Namespace, catalogue: Catalogue | None) -> No
 def _said(ledger: Ledger, options: argparse.Namespace) -> str:
     balances, charges = ledger.balances, []
     for entry in ledger:
-        if isinstance(entry.fact, (Charge, Again)):
+        if isinstance(entry.fact, (Charge, Again, Lost)):
             charges.append(entry)
     last = options.last if options.last is not None else SHORT if options.format == "table" else 0
     if last < 0:
@@ -160,21 +202,29 @@ def _entry(entry: Entry) -> dict[str, Any]:
     """One charge, flat: the same names in JSON and CSV."""
     fact = entry.fact
     charge = fact if isinstance(fact, Charge) else None
+    free = None if isinstance(fact, Lost) else "0"
     return {
         "entry": entry.seq,
         "time": entry.time,
         "dataset": charge.dataset if charge else "",
         "analyst": fact.analyst if isinstance(fact, (Charge, Again)) else "",
-        "cost": str(charge.cost) if charge else f"nothing: entry {getattr(fact, 'of', '')} again",
-        "pure": charge.pure if charge else "0",
-        "rho": charge.rho if charge else "0",
-        "event": charge.event if charge else "0",
+        "cost": str(charge.cost) if charge else _other(fact),
+        "pure": charge.pure if charge else free,
+        "rho": charge.rho if charge else free,
+        "event": charge.event if charge else free,
         "version": charge.version if charge else "",
         "key": charge.key if charge else None,
         "mechanism": charge.mechanism if charge else None,
         "previous": entry.previous,
         "hash": entry.hash,
     }
+
+
+def _other(fact: Fact) -> str:
+    """What an entry that is no charge costs."""
+    if isinstance(fact, Lost):
+        return "all of every budget: entries before this one were lost" + (f" (up to {fact.last})" if fact.last else "")
+    return f"nothing: entry {getattr(fact, 'of', '')} again"
 
 
 def _balance(one: Balance) -> dict[str, Any]:

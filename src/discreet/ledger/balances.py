@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 from discreet.core.loss import Budget, Left, Loss
 from discreet.errors import BudgetExceeded, LedgerCorrupt, NotYours, Refusal, Stopped
@@ -17,6 +18,9 @@ WIDEST = 2048  # bits of a denominator; beyond, a sum is rounded up to a multipl
 FINEST = 1 << 1024
 ZERO = Fraction(0)
 TRIES = 30  # how often a question that was paid for and never answered is begun again without the owner
+
+
+Promise = tuple[Fraction, Fraction]  # (ε, δ)
 
 
 class Sum:
@@ -111,6 +115,11 @@ class State:
         self.stopped: set[str] = set()  # data sets that answer no new question
         self.begun: dict[int, list[int]] = {}  # the entries by which a charge that has no answer yet was begun again
         self.resumed: dict[str, int] = {}  # the entry by which the owner last resumed a data set
+        self.lost = 0  # the entry by which the owner last went on without entries that are gone
+        self._most: dict[Account, Promise] = {}  # the largest budgets an account ever had
+        self._brought: dict[Account, Promise] = {}  # and those of data sets that joined a family after they had spent
+        self._gone: dict[Account, Promise] = {}  # what an account may have spent up to the loss
+        self._since: dict[Account, Tally] = {}  # what it has spent since
 
     def follow(self, row: Row) -> Entry:
         """Take in the next entry, or LedgerCorrupt."""
@@ -140,10 +149,14 @@ class State:
         for family in sorted(joined):
             if before is not None:
                 self._tally(("family", family, "")).add(before.loss, before.charges)
+            if before is not None or self.lost:
+                self._bring(("dataset", dataset.dataset, ""), ("family", family, ""))
 
     def set_cap(self, account: Account, budget: Budget) -> None:
         """An account may spend so much."""
         self.caps[account] = budget
+        most = self._most.get(account, (ZERO, ZERO))
+        self._most[account] = max(most[0], budget.epsilon), max(most[1], budget.delta or ZERO)
         if account[0] == "analyst":
             self.analysts.setdefault(account[1], set()).add(account[2])
 
@@ -162,6 +175,33 @@ class State:
         """Accounts have spent so much more."""
         for account in accounts:
             self._tally(account).add(cost)
+            if account in self._since:
+                self._since[account].add(cost)
+
+    def lose(self) -> None:
+        """The owner goes on without entries that are gone. Every account counts as having spent all it ever could.
+
+        Promise  whatever was spent in the lost entries, a budget (ε, δ) that is amended later holds for everything,
+                 what was lost included, as long as no lost entry had raised a budget beyond those on record.
+        Because  the budgets were enforced there, too: up to the loss an account kept the largest (ε₀, δ₀) it ever had
+                 on record (and those of the data sets that brought their past into a family). What comes later is held
+                 within (ε - ε₀, δ - δ₀) by a tally of its own, and the two add up (basic composition).
+        """
+        for account in self.caps:
+            self._gone[account] = _plus(self._most[account], self._brought.get(account))
+            self._since[account] = Tally()
+        self.lost = self.link.seq + 1
+
+    def _bring(self, dataset: Account, family: Account) -> None:
+        """What was promised of a data set that joins a family is promised of the family besides."""
+        self._brought[family] = _plus(self._most[dataset], self._brought.get(family))
+        if dataset not in self._gone:
+            return
+        if family not in self._gone:
+            self._gone[family], self._since[family] = (ZERO, ZERO), Tally()
+            self._since[family].add(self.loss(family))  # with all that is known of the data set, which counts twice
+        self._gone[family] = _plus(self._gone[dataset], self._gone[family])
+        self._since[family].add(self._since[dataset].loss)
 
     def begin_again(self, charge: int) -> None:
         """A charge without an answer is tried once more."""
@@ -202,7 +242,15 @@ class State:
 
     def left(self, account: Account) -> Left:
         """What an account with a cap can still spend."""
-        return Left.of(self.caps[account], self.loss(account))
+        cap, tally = self._room(account)
+        return Left(pure=ZERO, rho=ZERO, events=ZERO) if cap is None else Left.of(cap, tally.loss)
+
+    def _room(self, account: Account) -> tuple[Budget | None, Tally]:
+        """What may be spent, and what counts against it: since the loss, where entries were lost; None is nothing."""
+        cap, gone = self.caps[account], self._gone.get(account)
+        if gone is None:
+            return cap, self.spent.get(account, NOTHING)
+        return _beyond(cap, gone), self._since[account]
 
     def admit(self, charge: Charge, before: Loss = Loss.ZERO) -> None:
         """Refuse a charge that some budget has no room for, or that is for a data set which has stopped.
@@ -213,17 +261,22 @@ class State:
         self.admit_running(charge.dataset)
         for account in charge.accounts(self):
             cap = self.caps.get(account)
-            if cap is None or self.spent.get(account, NOTHING).fits(before + charge.cost, cap):
+            if cap is None:
+                continue
+            room, tally = self._room(account)
+            if room is not None and tally.fits(before + charge.cost, room):
                 continue
             if charge.cost.pure is None and cap.delta is None:
                 raise BudgetExceeded(
                     f"the budget of {title(account)} has no δ, and this noise has no ε without one.",
                     instead="use Laplace noise, or a budget with a delta",
                 )
-            left = self.left(account)
+            left, nothing = self.left(account), "nothing is left of it"
+            if room is None:
+                nothing += ", as entries of the ledger were lost: its owner can amend it"
             raise BudgetExceeded(
                 f"the budget of {title(account)} has no room for it: this costs {charge.cost}.",
-                instead=f"ask for less: {left} is left" if left.pure or left.rho else "nothing is left of it",
+                instead=f"ask for less: {left} is left" if left.pure or left.rho else nothing,
             )
 
     def admit_analyst(self, dataset: str, analyst: str) -> None:
@@ -247,6 +300,14 @@ class State:
                 instead="ask what was answered before, which is free; the owner resumes: discreet resume CATALOGUE",
             )
 
+    def admit_unanswered(self, charge: int) -> None:
+        """Refuse to answer a charge before a loss: it may have been answered in what was lost, with other noise."""
+        if charge < self.lost:
+            raise Stopped(
+                "this question was paid for before entries of the ledger were lost, and may have been answered there.",
+                instead="ask another, or the same with another epsilon",
+            )
+
     def waits(self, dataset: str, charge: int) -> bool:
         """Whether a charge on a data set was begun too often since its owner last resumed it."""
         since = self.resumed.get(dataset, 0)
@@ -255,9 +316,25 @@ class State:
     def admit_again(self, dataset: str, charge: int) -> None:
         """Refuse to begin a charge without an answer again, where that is the owner's to decide."""
         self.admit_running(dataset)
+        self.admit_unanswered(charge)
         if charge in self.failures.get(dataset, ()) or self.waits(dataset, charge):
             raise Stopped(
                 f"this question waits for the owner of the data: it failed, or was begun {TRIES} times and never"
                 " answered.",
                 instead="ask another; the owner resumes: discreet resume CATALOGUE",
             )
+
+
+def _plus(one: Promise, other: Promise | None) -> Promise:
+    return one if other is None else (one[0] + other[0], one[1] + other[1])
+
+
+@lru_cache(256)
+def _beyond(cap: Budget, gone: Promise) -> Budget | None:
+    """What a budget has beyond another; None if nothing."""
+    epsilon, delta = cap.epsilon - gone[0], (cap.delta or ZERO) - gone[1]
+    if epsilon <= 0:
+        return None
+    if delta <= 0 or cap.delta is None or cap.events is None:
+        return Budget(epsilon=epsilon)
+    return Budget(epsilon=epsilon, delta=delta, events=cap.events * delta / cap.delta)

@@ -10,6 +10,7 @@
     kept       the answer to a charge, by its digest; the first one kept is the only one ever shown
     failed     an engine failed on a charge, and how many more failures there may be before the data set stops
     resumed    the owner looked at the failures of a data set, and it answers again
+    lost       the owner went on without entries that are gone; every budget of then counts as spent
 
 The list is closed and versioned (`FORMAT`). Fields are text, whole numbers, lists of text and null, so that reading an
 entry runs nothing that it names.
@@ -43,6 +44,7 @@ __all__ = [
     "Fact",
     "Failed",
     "Kept",
+    "Lost",
     "Opened",
     "Price",
     "Protects",
@@ -311,6 +313,23 @@ class Resumed(Fact):
         state.resume(self.dataset)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Lost(Fact):
+    """The owner went on from here, though a machine had seen entry `last` with `hash`, which is not before this one.
+
+    Where the mark of that machine was damaged, `last` is 0 and `hash` is empty. See `State.lose` for what it means.
+    """
+
+    WORD: ClassVar[str] = "lost"
+    last: int
+    hash: str
+
+    def apply(self, state: State) -> None:
+        if not (self.last > 0 and re.fullmatch("[0-9a-f]{64}", self.hash)) and (self.last, self.hash) != (0, ""):
+            raise ValueError("no loss")
+        state.lose()
+
+
 _TYPES: dict[Any, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),
@@ -320,7 +339,7 @@ _TYPES: dict[Any, tuple[type, ...]] = {
 }
 _WORDS = {
     kind.WORD: (kind, {field.name: _TYPES[field.type] for field in fields(kind)})
-    for kind in (Opened, Dataset, Protects, Version, Cap, Charge, Again, Kept, Failed, Resumed)
+    for kind in (Opened, Dataset, Protects, Version, Cap, Charge, Again, Kept, Failed, Resumed, Lost)
 }
 
 

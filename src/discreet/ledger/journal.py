@@ -17,23 +17,47 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from discreet.errors import Broken, LedgerCorrupt, NotUnderstood, Refusal
 from discreet.ledger.balances import State
 from discreet.ledger.entry import START, Entry, Link, Row, chain, follow
-from discreet.ledger.facts import FORMAT, Fact, Kept, Opened
-from discreet.ledger.high_water_mark import Mark
+from discreet.ledger.facts import FORMAT, Fact, Kept, Lost, Opened
+from discreet.ledger.high_water_mark import Damaged, Mark
 from discreet.ledger.stores.store import Store
 
-__all__ = ["Journal", "Progress"]
+__all__ = ["Journal", "Missing", "Progress"]
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]  # how many entries are done, of how many
 PAGE = 4096  # rows read at a time
 AT_A_TIME = 256  # rows that a verification checks in one turn
 CROWD = 256  # turns in one transaction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Missing:
+    """What this machine saw of a ledger and does not find there.
+
+    `end` is the last entry that is there; `seen` the last that this machine saw, None where its mark is damaged.
+    """
+
+    end: int
+    seen: Link | None
+
+    def __str__(self) -> str:
+        if self.seen is None:
+            return f"entries after {self.end} may be missing: the mark of this ledger is damaged, and nobody can say."
+        if self.seen.seq > self.end:
+            return (
+                f"entry {self.end + 1} is missing: the ledger ends at entry {self.end}, and this machine saw entry"
+                f" {self.seen.seq}. It is an old copy, or was cut off."
+            )
+        return (
+            f"entry {self.seen.seq} is not the one this machine saw: the history was rewritten, or is another copy's."
+        )
 
 
 class _Turn(Generic[T]):
@@ -57,9 +81,20 @@ class _Turn(Generic[T]):
 class Journal:
     """The history of one ledger, open for reading and appending."""
 
-    def __init__(self, store: Store, mark: Mark | None, *, create: bool, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        mark: Mark | None,
+        *,
+        create: bool,
+        reads: bool = False,
+        older: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
         self.store, self.mark, self._progress = store, mark, progress
-        self._create = create
+        self.missing: Missing | None = None
+        self._older = older  # whether to read what is older than the mark, too
+        self._create, self._reads = create, reads  # whether a ledger may be begun; whether nothing may be changed
         self._state: State | None = None
         self._waiting: list[_Turn[Any]] = []
         self._door, self._writing = threading.Lock(), threading.Lock()
@@ -116,7 +151,7 @@ class Journal:
                 outcomes.append((each, None, refusal))
         if state.link == start:
             if self.mark is not None and not new:
-                self._abreast(self.mark.seen(state.identity), start)
+                self._look_at_mark(self.mark, state)
             self.store.rollback()
             self._state = None if new else state
         else:
@@ -134,10 +169,51 @@ class Journal:
             self.store.commit()
             return
         with self.mark.held(self.state.identity):
+            if self.missing is not None:
+                self._accept(self.mark, self.missing)
+                return
             if before is not None:
                 self._abreast(self.mark.seen(self.state.identity), before)
             self.store.commit()
             self.mark.raise_to(self.state.link)
+
+    def _accept(self, mark: Mark, missing: Missing) -> None:
+        """Go on from here, as is on record now, and lower the mark; not where somebody went on meanwhile.
+
+        Killed in between, the ledger is still older than the mark, and the loss can be accepted once more.
+        """
+        if self._seen(mark, self.state.identity) != missing.seen:
+            self.store.rollback()
+            raise LedgerCorrupt("somebody went on with another copy of this ledger meanwhile: look again.")
+        self.store.commit()
+        mark.lower_to(self.state.link)
+        self.missing = None
+
+    def _seen(self, mark: Mark, identity: str) -> Link | None:
+        """The last entry that this machine saw; None where the mark is damaged and that is no obstacle."""
+        try:
+            return mark.seen(identity)
+        except Damaged:
+            if not self._older:
+                raise
+            return None
+
+    def _look_at_mark(self, mark: Mark, state: State) -> None:
+        """Refuse a copy whose other copy went on; and raise a mark that is behind, unless this only reads.
+
+        Promise  what is told of a ledger to whoever asks is in what this machine remembers of it.
+        Because  a process may be killed after it wrote an entry and before it raised the mark: it told nobody, but
+                 whoever reads the entry may. An answer that was shown from an entry which an older copy does not have
+                 would be found once more there, with other noise, for nothing.
+        """
+        if self.missing is not None:
+            return
+        seen = mark.seen(state.identity)
+        self._abreast(seen, state.link)
+        if not self._reads and seen != state.link:
+            with mark.held(state.identity):
+                self._abreast(mark.seen(state.identity), state.link)
+                mark.raise_to(state.link)
 
     def _abreast(self, seen: Link, link: Link) -> None:
         """Refuse to go on after an entry with a copy of a ledger whose other copy went on since it was opened."""
@@ -210,6 +286,8 @@ class Journal:
 
     def append(self, fact: Fact) -> Entry:
         """Write the next entry."""
+        if self.missing is not None and not isinstance(fact, Lost):
+            raise LedgerCorrupt(str(self.missing))
         entry = chain(self.state.link, fact, datetime.now(UTC).isoformat(timespec="microseconds")[:-6] + "Z")
         self.state.take(entry)
         self.store.execute("INSERT INTO discreet_entries (seq, body, hash, name) VALUES (?, ?, ?, ?)", *entry.row)
@@ -283,7 +361,7 @@ class Journal:
 
     def _replay(self) -> State:
         """Every entry from the first, held against the mark and against the store's own idea of its health."""
-        state = State()
+        state, self.missing = State(), None
         try:
             self._fold(state)
             well = self.store.well()
@@ -298,7 +376,9 @@ class Journal:
         return state
 
     def _fold(self, state: State) -> None:
-        seen, last = START, self.store.execute("SELECT max(seq) FROM discreet_entries")[0][0]
+        last = self.store.execute("SELECT max(seq) FROM discreet_entries")[0][0]
+        seen: Link | None = START
+        here = True  # whether the entry that was seen is
         for row in self.rows(0):
             state.follow(row)
             if self._progress is not None and (row[0] % PAGE == 0 or row[0] == last):
@@ -306,16 +386,18 @@ class Journal:
             if row[0] == 1 and self.mark is not None:
                 if (known := self.mark.stranger(state.identity)) is not None:
                     raise known
-                seen = self.mark.seen(state.identity)
-            if row[0] == seen.seq and state.link != seen:
-                raise LedgerCorrupt(f"entry {seen.seq} is not the one this machine saw: the history was rewritten.")
+                seen = self._seen(self.mark, state.identity)
+            if seen is not None and row[0] == seen.seq:
+                here = state.link == seen
         if not state.identity:
             raise LedgerCorrupt("entry 1 does not say that a ledger was opened.")
-        if seen.seq > state.link.seq:
-            raise LedgerCorrupt(
-                f"entry {state.link.seq + 1} is missing: the ledger ends at entry {state.link.seq}, and this machine"
-                f" saw entry {seen.seq}. It is an old copy, or was cut off; put the newest one back."
-            )
+        if seen is None or seen.seq > state.link.seq or not here:
+            self.missing = Missing(end=state.link.seq, seen=seen)
+            if not self._older:
+                raise LedgerCorrupt(
+                    f"{self.missing} Put the newest one back; if it is gone for good, its owner can take the loss:"
+                    " discreet ledger CATALOGUE --accept-loss"
+                )
 
     def _blame(self, state: State) -> None:
         """Find the entry that a damaged store cannot give back, by its number or by its name."""

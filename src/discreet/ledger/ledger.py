@@ -23,7 +23,7 @@ from discreet.ledger.entry import START, Entry, Link, follow
 from discreet.ledger.facts import KINDS, Account, Charge, Failed, Resumed
 from discreet.ledger.failures import Notes, Unanswered
 from discreet.ledger.high_water_mark import Mark, folder
-from discreet.ledger.journal import Journal, Progress
+from discreet.ledger.journal import Journal, Missing, Progress
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.report import Report, draw, report
 from discreet.ledger.stores.postgres import Postgres
@@ -42,17 +42,16 @@ PROTECTS = f'protects={{"visits": "unit patient_id", "codes": "public", "wards":
 
 @dataclass(frozen=True, kw_only=True)
 class Balance:
-    """One account: what it may spend (None: no cap of its own), what it has spent, what is left."""
+    """One account: what it may spend (None: no cap of its own), what it has spent as far as is on record, what is left.
+
+    Where entries were lost, what is left is what the budget has beyond that of then.
+    """
 
     account: Account
     budget: Budget | None
     spent: Loss
     charges: int
-
-    @property
-    def left(self) -> Left | None:
-        """What remains, where there is a cap."""
-        return None if self.budget is None else Left.of(self.budget, self.spent)
+    left: Left | None
 
     def __str__(self) -> str:
         left = "" if self.left is None else f"; {self.left} left"
@@ -85,8 +84,9 @@ class Ledger:
     whose the rows of each table are ("unit patient_id", "unit order_id -> orders.id", "public", "every row is a unit");
     the first time it is put on record, and must agree with the record later (see `protection`). After so many
     `failures` of an engine the data set stops until `resume`; each can tell whoever asked one bit about the data, which
-    no budget counts. `marks` is the folder of high-water marks. Without a data set a ledger can only be read. Opening
-    replays the whole history; `progress` is told how many entries of how many are done.
+    no budget counts. `marks` is the folder of high-water marks. Without a data set a ledger can only be read; with
+    `older`, also where it is older than its mark (`missing` says what is not there). Opening replays the whole
+    history; `progress` is told how many entries of how many are done.
 
     A ledger is its owner's: a file that nobody else can read. Ledgers of format 1 (0.1.0) had a hash of the data in the
     place of a version. They are read, and what was spent stays spent; but their data get a name like any other, so what
@@ -108,8 +108,11 @@ class Ledger:
         protects: Mapping[str, str] | None = None,
         failures: int = 1,
         marks: str | os.PathLike[str] | None = None,
+        older: bool = False,
         progress: Progress | None = None,
     ) -> None:
+        if older and dataset is not None:
+            raise NotUnderstood("an older copy can only be read.", instead="open it without a data set")
         self.dataset = None if dataset is None else _name(dataset, "dataset")
         self._failures = whole(failures, "failures")
         caps = _caps(self.dataset, budget, analysts, families)
@@ -123,7 +126,9 @@ class Ledger:
         store = _store(where)
         mark = Mark(folder(marks), store) if store.durable else None
         self._version = ("", "")  # the last fingerprint that was named, and its name
-        self._journal = Journal(store, mark, create=budget is not None, progress=progress)
+        self._journal = Journal(
+            store, mark, create=budget is not None, reads=dataset is None, older=older, progress=progress
+        )
         try:
             self._identity = self._journal.turn(
                 lambda turn: transactions.opened(turn, wanted if dataset else None, caps)
@@ -289,6 +294,25 @@ class Ledger:
         if resumed:
             self._notes.forget()
         return resumed
+
+    # ── entries that are gone ────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def missing(self) -> Missing | None:
+        """What this machine saw of the ledger and does not find there; for one that was opened with `older`."""
+        return self._journal.turn(lambda turn: turn.missing)
+
+    def accept_loss(self, seen: Missing) -> None:
+        """Go on without the entries that are missing, on record. For the owner, who looked at `missing`: `seen` is it.
+
+        What was spent in them nobody knows, so every budget on record counts as spent in full, and nothing is sold
+        before the owner amends it (`amend`): what a budget has beyond the one of then can be spent. Questions that were
+        paid for and have no answer here stay unanswered, as they may have one there, and data sets that are not on
+        record yet belong in another ledger. Should the newest ledger turn up, it is refused from then on.
+        """
+        if not isinstance(seen, Missing):
+            raise NotUnderstood("what is missing was looked at before.", instead="accept_loss(ledger.missing)")
+        self._journal.turn(lambda turn: transactions.accept_loss(turn, seen))
 
     # ── budgets ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -467,7 +491,13 @@ def _unanswered(entry: Entry, charges: Mapping[int, Charge], notes: Mapping[int,
 
 def _balance(state: State, account: Account) -> Balance:
     tally = state.spent.get(account, NOTHING)
-    return Balance(account=account, budget=state.caps.get(account), spent=tally.loss, charges=tally.charges)
+    return Balance(
+        account=account,
+        budget=state.caps.get(account),
+        spent=tally.loss,
+        charges=tally.charges,
+        left=state.left(account) if account in state.caps else None,
+    )
 
 
 def _caps(

@@ -36,6 +36,7 @@ class Report:
     delta: Fraction
     charges: int
     rows: tuple[Row, ...]
+    lost: int = 0  # the entry before which others were lost, whose charges are not among these
 
     def __str__(self) -> str:
         said = [
@@ -48,6 +49,7 @@ class Report:
             for row in self.rows
         ]
         heading = f"{self.dataset}: {self.charges} charges, as ε at δ = {show(self.delta)}"
+        heading += f"; without what was lost before entry {self.lost}" if self.lost else ""
         return heading + "\n" + table(["ε", "adaptive", "theorem", ""], said, right="ε")
 
 
@@ -67,7 +69,7 @@ def report(entries: Iterable[Entry], dataset: str, delta: Number | None) -> Repo
     for text, times in texts.items():
         history[decode(text)[0]] += times
     rows = compare(history, at)
-    return Report(dataset=dataset, delta=at, charges=texts.total(), rows=tuple(rows))
+    return Report(dataset=dataset, delta=at, charges=texts.total(), rows=tuple(rows), lost=state.lost)
 
 
 def _known(state: State) -> str:

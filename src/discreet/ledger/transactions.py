@@ -17,14 +17,15 @@ from discreet.core.record import read
 from discreet.errors import BudgetExceeded, LedgerCorrupt, NotAllowed, NotUnderstood, Refusal, Stopped
 from discreet.ledger import protection
 from discreet.ledger.balances import State, title
-from discreet.ledger.entry import START, Entry, follow
-from discreet.ledger.facts import Account, Again, Cap, Charge, Dataset, Failed, Kept, Price, Resumed, Version
-from discreet.ledger.journal import Journal
+from discreet.ledger.entry import START, Entry, Link, follow
+from discreet.ledger.facts import Account, Again, Cap, Charge, Dataset, Failed, Kept, Lost, Price, Resumed, Version
+from discreet.ledger.journal import Journal, Missing
 from discreet.ledger.receipt import Receipt
 
 __all__ = [
     "Caps",
     "Declared",
+    "accept_loss",
     "audit",
     "charge",
     "declare",
@@ -67,6 +68,11 @@ def declare(journal: Journal, wanted: Declared, caps: Caps, *, replace: bool = F
         raise NotUnderstood(
             f"the ledger does not know the data set {name} yet.",
             instead="give it a budget: budget=dp.Budget(epsilon=…, delta=…)",
+        )
+    if known is None and state.lost:
+        raise NotAllowed(
+            f"entries of this ledger were lost, and with them perhaps what was spent on {name}.",
+            instead="keep it in another ledger, with a budget that is for what is spent from there on",
         )
     fact = Dataset(
         dataset=name,
@@ -234,6 +240,7 @@ def keep(journal: Journal, receipt: Receipt, answer: bytes) -> bytes:
     first = journal.kept(receipt.charge)
     if first is None:
         journal.state.admit_running(receipt.dataset)
+        journal.state.admit_unanswered(receipt.charge)
         journal.keep(receipt.charge, answer)
     return answer if first is None else first
 
@@ -261,6 +268,16 @@ def waiting(journal: Journal, dataset: str) -> int:
     """How many questions about a data set were begun so often that they wait for its owner."""
     waits = [charge for charge in journal.state.begun if journal.state.waits(dataset, charge)]
     return sum(_charge_at(journal, charge).dataset == dataset for charge in waits)
+
+
+def accept_loss(journal: Journal, seen: Missing) -> None:
+    """Go on without what is missing, on record: by whoever was shown what that is."""
+    if journal.missing is None:
+        raise NotUnderstood("nothing is missing from this ledger.", instead="use it as it is")
+    if journal.missing != seen:
+        raise NotAllowed("something else is missing than was shown.", instead="look again: ledger.missing")
+    link = seen.seen or Link(0, "")
+    journal.append(Lost(last=link.seq, hash=link.hash))
 
 
 def decode(text: str) -> tuple[Mechanism, Price]:
@@ -304,6 +321,8 @@ def _orderly(journal: Journal, state: State, entry: Entry) -> None:
     fact = entry.fact
     if state.stopped and isinstance(fact, (Again, Kept)) and _charge_at(journal, fact.of).dataset in state.stopped:
         raise LedgerCorrupt(f"entry {entry.seq} goes on with a question while its data set had stopped.")
+    if isinstance(fact, (Again, Kept)) and fact.of < state.lost:
+        raise LedgerCorrupt(f"entry {entry.seq} answers a question from before entries were lost.")
     if isinstance(fact, Failed) and _charge_at(journal, fact.of).dataset != fact.dataset:
         raise LedgerCorrupt(f"entry {entry.seq} is the failure of a question about other data.")
 
