@@ -24,7 +24,7 @@ from discreet.sql.types import Kind
 if TYPE_CHECKING:
     from discreet.plan.expressions.tree import Tree
 
-__all__ = ["UNREAD", "Catalogue", "Column", "Csv", "Reference", "Table", "same"]
+__all__ = ["COMPUTED", "UNREAD", "Catalogue", "Column", "Csv", "Reference", "Table", "same"]
 
 At = Callable[..., AbstractContextManager[None]]
 
@@ -47,6 +47,8 @@ EXACT: dict[str | None, tuple[str, ...]] = {  # of a kind, how it is stored wher
 MIXED = "mixed"  # stored as a type whose equal values may differ, or have other hashes: lists, intervals, variants, …
 
 UNREAD = "unread"  # how a column is stored whose type an engine cannot read whatever a row holds
+
+COMPUTED = "computed"  # not stored: what an engine would compute of other columns whenever it is read
 
 PROMISE = 'declare it: {name} = {{ min = 0, max = 100 }}, {{ values = ["a", "b"] }}, or {{ }}'
 
@@ -194,6 +196,11 @@ def _fitted(column: Column, stored: str) -> Column:
         raise NotUnderstood(
             f"`{column.name}` is of a type in which one row can make all others unreadable.",
             instead="leave it out, or store it as text, numbers, dates or timestamps",
+        )
+    if stored == COMPUTED:
+        raise NotUnderstood(
+            f"`{column.name}` is computed from other columns whenever it is read, and one row can break that for all.",
+            instead="store it: CREATE TABLE … AS SELECT …",
         )
     found = _read(column, stored)
     return replace(found, exact=stored in EXACT.get(found.kind, ()))

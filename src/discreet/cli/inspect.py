@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from discreet.catalogue.schema import MOMENTS, UNREAD, Csv
+from discreet.catalogue.schema import COMPUTED, MOMENTS, UNREAD, Csv
 from discreet.errors import NotUnderstood
 from discreet.sql.dates import iso
 
@@ -53,7 +53,7 @@ def look(path: Path) -> list[Found]:
 
 def _kinds(stored: Mapping[str, str]) -> dict[str, str]:
     """However a timestamp is stored, it is one. What cannot be read is not there."""
-    return {name: MOMENTS.get(kind, kind) for name, kind in stored.items() if kind != UNREAD}
+    return {name: MOMENTS.get(kind, kind) for name, kind in stored.items() if kind not in (UNREAD, COMPUTED)}
 
 
 def _csv(path: Path) -> Found:
