@@ -29,12 +29,15 @@ import pytest
 import discreet as dp
 from discreet.catalogue import declarations
 from discreet.catalogue.schema import Catalogue, Csv, Table
+from discreet.cli.catalogue_template import WORDS
+from discreet.cli.inspect import look
 from discreet.engines.duckdb import csv as delimited
 from discreet.engines.duckdb import files
 from discreet.engines.duckdb.connection import Source
 from discreet.engines.duckdb.csv import LONGEST, MOST_LINES, read_csv
 from discreet.engines.duckdb.files import open_path
 from discreet.engines.duckdb.frames import open_frame, total
+from discreet.engines.sql import relations
 from support import hostile as h
 from support import lineage
 from support.campaign import oracle
@@ -749,7 +752,16 @@ def test_no_column_of_unknown_length_is_mixed(tmp_path: Path) -> None:
         made.execute(f"CREATE TABLE data ({', '.join(f'c{n} {kind}' for n, kind in enumerate([*STORED, *UNREAD]))})")
     stored = open_path(tmp_path / "data.duckdb", None).stored["data"]
     assert "mixed" not in stored.values()
-    assert stored[f"c{list(STORED).index('JSON')}"] == "text"
+    assert stored[f"c{list(STORED).index('JSON')}"] in relations.TEXTS
+
+
+def test_whatever_a_database_holds_its_owner_is_told_in_words(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "data.duckdb")) as made:
+        kinds = enumerate([*STORED, *UNREAD, "TIME_NS"])
+        made.execute(f"CREATE TABLE data ({', '.join(f'c{n} {kind}' for n, kind in kinds)})")
+    (found,) = look(tmp_path / "data.duckdb")
+    assert set(found.columns.values()) <= set(WORDS)
+    assert len(found.columns) == len(STORED) + 1
 
 
 @pytest.mark.parametrize("unit", ["id", "age"])

@@ -49,14 +49,14 @@ LOST = [  # something of them, or they have no one form
     *(f"parquet pages of {each}" for each in ("int8", "uint8", "int16", "uint16", "int96")),
     *(f"parquet pages of decimal({each}) in 32 bits" for each in ("1, 0", "2, 0", "4, 0", "4, 2")),
     *(f"{place} list of date64[ms]" for place in ("arrow", "parquet", "duckdb", "pandas of arrow")),
-    *("arrow struct of float", "arrow map", "duckdb INTERVAL", "duckdb BIT", "duckdb VARIANT", "duckdb TIMETZ"),
+    *("arrow struct of float", "arrow map", "duckdb INTERVAL", "duckdb BIT", "duckdb VARIANT", "duckdb JSON"),
     *("pandas longdouble", "pandas complex128", "pandas period", "pandas interval", "pandas sparse"),
     *("polars Int128", "polars UInt128", "polars List(Time)", "polars Array(Time)", "polars Struct"),
 ]
 KEPT = [
     *(f"parquet pages of {each}" for each in ("int32", "uint32", "int64", "uint64", "date32[day]", "timestamp[us]")),
     *("parquet pages of decimal(9, 2) in 32 bits", "parquet string", "parquet timestamp[ms]", "parquet time64[us]"),
-    *("arrow date64[ms]", "arrow int8", "arrow decimal256(76, 20)", "arrow string view", "duckdb JSON"),
+    *("arrow date64[ms]", "arrow int8", "arrow decimal256(76, 20)", "arrow string view"),
     *("duckdb uint8", "duckdb HUGEINT", "duckdb decimal128(4, 0)", "duckdb VARCHAR COLLATE NOCASE"),
     *("pandas object", "pandas int64", "pandas timedelta64[ns]", "pandas category", "polars Object", "polars Enum"),
 ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 
-from discreet.catalogue.schema import COMPUTED, UNREAD, Csv
+from discreet.catalogue.schema import COMPUTED, JSON, UNREAD, Csv
 from discreet.engines.duckdb import parquet
 from discreet.engines.duckdb.connection import DIGITS, KINDS, UNREADABLE, Progress, Source, only_digits
 from discreet.engines.duckdb.csv import read_csv
@@ -200,7 +200,8 @@ def _database(path: Path, names: list[str] | None) -> Source:
 
 
 def _table(connection: duckdb.DuckDBPyConnection, name: str) -> tuple[str, dict[str, str]]:
-    """A table of a database, each column in a form that every cast can take, and the columns that are not read.
+    """A table of a database, each column in a form that every cast can take, and how the columns are stored that are
+    not read, or not as what they are.
 
     Given    a table that any program wrote, also one that checks nothing.
     Promise  whatever a row holds, no question about a column that is read fails because of it.
@@ -220,6 +221,8 @@ def _table(connection: duckdb.DuckDBPyConnection, name: str) -> tuple[str, dict[
         form = _form(quoted(column), kind, plain=plain)
         if column in stored and form is not None:
             forms.append(quoted(column) if form == quoted(column) else f"{form} AS {quoted(column)}")
+            if kind == "JSON":
+                left[column] = JSON
         else:
             left[column] = COMPUTED if column not in stored else UNREAD
     if forms == [quoted(column) for column, *_ in columns]:
