@@ -21,13 +21,14 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.curator.opening import indexed
+from discreet.curator import opening
 from discreet.engines.duckdb import index_build
 from discreet.engines.duckdb.index import FRESH, NONE, STALE, Shelf
 from discreet.plan.plan import Exact, Plan
 from discreet.plan.unit_index import choice
 from support import hostile as h
 from support import neighbours as near
+from support.engines import indexed
 from support.indexing import BUDGET, COLUMNS, KEYS, PLAIN, ROW, marked, opened, reads, rows_of, saved
 from support.kit import ALARM, Script, tape
 
@@ -349,7 +350,7 @@ def test_what_is_not_known_here_is_not_read(folder: Path) -> None:
         joined: str | None = None
 
     with opened(folder) as curator:
-        plan, tables = h.plan_of(curator, PLAIN[4]), indexed(curator.catalogue)
+        plan, tables = h.plan_of(curator, PLAIN[4]), opening.indexed(curator.catalogue)
         assert choice(plan, tables) is not None
         fields = {name: getattr(plan, name) for name in Plan.__dataclass_fields__}
         assert choice(Later(**fields), tables) is not None

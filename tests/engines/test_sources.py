@@ -25,16 +25,19 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from discreet.cli.inspect import look
 
 import discreet as dp
 from discreet.catalogue import declarations
 from discreet.catalogue.schema import Catalogue, Csv, Table
+from discreet.cli.catalogue_template import WORDS
 from discreet.engines.duckdb import csv as delimited
 from discreet.engines.duckdb import files
 from discreet.engines.duckdb.connection import Source
 from discreet.engines.duckdb.csv import LONGEST, MOST_LINES, read_csv
 from discreet.engines.duckdb.files import open_path
 from discreet.engines.duckdb.frames import open_frame, total
+from discreet.engines.sql import relations
 from discreet.plan.measures.exact_data import DistinctCount, RowSums, UnitCount
 from support import hostile as h
 from support import lineage
@@ -454,7 +457,8 @@ def test_the_table_has_something_to_see(tmp_path: Path) -> None:
             except dp.Refusal:
                 refused.append((case.name, place))
     assert refused == [
-        *(("interval", "arrow"), ("list of timestamps", "parquet"), ("list of times", "parquet")),
+        ("interval", "arrow"),
+        *((each.name, "parquet") for each in NESTED if each.places[-1] == "parquet"),
         *(("decimal(39, 0)", "parquet"), ("decimal(76, 4)", "parquet")),
     ]
 
@@ -667,13 +671,9 @@ def test_types_of_pandas(kind: str, tmp_path: Path) -> None:
 
 STORED = {  # a type, a plain value, hostile ones
     "BLOB": ("'a'::BLOB", ["'\\xFF\\x00'::BLOB"]),
-    "BIT": ("'01'::BIT", ["repeat('1', 3000)::BIT"]),
     "UHUGEINT": ("1", ["340282366920938463463374607431768211455"]),
     "HUGEINT": ("1", ["(-170141183460469231731687303715884105728)::HUGEINT"]),
-    "BIGNUM": ("1", ["repeat('9', 3000)::BIGNUM", "('-' || repeat('9', 400))::BIGNUM"]),
     "TIME": ("'10:00'", ["'24:00:00'"]),
-    "TIMETZ": ("'10:00:00+00'", ["'24:00:00+15:59:59'", "'00:00:00-15:59:59'"]),
-    "INTERVAL": ("to_days(1)", ["to_months(2147483647)", "to_microseconds(-9223372036854775807 - 1)"]),
     "DATE": ("'2024-01-01'", ["'infinity'", "'5877642-06-25 (BC)'", "'5881580-07-10'"]),
     "TIMESTAMP": ("'2024-01-01'", ["'-infinity'", "'290309-12-22 (BC) 00:00:00'", "'294247-01-10 04:00:54.775806'"]),
     "TIMESTAMP_S": ("'2024-01-01'", ["'infinity'", "'290309-12-22 (BC) 00:00:00'"]),
@@ -684,14 +684,24 @@ STORED = {  # a type, a plain value, hostile ones
     "UUID": ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", ["'ffffffff-ffff-ffff-ffff-ffffffffffff'"]),
     "JSON": ("'1'", ["'{\"a\": [1]}'"]),
     "DOUBLE": ("1", ["'nan'", "'-inf'", "-0.0"]),
+    "ENUM('a', 'b')": ("'a'", ["'b'"]),
+    "VARCHAR": ("'a'", ["'a' || chr(0) || 'b'", "repeat('é', 9000)"]),
+}
+UNREAD = {  # types that are refused when a column of them is declared
+    "BIT": ("'01'::BIT", ["repeat('1', 3000)::BIT"]),
+    "BIGNUM": ("1", ["repeat('9', 3000)::BIGNUM", "('-' || repeat('9', 400))::BIGNUM"]),
+    "TIMETZ": ("'10:00:00+00'", ["'24:00:00+15:59:59'", "'00:00:00-15:59:59'"]),
+    "INTERVAL": ("to_days(1)", ["to_months(2147483647)", "to_microseconds(-9223372036854775807 - 1)"]),
     "UNION(a INT, b VARCHAR)": ("union_value(a := 1)", ["union_value(b := 'zz')"]),
     "VARIANT": ("1::VARIANT", ["'zz'::VARIANT"]),
     "VARCHAR[]": ("['a']", ["['zz', NULL]", "[]"]),
     "STRUCT(a INT)": ("{'a': 1}", ["{'a': NULL}"]),
     "MAP(INT, INT)": ("MAP {1: 1}", ["MAP {}"]),
-    "ENUM('a', 'b')": ("'a'", ["'b'"]),
-    "VARCHAR": ("'a'", ["'a' || chr(0) || 'b'", "repeat('é', 9000)"]),
     "INT[2]": ("[1, 2]", ["[2147483647, NULL]"]),
+    "TIMESTAMP[]": ("['2024-01-01'::TIMESTAMP]", ["['infinity'::TIMESTAMP]"]),
+    "JSON[]": ("['1'::JSON]", ["[]"]),
+    "ENUM('a', 'b')[]": ("['a']", ["['b']"]),
+    "DECIMAL(38, 0)[]": ("[1]", ["[-1]"]),
 }
 
 
@@ -722,6 +732,93 @@ def test_types_of_duckdb(kind: str, tmp_path: Path) -> None:
     assert "Broken" not in str(said[0][0])
     for pair in zip(said[0][1], said[1][1], strict=True):
         near(*pair)
+
+
+@pytest.mark.parametrize("kind", UNREAD)
+def test_types_of_duckdb_that_may_hold_anything_are_refused(kind: str, tmp_path: Path) -> None:
+    """Whatever is in them; and where they are not declared, they are not read, nor carried through joins."""
+    plain, worst = UNREAD[kind]
+    people = [(f"p{n}", plain) for n in range(12)]
+    for rows in (people, [*people, *(("zz", each) for each in worst)]):
+        said, _ = transcript("duckdb", (kind, rows), tmp_path, {})
+        assert "`x` is of a type in which one row can make all others unreadable" in str(said)
+    source = open_path(tmp_path / "data.duckdb", ["data"])
+    assert source.cursor().execute("SELECT * FROM data").description is not None
+    assert {"id", "n"} == {name for name, *_ in source.cursor().execute("SELECT * FROM data").description}
+
+
+def test_no_column_of_unknown_length_is_mixed(tmp_path: Path) -> None:
+    """Bytes are counted of texts alone, so whatever may be long is a text, or not read."""
+    with duckdb.connect(str(tmp_path / "data.duckdb")) as made:
+        made.execute(f"CREATE TABLE data ({', '.join(f'c{n} {kind}' for n, kind in enumerate([*STORED, *UNREAD]))})")
+    stored = open_path(tmp_path / "data.duckdb", None).stored["data"]
+    assert "mixed" not in stored.values()
+    assert stored[f"c{list(STORED).index('JSON')}"] in relations.TEXTS
+
+
+def test_whatever_a_database_holds_its_owner_is_told_in_words(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "data.duckdb")) as made:
+        kinds = enumerate([*STORED, *UNREAD, "TIME_NS"])
+        made.execute(f"CREATE TABLE data ({', '.join(f'c{n} {kind}' for n, kind in kinds)})")
+    (found,) = look(tmp_path / "data.duckdb")
+    assert set(found.columns.values()) <= set(WORDS)
+    assert len(found.columns) == len(STORED) + 1
+
+
+@pytest.mark.parametrize("unit", ["id", "age"])
+def test_a_computed_column_is_refused(unit: str, tmp_path: Path) -> None:
+    """It is a view: an UPDATE, which DuckDB does not check, made every question about it fail."""
+    with duckdb.connect(str(tmp_path / "data.duckdb")) as made:
+        made.execute("CREATE TABLE data (id INT, s VARCHAR, age INT GENERATED ALWAYS AS (CAST(s AS INT)) VIRTUAL)")
+        made.execute("INSERT INTO data (id, s) SELECT range, '1' FROM range(9)")
+        made.execute("UPDATE data SET s = 'x' WHERE id = 8")
+    said: Any = {"budget": BUDGET, "unit": unit, "rows_per_unit": 1, "name": "data", "ledger": tmp_path / "l"}
+    with pytest.raises(dp.NotUnderstood, match="`age` is computed"):
+        dp.open(tmp_path / "data.duckdb", columns={"age": (0, 9)} if unit == "id" else {"s": str}, **said)
+    if unit == "id":
+        with dp.open(tmp_path / "data.duckdb", columns={"s": str}, **said) as held:
+            held.ask("SELECT COUNT(s), COUNT(*) FROM data", epsilon=1)
+
+
+DECIMALS = [(1, 0), (1, 1), (2, 0), (4, 2), (9, 2), (18, 3), (38, 0), (38, 10), (38, 38)]
+
+
+@pytest.mark.parametrize("kind", DECIMALS, ids=str)
+def test_a_decimal_with_too_many_digits_breaks_no_question_about_a_database(
+    kind: tuple[int, int], tmp_path: Path
+) -> None:
+    """The bits of a decimal can hold more than its digits, and then sums, casts and groups of it failed."""
+    precision, scale = kind
+    size = next(size for most, size in ((4, 16), (9, 32), (18, 64), (38, 128)) if precision <= most)
+    found = []
+    for n, values in enumerate(([], [-(2 ** (size - 1)), 2 ** (size - 1) - 1, 10**precision])):
+        path = tmp_path / f"{n}.duckdb"
+        with duckdb.connect(str(path)) as made:
+            made.execute(f"CREATE TABLE data (id INT, x DECIMAL({precision}, {scale}))")
+            made.execute("INSERT INTO data SELECT range, 0 FROM range(60)")
+            made.register("worst", pa.table({"x": decimals(pa.decimal128(precision, scale), *values)}))
+            made.execute("INSERT INTO data SELECT 1000, x FROM worst")
+        for declared in ((0, 9), {}, str):
+            said: Any = {"budget": BUDGET, "unit": "id", "rows_per_unit": 3, "groups_per_unit": 2, "name": "data"}
+            ledger = tmp_path / f"{n}{declared}.ledger"
+            with dp.open(path, columns={"x": declared}, ledger=ledger, **said) as held:
+                for each in asked(NUMBERS if declared == (0, 9) else {}):
+                    with suppress(dp.NotAllowed, dp.NotUnderstood):
+                        held.ask(each.sql, epsilon=1)
+                        found.append((n, declared))
+                assert held.failures == []
+    assert len(found) >= 10
+
+
+@pytest.mark.parametrize("frame", [
+    pl.DataFrame({"id": pl.Series([2**100], dtype=pl.Int128), "v": [1]}),
+    pl.DataFrame({"id": [1], "v": pl.Series([2**100], dtype=pl.Int128)}),
+    pl.LazyFrame({"id": [1], "v": [1]}).filter(pl.col("nothing") > 1),
+    pl.LazyFrame({"id": [1], "v": ["x"]}).with_columns(pl.col("v").cast(pl.Int64)),
+], ids=["unit", "column", "no such column", "no number"])  # fmt: skip
+def test_what_a_library_cannot_do_is_refused_in_words_of_ours(frame: Any) -> None:
+    with pytest.raises(dp.NotUnderstood, match="cannot be read"):
+        dp.open(frame, unit="id", columns={"v": (0, 9)}, rows_per_unit=1, budget=BUDGET)
 
 
 def test_a_view_is_refused(tmp_path: Path) -> None:

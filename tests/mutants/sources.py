@@ -115,12 +115,15 @@ MUTANTS = [
         "people beyond all years are one",
         [
             Edit(
-                "discreet.engines.duckdb.frames:total",
-                "    if telling and pa.types.is_timestamp(kind):\n",
-                "    if False:\n",
+                "discreet.engines.duckdb.frames:TELLING",
+                "lambda column: _moments(_known(column))",
+                "_moments",
             )
         ],
-        ["test_sources.py::test_two_people_beyond_all_years_are_not_one"],
+        [
+            "test_sources.py::test_two_people_beyond_all_years_are_not_one",
+            "test_telling.py::test_two_values_are_never_one_unit[arrow timestamp[s]]",
+        ],
     ),
     Mutant(
         "campaign: an empty field is what it was in the line before",
@@ -156,7 +159,65 @@ MUTANTS = [
     ),
     Mutant(
         "moments of a database as they are stored",
-        [Edit("discreet.engines.duckdb.files:_table", "        if stored in MOMENTS:\n", "        if False:\n")],
+        [Edit("discreet.engines.duckdb.files:_form", "    if stored in MOMENTS:\n", "    if False:\n")],
         ["test_sources.py::test_a_moment_beyond_the_calendar_breaks_nothing"],
+    ),
+    Mutant(
+        "people whose whole numbers are cut are one",
+        [Edit("discreet.engines.duckdb.parquet:check", " and not each.tells:", " and not each.stored:")],
+        [
+            "test_telling.py::test_two_values_are_never_one_unit[parquet pages of int8]",
+            "test_telling.py::test_two_values_are_never_one_unit[parquet pages of int96]",
+        ],
+    ),
+    Mutant(
+        "people whose decimals are cut are one",
+        [Edit("discreet.engines.duckdb.parquet:_tells", "return whole is None or whole <=", "return True or 0 <=")],
+        ["test_telling.py::test_two_values_are_never_one_unit[parquet pages of decimal(4, 0) in 32 bits]"],
+    ),
+    Mutant(
+        "people of one day are one",
+        [Edit("discreet.engines.duckdb.frames:TELLING", '(_any("date64"), _whole_days)', '(_any("date64"), _days)')],
+        ["test_telling.py::test_two_values_are_never_one_unit[arrow date64[ms]]"],
+    ),
+    Mutant(
+        "people whose lists are written alike are one",
+        [Edit("discreet.engines.duckdb.frames:total", "in TELLING if telling else TOTAL", "in (*TELLING, *TOTAL)")],
+        ["test_telling.py::test_two_values_are_never_one_unit[arrow list of time64[ns]]"],
+    ),
+    Mutant(
+        "people whose objects are written alike are one",
+        [
+            Edit(
+                "discreet.engines.duckdb.frames:_objects",
+                "pa.array(map(_name, values), pa.large_string()) if telling else _texts(values)",
+                "_texts(values)",
+            )
+        ],
+        ["test_telling.py::test_two_values_are_never_one_unit[pandas object]"],
+    ),
+    Mutant(
+        "a text can be the name of an object",
+        [Edit("discreet.engines.duckdb.frames:_name", "None if said.startswith(MARK) else said", "said")],
+        ["test_telling.py::test_two_values_are_never_one_unit[pandas object]"],
+    ),
+    Mutant(
+        "decimals of a database as they are stored",
+        [Edit("discreet.engines.duckdb.files:_form", "return only_digits(", "return name or only_digits(")],
+        ["test_sources.py::test_a_decimal_with_too_many_digits_breaks_no_question_about_a_database"],
+    ),
+    Mutant(
+        "columns that a database computes are read",
+        [Edit("discreet.engines.duckdb.files:_said", "return computed not in", "return False and computed not in")],
+        ["test_sources.py::test_a_computed_column_is_refused"],
+    ),
+    Mutant(
+        "lists of a database are read",
+        [
+            Edit(
+                "discreet.engines.duckdb.files:_form", "return name if stored in KINDS or enum else None", "return name"
+            )
+        ],
+        ["test_sources.py::test_types_of_duckdb_that_may_hold_anything_are_refused"],
     ),
 ]

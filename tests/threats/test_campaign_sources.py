@@ -68,7 +68,7 @@ def test_a_physical_type(name: str, tmp_path: Path, record_property: Any) -> Non
                     except Found as found:
                         raise Found(f"{found}: {name}, {place}, declared {declared!r}: {sql}") from found
     record_property("pairs", answered)
-    refused = name.startswith("decimal 76")  # by its type, in files
+    refused = name.startswith(("decimal 76", "list", "struct", "map"))  # by its type, in files
     assert answered >= 2 or refused, "too few were answered to see anything"
 
 

@@ -24,7 +24,7 @@ from discreet.sql.types import Kind
 if TYPE_CHECKING:
     from discreet.plan.expressions.tree import Tree
 
-__all__ = ["UNREAD", "Catalogue", "Column", "Csv", "Reference", "Table", "same"]
+__all__ = ["COMPUTED", "JSON", "UNREAD", "Catalogue", "Column", "Csv", "Reference", "Table", "same"]
 
 At = Callable[..., AbstractContextManager[None]]
 
@@ -47,6 +47,10 @@ EXACT: dict[str | None, tuple[str, ...]] = {  # of a kind, how it is stored wher
 MIXED = "mixed"  # stored as a type whose equal values may differ, or have other hashes: lists, intervals, variants, …
 
 UNREAD = "unread"  # how a column is stored whose type an engine cannot read whatever a row holds
+
+JSON = "json"  # stored as texts, of which several are one value: read as texts, and never who is who
+
+COMPUTED = "computed"  # not stored: what an engine would compute of other columns whenever it is read
 
 PROMISE = 'declare it: {name} = {{ min = 0, max = 100 }}, {{ values = ["a", "b"] }}, or {{ }}'
 
@@ -167,7 +171,7 @@ class Table:
 
 def _safe(unit: str, stored: str) -> None:
     """Refuse a unit whose values have no one normal form: it could be one person here and two there."""
-    if stored == MIXED:
+    if stored in (MIXED, JSON):
         raise NotUnderstood(
             f"`{unit}` is stored as a type whose values can be equal and differ, so it is not certain who is who.",
             instead="store the unit as whole numbers, texts, dates, UUIDs or bytes",
@@ -194,6 +198,11 @@ def _fitted(column: Column, stored: str) -> Column:
         raise NotUnderstood(
             f"`{column.name}` is of a type in which one row can make all others unreadable.",
             instead="leave it out, or store it as text, numbers, dates or timestamps",
+        )
+    if stored == COMPUTED:
+        raise NotUnderstood(
+            f"`{column.name}` is computed from other columns whenever it is read, and one row can break that for all.",
+            instead="store it: CREATE TABLE … AS SELECT …",
         )
     found = _read(column, stored)
     return replace(found, exact=stored in EXACT.get(found.kind, ()))
@@ -230,13 +239,13 @@ def _kind(column: Column, stored: str) -> Kind:
         return column.kind
     if column.values is not None:
         first = column.values[0]
-        if not isinstance(first, str) and stored in ("other", MIXED):
+        if not isinstance(first, str) and stored in ("other", JSON, MIXED):
             raise NotUnderstood(
                 f"`{column.name}` holds neither numbers nor true/false.", instead="list its values as texts"
             )
         return "text" if isinstance(first, str) else "boolean" if isinstance(first, bool) else "integer"
     if column.bounds is not None:
-        if stored in ("other", MIXED):
+        if stored in ("other", JSON, MIXED):
             raise NotUnderstood(
                 f"`{column.name}` does not hold numbers, so it has no bounds.", instead="leave them out"
             )
@@ -244,7 +253,7 @@ def _kind(column: Column, stored: str) -> Kind:
         step = column.step or (Fraction(1) if stored in ("integer", "wide", "boolean") else Fraction(1, 2))
         return "integer" if low.denominator == high.denominator == step.denominator == 1 else "real"
     if column.auto is not None:
-        if stored in ("other", MIXED):
+        if stored in ("other", JSON, MIXED):
             raise NotUnderstood(f"`{column.name}` does not hold numbers, so it has no bounds.", instead="leave it out")
         whole_step = column.auto.denominator == (column.step or Fraction(1)).denominator == 1
         return "integer" if whole_step and (column.step or stored in ("integer", "wide", "boolean")) else "real"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,11 @@ __all__ = ["Source"]
 
 UNREADABLE = ("this data cannot be read.", "give a Parquet, CSV or DuckDB file that DuckDB can open")
 
+UNTOLD = (
+    "`{name}` says whose a row is, and two of its values could be read as one: it is stored as {kind}.",
+    "store it as whole numbers of 32 or 64 bits, texts, dates, timestamps in microseconds, UUIDs or bytes",
+)
+
 Progress = Callable[[int, int], None]
 
 KINDS = {
@@ -42,6 +48,8 @@ KINDS = {
     "TIMESTAMPTZ_NS": "zoned ticks",
     **dict.fromkeys(("UUID", "BLOB", "TIME"), "other"),  # as texts they are as different as they are
 }
+
+DIGITS = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 CORES = hasattr(os, "sched_getaffinity")
 
@@ -269,6 +277,14 @@ def _kind(stored: str) -> str:
         return MIXED
     whole = {"DECIMAL(": "decimal", "ENUM(": "other"}
     return next((kind for name, kind in whole.items() if stored.startswith(name)), KINDS.get(stored, MIXED))
+
+
+def only_digits(name: str, precision: int, scale: int) -> str:
+    """A decimal, in SQL; NULL where it has more digits than its type says, which its bits can, and then casts, sums
+    and groups of it fail.
+    """
+    most = f"CAST('{'9' * (precision - scale) or '0'}.{'9' * scale}' AS DECIMAL({precision},{scale}))"
+    return f"CASE WHEN {name} BETWEEN -{most} AND {most} THEN {name} END"
 
 
 def _fingerprint(table: pyarrow.Table) -> str:

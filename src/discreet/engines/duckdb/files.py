@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 
-from discreet.catalogue.schema import Csv
+from discreet.catalogue.schema import COMPUTED, JSON, UNREAD, Csv
 from discreet.engines.duckdb import parquet
-from discreet.engines.duckdb.connection import KINDS, UNREADABLE, Progress, Source
+from discreet.engines.duckdb.connection import DIGITS, KINDS, UNREADABLE, Progress, Source, only_digits
 from discreet.engines.duckdb.csv import read_csv
 from discreet.engines.duckdb.frames import FIRST
 from discreet.errors import NotUnderstood
@@ -155,6 +155,7 @@ def _parquet(
     found = Source(places={}, paths=[path]).connection
     try:
         columns = parquet.types(found, path)
+        parquet.check(columns, telling)
         return columns, parquet.load(path, columns, wanted, telling)
     except (duckdb.Error, OSError, ValueError):  # Arrow's errors are ValueErrors and OSErrors
         raise NotUnderstood(UNREADABLE[0], instead=UNREADABLE[1]) from None
@@ -188,32 +189,65 @@ def _database(path: Path, names: list[str] | None) -> Source:
             if name.lower() not in there:
                 some = ", ".join(list(there.values())[:20])
                 raise NotUnderstood(f"{path.name} has no table {name}.", instead=f"it has: {some}")
-        places = {name: _table(found, there[name.lower()]) for name in (names or list(there.values()))}
+        read = {name: _table(found, there[name.lower()]) for name in (names or list(there.values()))}
     finally:
         found.close()
-    return Source(places=places, paths=[path], attach=path)
+    places, beside = (
+        {name: place for name, (place, _) in read.items()},
+        {name: left for name, (_, left) in read.items()},
+    )
+    return Source(places=places, paths=[path], attach=path, beside=beside)
 
 
-def _table(connection: duckdb.DuckDBPyConnection, name: str) -> str:
-    """A table of a database, without collations: texts are equal when their letters are; and without times
-    beyond a day and moments beyond the calendar, which no cast can take.
+def _table(connection: duckdb.DuckDBPyConnection, name: str) -> tuple[str, dict[str, str]]:
+    """A table of a database, each column in a form that every cast can take, and how the columns are stored that are
+    not read, or not as what they are.
+
+    Given    a table that any program wrote, also one that checks nothing.
+    Promise  whatever a row holds, no question about a column that is read fails because of it.
+    Because  only types are read of which every value is known to be one that DuckDB can compare, group, cast and write
+             as a text (`_form`): times beyond a day, moments beyond the calendar and decimals with too many digits are
+             NULL; texts have no collation, so they are equal when their letters are. Lists, structs, intervals and the
+             like may hold any of these within, and a computed column runs what its table says on every row.
     """
     place = f"data.main.{quoted(name)}"
     own = "database_name = 'data' AND schema_name = 'main' AND table_name = ?"  # other schemas may have that name, too
     made = connection.execute(f"SELECT sql FROM duckdb_tables() WHERE {own}", [name]).fetchall()
     plain = bool(made) and "collate" not in str(made[0][0]).lower()
-    columns, forms = connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall(), dict[str, str]()
-    for column, stored, *_ in columns:
-        own_name = quoted(column)
-        if stored == "VARCHAR" and not plain:
-            forms[column] = f"decode(encode({own_name})) AS {own_name}"
-        if stored in ("TIME", "TIME_NS"):
-            day = f"'00:00:00'::{stored} AND '24:00:00'::{stored}"
-            forms[column] = f"CASE WHEN {own_name} BETWEEN {day} THEN {own_name} END AS {own_name}"
-        if stored in MOMENTS:
-            ends = " AND ".join(f"make_timestamp({end})::{stored}" for end in (FIRST, MOMENTS[stored]))
-            endless = f"'infinity'::{stored}, '-infinity'::{stored}"
-            there = f"{own_name} BETWEEN {ends} OR {own_name} IN ({endless})"
-            forms[column] = f"CASE WHEN {there} THEN {own_name} END AS {own_name}"
-    shown = ", ".join(forms.get(column, quoted(column)) for column, *_ in columns)
-    return f"(SELECT {shown} FROM {place})" if forms else place
+    stated = f"SELECT column_name, is_generated FROM duckdb_columns() WHERE {own}"
+    stored = {each for each, computed in connection.execute(stated, [name]).fetchall() if not _said(computed)}
+    columns, forms, left = connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall(), [], {}
+    for column, kind, *_ in columns:
+        form = _form(quoted(column), kind, plain=plain)
+        if column in stored and form is not None:
+            forms.append(quoted(column) if form == quoted(column) else f"{form} AS {quoted(column)}")
+            if kind == "JSON":
+                left[column] = JSON
+        else:
+            left[column] = COMPUTED if column not in stored else UNREAD
+    if forms == [quoted(column) for column, *_ in columns]:
+        return place, {}
+    return f"(SELECT {', '.join(forms) or '1'} FROM {place})", left
+
+
+def _said(computed: object) -> bool:
+    """Whether DuckDB says of a column that it is computed."""
+    return computed not in (False, "NEVER")
+
+
+def _form(name: str, stored: str, *, plain: bool) -> str | None:
+    """A column of a database as it is read; None where its type is not."""
+    if stored == "VARCHAR":
+        return name if plain else f"decode(encode({name}))"
+    if stored == "JSON":
+        return f"CAST({name} AS VARCHAR)"
+    if stored in ("TIME", "TIME_NS"):
+        return f"CASE WHEN {name} BETWEEN '00:00:00'::{stored} AND '24:00:00'::{stored} THEN {name} END"
+    if stored in MOMENTS:
+        ends = " AND ".join(f"make_timestamp({end})::{stored}" for end in (FIRST, MOMENTS[stored]))
+        endless = f"'infinity'::{stored}, '-infinity'::{stored}"
+        return f"CASE WHEN {name} BETWEEN {ends} OR {name} IN ({endless}) THEN {name} END"
+    if digits := DIGITS.fullmatch(stored):
+        return only_digits(name, int(digits[1]), int(digits[2]))
+    enum = stored.startswith("ENUM(") and not stored.endswith("]")
+    return name if stored in KINDS or enum else None

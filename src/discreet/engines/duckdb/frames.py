@@ -2,26 +2,30 @@
 
 Given    a frame whose columns have types, of which one unit's rows are added, removed or replaced.
 Promise  what every column becomes follows from its type, and what a value becomes from that value: itself, the nearest
-         one that the engine knows (a timestamp beyond its years; NULL where it tells whose a row is, for several would
-         be one), or NULL (a text that is not Unicode, a time after midnight, an object that cannot be written as text).
-         Nothing here fails because of a value.
-Because  each type has one line in `TOTAL`, whose function works value by value and can fail on none of them.
+         one that the engine knows (a timestamp beyond its years), or NULL (a text that is not Unicode, a time after
+         midnight, an object that cannot be written as text). Nothing here fails because of a value. In a column that
+         tells whose a row is, no two values become one: each is itself, or NULL, or its type is refused.
+Because  each type has one line in `TOTAL`, whose function works value by value and can fail on none of them; and one in
+         `TELLING`, whose function is one-to-one on all that it does not make NULL, or none. Objects are named by their
+         type and all that they hold (`NAMES`). The zero without a sign and the one with it are one number.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from datetime import date, datetime
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.engines.duckdb.connection import Source
-from discreet.errors import NotUnderstood
+from discreet.engines.duckdb.connection import UNTOLD, Source
+from discreet.errors import NotUnderstood, Refusal
 from discreet.sql.spelling import quoted
 
 __all__ = ["open_frame", "read_frame", "total"]
@@ -34,6 +38,10 @@ MISSING = {  # types of pandas whose values may be missing
     *(f"{sign}Int{bits}Dtype" for sign in ("", "U") for bits in (8, 16, 32, 64)),
     *("Float32Dtype", "Float64Dtype", "BooleanDtype", "DatetimeTZDtype", "ArrowDtype"),
 }
+
+MARK = "\0"  # before the name of an object that is no text
+
+READABLE = "leave it out, or store it as text, numbers, dates or timestamps"
 
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -56,65 +64,115 @@ def read_frame(frame: Any, columns: Iterable[str], unit: str | None = None) -> p
     places = [n for n, name in enumerate(names) if name.lower() in wanted]
     if len({names[n].lower() for n in places}) < len(places):
         raise NotUnderstood("the frame has two columns of one name.", instead="names differ in more than case")
-    taken: Callable[[Any, int], Any] = _arrow
-    if not isinstance(frame, pa.Table):
-        taken = _polars if type(frame).__module__.startswith("polars") else _pandas
-    found = [total(taken(frame, n), names[n], telling=names[n].lower() == (unit or "").lower()) for n in places]
-    if taken is _pandas and unit is not None:
-        found = [
-            _unit(frame, n, each) if names[n].lower() == unit.lower() else each
-            for n, each in zip(places, found, strict=True)
-        ]
+    who = (unit or "").lower()
+    found = [_column(frame, n, names[n], telling=names[n].lower() == who) for n in places]
     return pa.table(found, names=[names[n] for n in places])
 
 
-def _arrow(frame: pa.Table, place: int) -> Any:
+def _column(frame: Any, place: int, name: str, *, telling: bool) -> pa.ChunkedArray:
+    """A column as `total` has it. Whatever a library cannot make of one is refused, in words of ours."""
+    taken: Callable[..., Any] = _arrow
+    if not isinstance(frame, pa.Table):
+        taken = _polars if type(frame).__module__.startswith("polars") else _pandas
+    try:
+        return total(taken(frame, place, name, telling=telling), name, telling=telling)
+    except (Refusal, KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException:  # polars panics
+        raise NotUnderstood(f"`{name}` is of a type that cannot be read.", instead=READABLE) from None
+
+
+def _arrow(frame: pa.Table, place: int, name: str, *, telling: bool) -> Any:
     return frame.column(place)
 
 
-def _polars(frame: Any, place: int) -> Any:
+def _polars(frame: Any, place: int, name: str, *, telling: bool) -> Any:
     """A column of polars; objects, of which Arrow knows nothing, as text."""
     column = frame.to_series(place)
-    return _texts(column.to_list()) if str(column.dtype) in ("Object", "Unknown") else column.to_arrow()
+    if str(column.dtype) in ("Object", "Unknown"):
+        return _objects(column.to_list(), telling=telling)
+    return column.to_arrow()
 
 
-def _pandas(frame: Any, place: int) -> Any:
+def _pandas(frame: Any, place: int, name: str, *, telling: bool) -> Any:
     """A column of pandas, so that no missing value decides a type.
 
     A single one turns whole numbers into floats and conditions into objects; so numbers of numpy's are all read as
-    floats, and whatever else is numpy's as text. Types of pandas's own (Int64, boolean, string) know missing values.
+    floats (as texts, where they tell whose a row is), and whatever else is numpy's as text. Types of pandas's own
+    (Int64, boolean, string) know missing values.
     """
     column = frame.iloc[:, place]
-    kind, name = column.dtype, type(column.dtype).__name__
+    kind, own = column.dtype, type(column.dtype).__name__
     plain = type(kind).__module__.startswith("numpy")
     if plain and kind.kind in "iuf":
-        return pa.array(column.to_numpy("float64"), pa.float64())
-    if (plain and kind.kind == "M") or name in MISSING:
+        if not telling:
+            return pa.array(column.to_numpy("float64"), pa.float64())
+        if kind.itemsize <= 8:
+            return _numerals(column)
+    if (plain and (kind.kind == "M" or (telling and kind.kind == "m"))) or own in MISSING:
         return pa.Array.from_pandas(column)
-    if name == "StringDtype":
+    if own == "StringDtype":
         try:
             return pa.Array.from_pandas(column).cast(pa.large_string())
         except (pa.ArrowException, UnicodeError):  # one of them is no text; then all are read one by one
-            pass
-    return _texts(column.astype(object))
+            return _objects(column.astype(object), telling=False)
+    if telling and not (plain and kind.kind in "bO") and own != "CategoricalDtype":
+        raise _untold(name, kind)
+    return _objects(column.astype(object), telling=telling)
 
 
-def _unit(frame: Any, place: int, read: Any) -> Any:
-    """Who a row belongs to: numbers of numpy's as texts, so that whole numbers of 64 bits stay what they are, and small
-    ones are the same when a missing one makes floats of them.
+def _numerals(column: Any) -> Any:
+    """Whom numbers of numpy's name, as texts, so that whole numbers of 64 bits stay what they are, and small ones are
+    the same when a missing one makes floats of them.
     """
-    column = frame.iloc[:, place]
-    if not type(column.dtype).__module__.startswith("numpy") or column.dtype.kind not in "iuf":
-        return read
     if column.dtype.kind != "f":
-        return total(pa.array(column.to_numpy()).cast(pa.large_string()))
+        return pa.array(column.to_numpy()).cast(pa.large_string())
     numbers = column.to_numpy("float64")
     whole = (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**63)
     texts = pa.array(np.where(whole, numbers, 0).astype(np.int64)).cast(pa.large_string())
     others = pa.array(
         [None if math.isnan(each) else repr(each) for each in numbers[~whole].tolist()], pa.large_string()
     )
-    return total(pc.replace_with_mask(texts, pa.array(~whole), others))
+    return pc.replace_with_mask(texts, pa.array(~whole), others)
+
+
+def _objects(values: Iterable[Any], *, telling: bool) -> pa.Array:
+    return pa.array(map(_name, values), pa.large_string()) if telling else _texts(values)
+
+
+def _name(value: Any) -> str | None:
+    """Whom an object names: a text by its letters, others by their type and all that they hold. Objects of types that
+    are not in `NAMES` name nobody, and nor do texts that look like the name of another object.
+    """
+    try:
+        if type(value) in (str, np.str_):
+            said = str.__str__(value)
+            said.encode()
+            return None if said.startswith(MARK) else said
+        kind, holds = NAMES[type(value)]
+        held = holds(value)
+        return None if held is None else f"{MARK}{kind} {held}"
+    except Exception:  # a type that is not there, or what an object does when it is asked for its name
+        return None
+
+
+def _double(value: Any) -> str | None:
+    number = float(value) + 0.0  # a zero has no sign
+    return None if math.isnan(number) else repr(number)
+
+
+NAMES: dict[type, tuple[str, Callable[[Any], str | None]]] = {
+    **dict.fromkeys((bool, np.bool_), ("condition", lambda value: str(bool(value)))),
+    **dict.fromkeys(
+        (int, *(np.dtype(each).type for each in "bBhHiIlLqQ")), ("whole number", lambda value: str(int(value)))
+    ),
+    **dict.fromkeys((float, np.float16, np.float32, np.float64), ("number", _double)),
+    Decimal: ("decimal", lambda value: str(value) if value.is_finite() else None),
+    bytes: ("bytes", bytes.hex),
+    UUID: ("UUID", lambda value: f"{value.int:x}"),
+    date: ("date", date.isoformat),
+    datetime: ("moment", lambda value: None if value.tzinfo or value.fold else datetime.isoformat(value)),
+}
 
 
 def _texts(values: Iterable[Any]) -> pa.Array:
@@ -128,9 +186,9 @@ def _text(value: Any) -> str | None:
             return None
         if isinstance(value, float) and math.isnan(value):
             return None
-        said = str(value)
+        said = str.__str__(value if isinstance(value, str) else str(value))
         said.encode()
-        return str.__str__(said)
+        return said
     except Exception:  # whatever an object does when it is asked for its name
         return None
 
@@ -153,15 +211,16 @@ def total(column: Any, name: str = "", *, telling: bool = False) -> pa.ChunkedAr
         return total(_chunks(column, lambda each: each.dictionary_decode(), kind.value_type), name, telling=telling)
     if pa.types.is_run_end_encoded(kind):
         return total(_chunks(column, pc.run_end_decode, kind.value_type), name, telling=telling)
-    if telling and pa.types.is_timestamp(kind):
-        column = _known(column)
-    for holds, read in TOTAL:
+    for holds, read in TELLING if telling else TOTAL:
         if holds(kind):
             return read(column)
-    raise NotUnderstood(
-        f"`{name}` is of a type that cannot be read: {kind}.",
-        instead="leave it out, or store it as text, numbers, dates or timestamps",
-    )
+    if telling and any(holds(kind) for holds, _ in TOTAL):
+        raise _untold(name, kind)
+    raise NotUnderstood(f"`{name}` is of a type that cannot be read: {kind}.", instead=READABLE)
+
+
+def _untold(name: str, kind: Any) -> NotUnderstood:
+    return NotUnderstood(UNTOLD[0].format(name=name, kind=kind), instead=UNTOLD[1])
 
 
 def _chunks(column: pa.ChunkedArray, read: Callable[[Any], Any], kind: pa.DataType) -> pa.ChunkedArray:
@@ -240,6 +299,15 @@ def _days(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return _chunks(days, lambda each: each.view(pa.date32()), pa.date32())
 
 
+def _whole_days(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Dates that are stored in milliseconds, where these are whole days that DuckDB knows; others are NULL."""
+    numbers = _numbers(column)
+    days = pc.divide(numbers, pa.scalar(DAY * 1000))
+    low, high = (pa.scalar(each * DAY * 1000) for each in (-(2**31) + 2, 2**31 - 2))
+    known = pc.and_(pc.greater_equal(numbers, low), pc.less_equal(numbers, high))
+    return _days(_only(column, pc.and_(known, pc.equal(pc.multiply(days, pa.scalar(DAY * 1000)), numbers))))
+
+
 def _times(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Times of a day; others are NULL."""
     unit = column.type.unit
@@ -280,23 +348,35 @@ def _any(*names: str) -> Callable[[pa.DataType], bool]:
     return lambda kind: any(test(kind) for test in tests)
 
 
-TOTAL: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], Any]], ...] = (
+Reader = tuple[Callable[[pa.DataType], bool], Callable[[Any], Any]]
+ONE_TO_ONE: tuple[Reader, ...] = (  # each value is read as itself, or as NULL
     (_any("boolean", "integer", "float32", "float64", "date32"), _same),
     (_any("float16"), lambda column: column.cast(pa.float32())),
     (_any("string", "large_string", "string_view"), _letters),
     (_any("binary", "large_binary", "binary_view", "fixed_size_binary"), _bytes),
-    (_any("timestamp"), _moments),
-    (_any("date64"), _days),
     (_any("time32", "time64"), _times),
     (_any("duration"), _numbers),
     (_any("decimal"), _decimals),
     (_any("null"), lambda column: column.cast(pa.large_string())),
+)
+TELLING: tuple[Reader, ...] = (
+    *ONE_TO_ONE,
+    (_any("timestamp"), lambda column: _moments(_known(column))),
+    (_any("date64"), _whole_days),
+)
+TOTAL: tuple[Reader, ...] = (
+    *ONE_TO_ONE,
+    (_any("timestamp"), _moments),
+    (_any("date64"), _days),
     (_any("nested"), _nested),
 )
 
 
 def open_frame(frame: Any, name: str, columns: Iterable[str], unit: str | None = None) -> Source:
     """A pandas, polars or Arrow frame. Columns of mixed things are read as text, whatever is in them."""
-    from discreet.engines.duckdb.frames import read_frame  # noqa: PLC0415
-
-    return Source(places={name: quoted(name)}, frames={name: read_frame(frame, list(columns), unit)})
+    try:
+        return Source(places={name: quoted(name)}, frames={name: read_frame(frame, list(columns), unit)})
+    except (Refusal, KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException:  # of pandas, polars or Arrow, whose words may be of somebody; polars panics
+        raise NotUnderstood("this frame cannot be read.", instead="leave out columns of unusual types") from None

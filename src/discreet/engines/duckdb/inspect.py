@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from discreet.catalogue.schema import MOMENTS, UNREAD, Csv
+from discreet.catalogue.schema import COMPUTED, JSON, MIXED, MOMENTS, UNREAD, Csv
 from discreet.engines.duckdb.csv import LONGEST, header, split
 from discreet.engines.duckdb.files import FILES, open_path
 from discreet.errors import NotUnderstood
@@ -52,8 +52,9 @@ def look(path: Path) -> list[Found]:
 
 
 def _kinds(stored: Mapping[str, str]) -> dict[str, str]:
-    """However a timestamp is stored, it is one. What cannot be read is not there."""
-    return {name: MOMENTS.get(kind, kind) for name, kind in stored.items() if kind != UNREAD}
+    """However a timestamp is stored, it is one; JSON and mixed things are others. What cannot be read is left out."""
+    named = MOMENTS | dict.fromkeys((JSON, MIXED), "other")
+    return {name: named.get(kind, kind) for name, kind in stored.items() if kind not in (UNREAD, COMPUTED)}
 
 
 def _csv(path: Path) -> Found:

@@ -11,6 +11,10 @@ Because  - a text that is not UTF-8 is read with `?` in place of each byte that 
            memory, as frames are (see `frames`); what neither can read is refused when it is declared, by its type;
          - a decimal with more digits than its type says, and a timestamp beyond DuckDB's years, become NULL or the
            nearest one, so that no cast of them can fail;
+         - only a column in whose type every stored value is read as a value of its own, or as NULL, tells whose a row
+           is (`TELLING`); whole numbers and decimals of which a reader keeps fewer bits than the file has, and moments
+           of 96 bits, are refused there by their type: 260 would be 4, and two people one;
+         - lists, structs and maps are not read: what is in them has no one form that every cast can take;
          - the file's own statistics decide nothing (`UNPRUNED`): they are whatever a program made of all rows of a
            group, and where they are wrong because of one row (letters in another order, a NaN), DuckDB would skip the
            rows of others with it.
@@ -18,19 +22,20 @@ Because  - a text that is not UTF-8 is read with `?` in place of each byte that 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from discreet.catalogue.schema import UNREAD
+from discreet.engines.duckdb.connection import DIGITS, UNTOLD, only_digits
+from discreet.errors import NotUnderstood
 from discreet.sql.spelling import quoted, text
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow
 
-__all__ = ["UNPRUNED", "Type", "kinds", "load", "place", "reader", "types"]
+__all__ = ["UNPRUNED", "Type", "check", "kinds", "load", "place", "reader", "types"]
 
 # What lets a file's statistics decide which of its rows are read.
 UNPRUNED = "filter_pushdown,join_filter_pushdown,row_group_pruner,partitioned_execution,top_n,late_materialization"
@@ -39,8 +44,18 @@ SAFE = {
     "DOUBLE", "DATE", "VARCHAR", "BLOB", "UUID", '"NULL"',
 }  # fmt: skip
 MOMENTS = {"TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMPTZ_NS"}
+TELLING = {  # types, and how they are in a file where each of their values is read as itself, or as NULL
+    "BOOLEAN": ("BOOLEAN",),
+    **dict.fromkeys(("INTEGER", "UINTEGER", "DATE"), ("INT32",)),
+    **dict.fromkeys(("BIGINT", "UBIGINT", *MOMENTS), ("INT64",)),
+    "FLOAT": ("FLOAT", "FIXED_LEN_BYTE_ARRAY"),  # of 32 or 16 bits
+    "DOUBLE": ("DOUBLE",),
+    **dict.fromkeys(("VARCHAR", "JSON"), ("BYTE_ARRAY",)),
+    "BLOB": ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"),
+    "UUID": ("FIXED_LEN_BYTE_ARRAY",),
+    **dict.fromkeys(("TIME", "TIME WITH TIME ZONE"), ("INT32", "INT64")),
+}
 WITH_ARROW = {"TIME": "other", "TIME_NS": "other", "TIME WITH TIME ZONE": "other", "JSON": "text"}
-DIGITS = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 FIRST, LAST = "make_timestamp(-9223372022400000000)", "make_timestamp(9223372036854775806)"
 SCHEMA = (
     "SELECT name, type, type_length, repetition_type, num_children, converted_type, logical_type, duckdb_type"
@@ -68,6 +83,8 @@ class Type(NamedTuple):
     stored: str
     by: str
     guarded: bool = False  # whether it may hold values that a cast of DuckDB fails on
+    tells: bool = False  # whether no two values in the file are read as one
+    physical: str = "groups"  # what its values are in the file
 
 
 def reader(path: Path) -> str:
@@ -83,8 +100,10 @@ def types(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Type]:
     for name, stored, *_ in described:
         own = nodes[at : _end(nodes, at)]
         at += len(own)
-        guarded = stored == "TIMESTAMP" or (stored.startswith("DECIMAL") and own[0].physical not in ("INT32", "INT64"))
-        found.append(Type(name, stored, _by(stored, own) if own else "duckdb", guarded))
+        guarded = stored == "TIMESTAMP" or stored.startswith("DECIMAL")
+        by, tells = (_by(stored, own), _tells(stored, own)) if own else ("duckdb", False)
+        physical = str(own[0].physical) if own and _single(own) else "groups"
+        found.append(Type(name, stored, by, guarded, tells, physical))
     return found
 
 
@@ -98,11 +117,30 @@ def _end(nodes: list[Node], at: int) -> int:
 
 
 def _by(stored: str, nodes: list[Node]) -> str:
-    """Who reads a column. One with children is read by DuckDB where it reads all of them as they are."""
-    if len(nodes) > 1 or nodes[0].repetition == "REPEATED":
-        plain = all(_plain(str(each.stored).removesuffix("[]"), each) for each in nodes if not each.children)
-        return "duckdb" if plain and "VARIANT" not in stored and "GEOMETRY" not in stored else "nobody"
+    """Who reads a column; nobody, where it has children."""
+    if not _single(nodes):
+        return "nobody"
     return "duckdb" if _plain(stored, nodes[0]) else _other(stored, nodes[0])
+
+
+def _single(nodes: list[Node]) -> bool:
+    """Whether a column has one value in a row."""
+    return len(nodes) == 1 and nodes[0].repetition != "REPEATED"
+
+
+def _tells(stored: str, nodes: list[Node]) -> bool:
+    """Whether no two values of a column are read as one, so that it may tell whose a row is."""
+    if not _single(nodes):
+        return False
+    if digits := DIGITS.fullmatch(stored):
+        whole = {"INT32": 4, "INT64": 8}.get(str(nodes[0].physical))
+        return whole is None or whole <= _kept(int(digits[1]))
+    return nodes[0].physical in TELLING.get(stored, ())
+
+
+def _kept(digits: int) -> int:
+    """Of how many bytes the whole number is that DuckDB keeps of a decimal."""
+    return next(size for most, size in ((4, 2), (9, 4), (18, 8), (38, 16)) if digits <= most)
 
 
 def _plain(stored: str, node: Node) -> bool:
@@ -120,11 +158,20 @@ def _other(stored: str, node: Node) -> str:
         )
         return "duckdb" if known else "arrow"
     if digits := DIGITS.fullmatch(stored):
-        most, size = next(size for n, size in ((4, 2), (9, 4), (18, 8), (38, 16)) if int(digits[1]) <= n), node.length
-        if node.physical in ("INT32", "INT64") or (size is not None and int(size) <= most):
+        size = node.length
+        if node.physical in ("INT32", "INT64") or (size is not None and int(size) <= _kept(int(digits[1]))):
             return "duckdb"
         return "nobody" if size is None or int(size) > 16 else "arrow"
     return "arrow" if stored in WITH_ARROW else "nobody"
+
+
+def check(columns: Iterable[Type], telling: Iterable[str]) -> None:
+    """Refuse columns that are `telling` whose a row is, and of which two values may be read as one."""
+    names = {each.lower() for each in telling}
+    for each in columns:
+        if each.name.lower() in names and not each.tells:
+            kind = f"{each.stored} in {each.physical}"
+            raise NotUnderstood(UNTOLD[0].format(name=each.name, kind=kind), instead=UNTOLD[1])
 
 
 def place(path: Path, columns: Iterable[Type], telling: Iterable[str] = ()) -> str:
@@ -147,9 +194,7 @@ def _shown(column: Type, *, telling: bool) -> str:
     if telling and column.stored == "TIMESTAMP":
         return f"CASE WHEN {name} BETWEEN {FIRST} AND {LAST} THEN {name} END AS {name}"
     if digits := DIGITS.fullmatch(column.stored):
-        whole, part = int(digits[1]) - int(digits[2]), int(digits[2])
-        most = f"CAST('{'9' * whole or '0'}.{'9' * part}' AS {column.stored})"
-        return f"CASE WHEN {name} BETWEEN -{most} AND {most} THEN {name} END AS {name}"
+        return f"{only_digits(name, int(digits[1]), int(digits[2]))} AS {name}"
     return f"CASE WHEN {name} < {FIRST} THEN {FIRST} WHEN {name} > {LAST} THEN {LAST} ELSE {name} END AS {name}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from discreet.catalogue.schema import UNREAD, Catalogue, Column, Table
+from discreet.catalogue.schema import COMPUTED, UNREAD, Catalogue, Column, Table
 from discreet.engines.duckdb.connection import Source
 from discreet.sql.spelling import quoted
 from discreet.sql.types import LONGEST
@@ -27,7 +27,7 @@ def read_public(catalogue: Catalogue, source: Source) -> Catalogue:
 
 
 def _read(table: Table, source: Source) -> Table:
-    names = [name for name, kind in source.stored[table.name].items() if kind != UNREAD]
+    names = [name for name, kind in source.stored[table.name].items() if kind not in (UNREAD, COMPUTED)]
     bare = Table(name=table.name, columns=tuple(Column(name=each) for each in names), public=True)
     there = bare.stored(source.stored[table.name])
     columns = [_known(table.column(each.name) or each, table.name, source) for each in there.columns]

@@ -16,7 +16,7 @@ __all__ = ["laid"]
 Place = Callable[[str], str]
 Tables = Mapping[str, Stored]
 MANY = "\x01many"  # whoever has more rows than meet others; no table can have it
-TEXTS = ("text", "other")  # ways to store what may be long
+TEXTS = ("text", "json", "other")  # ways to store what may be long
 KEPT = {"integer": "integer", "real": "real", "text": "text", "boolean": "boolean"}  # what is computed, as it is stored
 
 
@@ -192,7 +192,7 @@ def _few(relation: Few, place: Place, tables: Tables) -> tuple[str, Stored]:
 def _bytes(name: str, stored: Stored) -> str:
     """How many bytes a text of a row takes, or what is read as text; none where there is none."""
     dialect, text = stored.dialect, stored.dialect.quoted(name)
-    if stored[name] == "text":
+    if stored[name] in ("text", "json"):
         return f"coalesce({dialect.bytes(text)}, 0)"
     size = dialect.bytes(dialect.cast(text, "text"))
     return f"CASE WHEN {dialect.is_bytes(text)} THEN coalesce({size}, 0) ELSE 0 END"
