@@ -25,7 +25,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from discreet.cli.inspect import look
 
 import discreet as dp
 from discreet.catalogue import declarations
@@ -37,6 +36,7 @@ from discreet.engines.duckdb.connection import Source
 from discreet.engines.duckdb.csv import LONGEST, MOST_LINES, read_csv
 from discreet.engines.duckdb.files import open_path
 from discreet.engines.duckdb.frames import open_frame, total
+from discreet.engines.duckdb.inspect import look
 from discreet.engines.sql import relations
 from discreet.plan.measures.exact_data import DistinctCount, RowSums, UnitCount
 from support import hostile as h

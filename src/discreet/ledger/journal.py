@@ -116,6 +116,38 @@ class Journal:
                     mine.done = True
         return mine.result()
 
+    def look(self, act: Callable[[Journal], T]) -> T:
+        """Run `act`, which appends nothing, on the ledger as it is. It keeps nobody from writing.
+
+        Promise  what is told is of a ledger that has all that this machine saw of it.
+        Because  the mark is read before the transaction begins: it is raised after an entry is on disk, so whatever it
+                 says is in what the transaction sees, or this is another copy.
+        """
+        with self._writing:
+            if self._state is not None and self.store.connected and self.missing is None:
+                return self._look(act, self._state)
+        return self.turn(act)
+
+    def _look(self, act: Callable[[Journal], T], state: State) -> T:
+        try:
+            seen = None if self.mark is None else self.mark.seen(state.identity)
+            self.store.begin_reading()
+            self._catch_up(state)
+            if seen is not None:
+                self._abreast(seen, state.link)
+            try:
+                return act(self)
+            finally:
+                self.store.rollback()
+        except Refusal:
+            raise
+        except Exception as problem:
+            self.drop()
+            raise self._say(problem) from problem
+        except BaseException:
+            self.drop()
+            raise
+
     def _transact(self) -> None:
         turns: list[_Turn[Any]] = []
         try:

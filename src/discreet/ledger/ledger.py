@@ -261,7 +261,7 @@ class Ledger:
     def stopped(self) -> bool:
         """Whether the data set answers no new question until it is resumed."""
         dataset = self._dataset()
-        return self._journal.turn(lambda turn: dataset in turn.state.stopped)
+        return self._journal.look(lambda turn: dataset in turn.state.stopped)
 
     @property
     def failures(self) -> list[Unanswered]:
@@ -281,7 +281,7 @@ class Ledger:
     def waiting(self) -> int:
         """How many questions were begun so often, and never answered, that they wait for `resume`."""
         dataset = self._dataset()
-        return self._journal.turn(lambda turn: transactions.waiting(turn, dataset))
+        return self._journal.look(lambda turn: transactions.waiting(turn, dataset))
 
     def resume(self, seen: Sequence[Unanswered] | None = None) -> bool:
         """Let the data set answer again, on record; whether there was anything to resume. For its owner.
@@ -352,7 +352,7 @@ class Ledger:
         """Refuse somebody who has no budget here, where others have."""
         dataset = self._dataset()
         _named(analyst)
-        self._journal.turn(lambda turn: turn.state.admit_analyst(dataset, analyst))
+        self._journal.look(lambda turn: turn.state.admit_analyst(dataset, analyst))
 
     @property
     def left(self) -> Left:
@@ -378,13 +378,13 @@ class Ledger:
                 accounts += [own] if own in turn.state.caps else []
             return reduce(Left.__and__, [turn.state.left(account) for account in accounts])
 
-        return self._journal.turn(least)
+        return self._journal.look(least)
 
     @property
     def protects(self) -> dict[str, str]:
         """Whose the rows of each table are, on record; empty where nobody has said yet."""
         dataset = self._dataset()
-        return self._journal.turn(lambda turn: dict(turn.state.protects.get(dataset, {})))
+        return self._journal.look(lambda turn: dict(turn.state.protects.get(dataset, {})))
 
     @property
     def balances(self) -> list[Balance]:
@@ -395,7 +395,7 @@ class Ledger:
             accounts = sorted({*state.caps, *state.spent}, key=lambda one: (KINDS.index(one[0]), one))
             return [_balance(state, account) for account in accounts if account in state.caps or account[2]]
 
-        return self._journal.turn(read)
+        return self._journal.look(read)
 
     def __iter__(self) -> Iterator[Entry]:
         """All entries, from the first: the whole history, each checked against the one before.
@@ -403,7 +403,7 @@ class Ledger:
         A hash of the data, which charges of format 1 have in the place of a version, is left out of what is shown.
         """
         state = State()
-        while page := self._journal.turn(lambda turn: turn.page(state.link.seq)):
+        while page := self._journal.look(lambda turn: turn.page(state.link.seq)):
             for row in page:
                 yield state.follow(row).shown
 
@@ -415,14 +415,14 @@ class Ledger:
         Because  a turn takes in what others wrote before it reads, link by link, and refuses what it always refuses.
         """
         found = list[Entry]()
-        for row in self._journal.turn(lambda turn: turn.since(last)):
+        for row in self._journal.look(lambda turn: turn.since(last)):
             before = found[-1].link if found else last if row[0] > 1 else START
             found.append(follow(before, row))
         return [entry.shown for entry in found]
 
     def entries(self, places: Sequence[int]) -> list[Entry]:
         """These entries, each checked against the one before it."""
-        return self._journal.turn(lambda turn: [turn.entry(seq).shown for seq in places])
+        return self._journal.look(lambda turn: [turn.entry(seq).shown for seq in places])
 
     def verify(self, progress: Progress | None = None) -> Verified:
         """Replay the chain, recompute every cost and balance, read every kept answer; LedgerCorrupt names the entry.

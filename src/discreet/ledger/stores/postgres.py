@@ -91,7 +91,13 @@ class Postgres(Store):
 
     def begin(self) -> None:
         """Serialised by a lock that is taken before anything is read; each statement then sees what was committed."""
-        begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+        self._begin("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+        self.execute(f"SELECT pg_advisory_xact_lock({LOCK}, hashtext(current_schema()))")
+
+    def begin_reading(self) -> None:
+        self._begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+    def _begin(self, begin: str) -> None:
         try:
             self.execute(begin)
         except self._psycopg.OperationalError:  # the server was restarted since; nothing was written yet
@@ -99,7 +105,6 @@ class Postgres(Store):
             self.connect()
             self.harden()
             self.execute(begin)
-        self.execute(f"SELECT pg_advisory_xact_lock({LOCK}, hashtext(current_schema()))")
 
     def commit(self) -> None:
         assert self._connection is not None

@@ -134,6 +134,12 @@ class SQLite(Store):
                 self._refuse_other_files()
             self._files = found
 
+    def begin_reading(self) -> None:
+        if len(self._files) == 1:  # the log is not known yet
+            self.begin()
+        else:
+            self.execute("BEGIN")
+
     def commit(self) -> None:
         """The files written to must still be the ones at this place: a file that was replaced, or a log that another
         process removed because our locks were lost (by reading the file in this process), would take the charge along.
@@ -224,6 +230,9 @@ class Memory(SQLite):
         if self._process != os.getpid():
             raise Broken("a ledger in memory stays in the process that made it: name a file to share it.")
         self.execute("BEGIN IMMEDIATE")
+
+    def begin_reading(self) -> None:
+        self.begin()
 
     def commit(self) -> None:
         self.execute("COMMIT")

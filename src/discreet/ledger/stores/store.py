@@ -79,6 +79,10 @@ class Store(ABC):
         """Start a transaction in which nobody else writes."""
 
     @abstractmethod
+    def begin_reading(self) -> None:
+        """Start a transaction that only reads, sees one state, and keeps nobody from writing."""
+
+    @abstractmethod
     def execute(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run one statement."""
 
