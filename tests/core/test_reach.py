@@ -50,10 +50,10 @@ def added(measure: Noised, said: tuple[int | None, ...]) -> list[int]:
     """What a row of these values adds to each part, by the forms that an engine computes."""
     known = {(): 1}
     if None not in said:
-        above = [value - each.base for value, each in zip(said, measure.values, strict=True)]
+        above = [value - each.base for value, each in zip(said, measure.exact.values, strict=True)]
         for powers in product(range(3), repeat=len(said)):
             known[powers] = math.prod(value**power for value, power in zip(above, powers, strict=True))
-    return [sum(weight * known.get(powers, 0) for powers, weight in form.items()) for form in measure.forms]
+    return [sum(weight * known.get(powers, 0) for powers, weight in form.items()) for form in measure.exact.forms]
 
 
 def units(measure: Noised, caps: Caps, groups: int) -> np.ndarray:
@@ -61,7 +61,7 @@ def units(measure: Noised, caps: Caps, groups: int) -> np.ndarray:
     if measure.parts == ("units",):
         chosen = [each for k in range(caps.most_groups + 1) for each in combinations(range(groups), k)]
         return np.array([[int(group in each) for group in range(groups)] for each in chosen])
-    ends = [(None, each.low, each.high, (each.low + each.high) // 2) for each in measure.values]
+    ends = [(None, each.low, each.high, (each.low + each.high) // 2) for each in measure.exact.values]
     values = list(product(*ends)) or [()]
     found = set()
     for n in range(caps.most_rows + 1):

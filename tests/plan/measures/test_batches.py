@@ -283,7 +283,7 @@ def test_margins_hold() -> None:
         answers = curator.ask_many(counted(texts), epsilon=1)
         margins = np.array([each.margin().value for each in answers])
         mechanism, counts = answers[0].plan.mechanisms[0], _regions(curator, texts)
-        views = [each.draft.readings[0].estimator(each.plan.measures) for each in answers]
+        views = [each.origin.draft.readings[0].estimator(each.plan.measures) for each in answers]
         for _ in range(batches):
             released = mechanism.release(counts)
             values = np.array([view.values(answers[0].plan.laws[0], released)[0] for view in views])

@@ -8,6 +8,7 @@ import hashlib
 import itertools
 import os
 import random
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -57,6 +58,9 @@ def pinned(patched: pytest.MonkeyPatch) -> Iterator[None]:
     SYSTEM._born()
 
 
+PLACE = re.compile(r"[0-9a-f]{32}-(?=[0-9a-f]{32}\.place)")  # a digest of where a ledger is
+
+
 def masked(texts: list[str], ledger: dp.Ledger) -> list[str]:
     """The same without keyed tags and without the hashes of entries, which hold them."""
     for entry in list(ledger):
@@ -98,10 +102,12 @@ def everything(curator: dp.Curator, texts: list[str], folder: Path, *, index: bo
     yield str(curator.explain_many(texts[:2], epsilon=1) if "nobody" not in "".join(texts[:2]) else "")
     yield from (entry.body for entry in curator.ledger)
     yield "\n".join(map(str, curator.ledger.balances))
-    for each in sorted(folder.rglob("*")):
+    for name, each in sorted(
+        (PLACE.sub("place-of-", str(each.relative_to(folder))), each) for each in folder.rglob("*")
+    ):
         if "held" not in each.relative_to(folder).parts[0]:
             size = "" if each.suffix == ".duckdb" else each.stat().st_size  # in a folder that nobody else can list
-            yield f"{each.relative_to(folder)} {size}"
+            yield f"{name} {size}"
 
 
 def examine(dice: random.Random, folder: Path) -> int:
