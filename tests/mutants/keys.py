@@ -17,6 +17,28 @@ MUTANTS = [
         ["test_complement.py::test_rows_of_units_do_not_follow"],
     ),
     Mutant(
+        "earlier answers follow under other bounds",
+        [
+            Edit(
+                "discreet.plan.reuse:_same_values",
+                "all(mine[1:4] == other[1:4] or _found(mine, draft) for mine, other in pairs)",
+                "bool(list(pairs)) or _found(released.values[0], draft)",
+            )
+        ],
+        ["test_declared_anew.py::test_what_was_declared_otherwise_does_not_follow"],
+    ),
+    Mutant(
+        "earlier answers follow for values that were not declared",
+        [
+            Edit(
+                "discreet.plan.reuse:_complete",
+                "now is not None and now.domain is not None and set(now.domain) == set(key.domain)",
+                "now is not None",
+            )
+        ],
+        ["test_declared_anew.py::test_what_was_declared_otherwise_does_not_follow"],
+    ),
+    Mutant(
         "key leaked: every key is named",
         [Edit("discreet.plan.plan:Plan.release", "self.naming.release(exact.units, coins)", "exact.units > 0")],
         ["test_threats.py::test_07_a_key_of_one_person_is_named_with_probability_delta"],
