@@ -32,6 +32,7 @@ __all__ = [
     "prune",
     "tables_of",
     "tests_of",
+    "trees_of",
 ]
 
 How = Literal["first", "inner", "left", "semi", "anti"]
@@ -226,6 +227,27 @@ def columns_of(relation: Relation) -> set[tuple[str, str]]:
             *(fields(each.tree) for each in made), *(fields(each.of) for each in totals)
         )
     return {(relation.source, name) for name in names}
+
+
+def trees_of(relation: Relation) -> list[Tree]:
+    """All expressions that a relation computes."""
+    if isinstance(relation, str):
+        return []
+    if isinstance(relation, From):
+        own = [each.on for each in relation.parts]
+        return [*_known(own), *(tree for each in relation.parts for tree in trees_of(each.source))]
+    if isinstance(relation, United):
+        return [tree for each in relation.parts for tree in trees_of(each)]
+    if isinstance(relation, Few):
+        return trees_of(relation.source)
+    made = relation.columns if isinstance(relation, Derived) else relation.keys
+    totals = () if isinstance(relation, Derived) else relation.totals
+    mine = _known([relation.where, *(each.tree for each in made), *(each.of for each in totals)])
+    return [*mine, *trees_of(relation.source)]
+
+
+def _known(trees: list[Tree | None]) -> list[Tree]:
+    return [each for each in trees if each is not None]
 
 
 def tests_of(relation: Relation) -> tuple[dict[str, int], int]:

@@ -7,7 +7,9 @@ from typing import Any
 from discreet.engines.sql.expressions import LONGEST, Stored, cut, keyed, one_of, owner, spell
 from discreet.engines.sql.histograms import OWN, Hashed
 from discreet.engines.sql.sums import plain, repeated, short, totals, values
+from discreet.plan.expressions.tree import Field
 from discreet.plan.plan import Key, Plan
+from discreet.sql.spelling import quoted
 
 __all__ = ["sql", "statements"]
 
@@ -40,7 +42,7 @@ def sql(plan: Plan, place: str, stored: Stored, *, every: bool = False) -> str:
 
 def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: bool = False) -> str:
     """The rows that are asked about, with their keys and values."""
-    columns = [f"{_named(key, stored)} AS k{n}" for n, key in enumerate(plan.keys)]
+    columns = [f"{_named(key, stored, every=every)} AS k{n}" for n, key in enumerate(plan.keys)]
     columns += read
     conditions = [] if plan.where is None else [spell(plan.where, stored)]
     if plan.caps.unit is not None:
@@ -48,7 +50,7 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
         columns.insert(0, f"{unit} AS u")
         conditions.append(f"{unit} IS NOT NULL")
     conditions += [
-        _within(keyed(key.tree, key.kind, stored), key.values, key.span)
+        _within(_named(key, stored, every=every), key.values, key.span)
         for key in plan.keys
         if key.declared and not every
     ]
@@ -56,9 +58,11 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
     return text + (f"\n  WHERE {' AND '.join(conditions)}" if conditions else "")
 
 
-def _named(key: Key, stored: Stored) -> str:
+def _named(key: Key, stored: Stored, *, every: bool) -> str:
     """A key as it is grouped by; one that the data name is no longer than what is computed from answers may be."""
     text = keyed(key.tree, key.kind, stored)
+    if key.declared and not every and isinstance(key.tree, Field) and stored[key.tree.name] == "text":
+        return quoted(key.tree.name)  # one of few values, which are short
     return text if key.declared or key.kind != "text" else cut(key.tree, text, LONGEST)
 
 

@@ -23,13 +23,29 @@ from discreet.engines.sql.dates import CLOCK, MOMENTS, cast, read, shown, within
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
 from discreet.sql.spelling import case, constant, quoted
 
-__all__ = ["LONGEST", "Stored", "compared", "cut", "held", "keyed", "normal", "one_of", "owner", "spell", "stepped"]
+__all__ = [
+    "LONGEST",
+    "Stored",
+    "compared",
+    "cut",
+    "form",
+    "held",
+    "keyed",
+    "normal",
+    "one_of",
+    "owner",
+    "short",
+    "spell",
+    "stepped",
+]
 
-# Of each column: integer, wide (beyond 64 bits), whole (in a DOUBLE), real, decimal, text, boolean, date, …
+# Of each column: integer, wide (beyond 64 bits), whole (in a DOUBLE), real, decimal, text, boolean, date, …; and short:
+# a text in the form that `short` gives it, which is done once.
 Stored = Mapping[str, str]
 LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
-# Letters of a text that is compared with a pattern: there are patterns that take the product of both lengths.
-SEARCHED = 1_000_000
+SHORT = 2000  # bytes of a text that is read as it is, less one
+DIGEST = 64  # letters of a digest
+PUT = 16_000  # letters that REPLACE makes at most
 HUGE = 1 << 126  # whole numbers below it are written as such where they are compared with whole numbers
 NUMBERS = ("integer", "wide", "whole", "real", "decimal", "boolean")
 
@@ -55,18 +71,46 @@ def spell(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
     arguments = [_number(each, stored, bare=carried) if numeric else spell(each, stored) for each in tree.arguments]
     if tree.function in ("concat", "||", "replace"):
         arguments = [f"left({each}, {LONGEST})" for each in arguments]
+    if tree.function == "replace":
+        arguments[0] = f"left({arguments[0]}, {_seen(tree.arguments[2])})"
     if tree.function in ("like", "ilike"):
-        arguments[0] = cut(tree.arguments[0], arguments[0], SEARCHED)
+        arguments[0] = cut(tree.arguments[0], arguments[0], SHORT)
     if tree.function == "cast":
         return _cast(arguments[0], tree.kind, tree.arguments[0], stored)
     text = SPELLED[tree.function](*arguments)
     return _safe(text) if tree.function in UNSAFE and not bare else text
 
 
+def _seen(put: Tree) -> int:
+    """How many letters REPLACE sees of a text, so that what it makes is no longer than PUT."""
+    size = len(put.value) if isinstance(put, Literal) and isinstance(put.value, str) else LONGEST
+    return min(LONGEST, PUT // max(size, 1))
+
+
+def short(text: str) -> str:
+    """A stored text as it is read: as it is, if it has less than SHORT bytes; else its first letters and a digest.
+
+    Given    two texts that are stored.
+    Promise  what is read of them is equal where they are, and different where they differ, but for a collision of
+             SHA-256, which nobody knows; it has at most 4 · SHORT bytes. So two people never become one, one never
+             becomes two, and nobody takes more room than that with each row, wherever rows are carried.
+    Because  what is read of a long text is at least SHORT bytes long: either all of its SHORT bytes or more, or
+             SHORT - DIGEST letters, and DIGEST letters of the digest. So it is no short text; and two long texts with
+             equal forms have equal last letters, which are their digests. It is done once for each value, as a form of
+             a form would be another: a column that was read is stored as `short`.
+
+    Beginnings stay what they are, so patterns and comparisons with constants that are no longer than SHORT - DIGEST
+    letters see what they would see of the text.
+    """
+    return f"CASE WHEN strlen({text}) < {SHORT} THEN {text} ELSE left({text}, {SHORT - DIGEST}) || sha256({text}) END"
+
+
 def cut(tree: Tree, text: str, most: int) -> str:
     """The text that a tree is spelled as, or so many letters of its beginning."""
-    if isinstance(tree, Field):  # the length in bytes is known without reading it
-        return f"CASE WHEN strlen({text}) <= {most} THEN {text} ELSE left({text}, {most}) END"
+    if isinstance(tree, Field) and most >= SHORT:
+        return text
+    if isinstance(tree, Field) and text in (raw := quoted(tree.name), short(raw)):  # its bytes are known unread
+        return f"CASE WHEN strlen({raw}) <= {most} THEN {raw} ELSE left({raw}, {most}) END"
     return f"left({text}, {most})"
 
 
@@ -75,7 +119,7 @@ def _field(tree: Field, stored: Stored, bare: bool) -> str:
     if tree.kind in MOMENTS:
         return read(tree, kept)
     if tree.kind == "text":
-        return name if kept == "text" else f"CAST({name} AS VARCHAR)"
+        return name if kept == "short" else short(name if kept == "text" else f"CAST({name} AS VARCHAR)")
     if tree.kind == "boolean":
         return name if kept == "boolean" else f"TRY_CAST({name} AS BOOLEAN)"
     if tree.kind == "integer":
@@ -86,7 +130,7 @@ def _field(tree: Field, stored: Stored, bare: bool) -> str:
         number = _bare(tree, stored)
         return f"CASE WHEN {number} = floor({number}) THEN TRY_CAST({number} AS BIGINT) END"
     number = _bare(tree, stored)
-    return _safe(number) if kept in ("text", "real") and not bare else number
+    return _safe(number) if kept in ("text", "short", "real") and not bare else number
 
 
 def _bare(tree: Field, stored: Stored) -> str:
@@ -149,7 +193,15 @@ def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
         return [quoted(each.name) for each in arguments if isinstance(each, Field)]
     if _kind(arguments[0]) == "moment" and within(arguments) and _stored_moment(arguments[0], stored):
         return [quoted(each.name) if isinstance(each, Field) else spell(each, stored) for each in arguments]
+    if isinstance(arguments[0], Field) and _brief(arguments[1:]) and stored[arguments[0].name] == "text":
+        return [quoted(arguments[0].name), *(spell(each, stored) for each in arguments[1:])]
     return [spell(each, stored) for each in arguments]
+
+
+def _brief(arguments: tuple[Tree, ...]) -> bool:
+    """Whether all are constants that are compared with a text as with what is read of it."""
+    values = [each.value if isinstance(each, Literal) else None for each in arguments]
+    return all(isinstance(each, str) and len(each.encode(errors="replace")) < SHORT - DIGEST for each in values)
 
 
 def _exactly(tree: Tree, stored: Stored) -> str:
@@ -242,7 +294,7 @@ SPELLED: dict[str, Callable[..., str]] = {
     "is": _infix("IS"),
     "like": _infix("LIKE"),
     "contains": lambda a, b: f"contains(CAST({a} AS VARCHAR), CAST({b} AS VARCHAR))",  # lists have one, too
-    "ilike": _infix("ILIKE"),
+    "ilike": lambda a, b: f"(lower({a}) LIKE lower({b}))",  # ILIKE itself tries every place for every %
     "case": case,
     "coalesce": lambda *each: f"coalesce({', '.join(each)})",
     "nullif": lambda a, b: f"nullif({a}, {b})",
@@ -333,8 +385,16 @@ def _grows(tree: Tree) -> bool:
 
 
 def owner(name: str, stored: Stored) -> str:
-    """The unit of a row in its one normal form: a zero has no sign, and whoever is NaN is nobody."""
-    return _safe(f"({quoted(name)} + 0::DOUBLE)") if stored[name] == "real" else quoted(name)
+    """The unit of a row in its one normal form: a zero has no sign, whoever is NaN is nobody, a name is `short`."""
+    text, kept = quoted(name), stored[name]
+    if kept in ("text", "other"):
+        return short(text if kept == "text" else f"CAST({text} AS VARCHAR)")
+    return _safe(f"({text} + 0::DOUBLE)") if kept == "real" else text
+
+
+def form(kept: str) -> str:
+    """How a unit is stored when it is in its normal form."""
+    return "short" if kept in ("text", "other") else kept
 
 
 def normal(tree: Tree, stored: Stored) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from discreet.engines.sql.expressions import Stored, compared, held, keyed, owner, spell, stepped
+from discreet.engines.sql.expressions import Stored, compared, form, held, keyed, owner, short, spell, stepped
 from discreet.engines.sql.widths import ROWS
 from discreet.plan.expressions.tree import Apply, Field, Tree, fields
 from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, Total, United
@@ -16,8 +16,12 @@ __all__ = ["laid"]
 Place = Callable[[str], str]
 Tables = Mapping[str, Stored]
 MANY = quoted("\x01many")  # whoever has more rows than meet others; no table can have it
-TEXTS = ("text", "other")  # ways to store what may be long
-KEPT = {"integer": "integer", "real": "real", "text": "text", "boolean": "boolean"}  # what is computed, as it is stored
+KEPT = {
+    "integer": "integer",
+    "real": "real",
+    "text": "short",
+    "boolean": "boolean",
+}  # what is computed, as it is stored
 
 
 def laid(relation: Relation, place: Place, tables: Tables) -> tuple[str, Stored]:
@@ -32,12 +36,26 @@ def _joined(relation: From, place: Place, tables: Tables) -> tuple[str, Stored]:
     stored: dict[str, str] = {}
     text = ""
     for part in relation.parts:
-        inner, known = laid(part.source, place, tables)
+        inner, known = _read(part.source, {name for name, _ in part.names}, place, tables)
         stored |= {outer: known[name] for name, outer in part.names}
         side = _named(part, inner, stored)
         text += f"  {side}" if part.on is None else f"\n  {WORDS[part.how]} {side} ON {spell(part.on, stored)}"
     shown = [outer for part in relation.parts if part.how not in ("semi", "anti") for _, outer in part.names]
     return f"SELECT {', '.join(quoted(each) for each in shown) or '1'} FROM\n{text}", stored
+
+
+def _read(relation: Relation, names: Iterable[str], place: Place, tables: Tables) -> tuple[str, Stored]:
+    """What stands after FROM where these columns are carried as they are: texts of a table as they are read."""
+    inner, stored = laid(relation, place, tables)
+    texts = {name: stored[name] for name in names if stored[name] in ("text", "other")}
+    if not texts:
+        return inner, stored
+    said = [f"{_texts(name, kept)} AS {quoted(name)}" for name, kept in sorted(texts.items())]
+    return f"(SELECT * REPLACE ({', '.join(said)}) FROM {inner})", {**stored, **dict.fromkeys(texts, "short")}
+
+
+def _texts(name: str, kept: str) -> str:
+    return short(quoted(name) if kept == "text" else f"CAST({quoted(name)} AS VARCHAR)")
 
 
 def _named(part: Part, inner: str, stored: Stored) -> str:
@@ -75,8 +93,8 @@ def _derived(relation: Derived, place: Place, tables: Tables) -> tuple[str, Stor
     columns = [f"{_value(each, stored)} AS {quoted(each.name)}" for each in relation.columns]
     kept = {each.name: _kept(each) for each in relation.columns}
     if relation.unit is not None and relation.called is not None:
-        columns.insert(0, f"{quoted(relation.unit)} AS {quoted(relation.called)}")
-        kept[relation.called] = stored[relation.unit]
+        columns.insert(0, f"{owner(relation.unit, stored)} AS {quoted(relation.called)}")
+        kept[relation.called] = form(stored[relation.unit])
     text = f"SELECT {', '.join(columns) or '1'} FROM {inner}"
     return text + ("" if relation.where is None else f"\nWHERE {spell(relation.where, stored)}"), kept
 
@@ -105,7 +123,7 @@ def _folded(relation: Folded, place: Place, tables: Tables) -> tuple[str, Stored
     text = f"SELECT {', '.join(columns)} FROM {inner}\nWHERE {' AND '.join(conditions)}"
     kept = {each.name: KEPT.get(each.kind, each.kind) for each in relation.keys}
     kept |= {each.name: KEPT.get(each.kind, each.kind) for each in relation.totals}
-    kept[relation.called] = stored[relation.unit]
+    kept[relation.called] = form(stored[relation.unit])
     by = ", ".join(str(n) for n in range(1, 2 + len(keys)))
     return f"{text}\nGROUP BY {by}", kept
 
@@ -149,11 +167,11 @@ def _united(relation: United, place: Place, tables: Tables) -> tuple[str, Stored
     parts = [_derived(each, place, tables) for each in relation.parts]
     kept, unit = dict(parts[0][1]), relation.parts[0].called
     forms = {stored[unit] for _, stored in parts if unit is not None}
-    if len(forms) > 1 or "other" in forms:
-        kept[unit or ""] = "wide" if "wide" in forms else "text"
+    if len(forms) > 1:
+        kept[unit or ""] = "wide" if "wide" in forms else "short"
     kept |= dict.fromkeys({name for _, stored in parts for name in stored if stored[name] == "whole"}, "whole")
     shown = {each: quoted(each) for each in kept}
-    if unit is not None and kept[unit] in ("wide", "text"):
+    if unit is not None and len(forms) > 1:
         form = "HUGEINT" if kept[unit] == "wide" else "VARCHAR"
         shown[unit] = f"CAST({quoted(unit)} AS {form}) AS {quoted(unit)}"
     names = ", ".join(shown.values()) or "1"
@@ -168,17 +186,19 @@ def _few(relation: Few, place: Place, tables: Tables) -> tuple[str, Stored]:
 
     Of a table, those who have more are found first, so that only their rows have to be put in order.
     """
-    inner, stored = laid(relation.source, place, tables)
     names = dict.fromkeys((relation.unit, *relation.columns))
+    inner, stored = _read(relation.source, names, place, tables)
     columns, unit = ", ".join(quoted(each) for each in names), owner(relation.unit, stored)
     order = f"PARTITION BY {unit} ORDER BY hash(hash($salt, {columns})), {columns}"
     some, more = f"row_number() OVER ({order}) <= {relation.most}", f"count(*) > {relation.most}"
-    if sizes := [_bytes(each, stored) for each in names if stored[each] in TEXTS]:
+    if sizes := [_bytes(each, stored) for each in names if stored[each] == "short"]:
         size, room = " + ".join(sizes), max(HELD * relation.most, LEAST)
         some += f" AND sum({size}) OVER ({order} ROWS UNBOUNDED PRECEDING) <= {room}"
         more += f" OR sum({size}) > {room}"
-    if stored[relation.unit] in TEXTS:
-        inner = f"(SELECT * FROM {inner} WHERE {_bytes(relation.unit, stored)} <= {NAMED})"
+    known = f"{unit} IS NOT NULL"
+    if stored[relation.unit] == "short":
+        known += f" AND {_bytes(relation.unit, stored)} <= {NAMED}"
+    inner = f"(SELECT * FROM {inner} WHERE {known})"
     kept = {each: stored[each] for each in names}
     if not isinstance(relation.source, str):
         return f"SELECT {columns} FROM {inner}\nQUALIFY {some}", kept
@@ -188,11 +208,9 @@ def _few(relation: Few, place: Place, tables: Tables) -> tuple[str, Stored]:
 
 
 def _bytes(name: str, stored: Stored) -> str:
-    """How many bytes a text of a row takes, or what is read as text; none where there is none."""
-    text = quoted(name)
-    if stored[name] == "text":
-        return f"coalesce(strlen({text}), 0)"
-    return f"CASE WHEN typeof({text}) = 'BLOB' THEN coalesce(strlen(CAST({text} AS VARCHAR)), 0) ELSE 0 END"
+    """How many bytes a text of a row takes; none where there is none."""
+    assert stored[name] == "short"
+    return f"coalesce(strlen({quoted(name)}), 0)"
 
 
 WORDS = {"inner": "JOIN", "left": "LEFT JOIN", "semi": "SEMI JOIN", "anti": "ANTI JOIN"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from discreet.errors import NotAllowed, NotUnderstood
@@ -17,9 +18,10 @@ from discreet.plan.expressions.tree import Domain, Typed, size
 from discreet.sql import query as q
 from discreet.sql.types import LONGEST, Kind
 
-__all__ = ["TEXTS"]
+__all__ = ["TEXTS", "quick"]
 
-PATTERN = 1000  # letters of a pattern
+PATTERN = 200  # letters of a pattern
+SEARCHED = 50  # … that is looked for at every place, with _ in it: a row takes at most so many steps for each letter
 MOST_JOINED = 40  # nodes of a text that is put together
 PADDED = 1000  # letters that a text is made to have at most
 
@@ -60,7 +62,26 @@ def _like(what: q.Call, arguments: list[Typed]) -> Typed:
             f"a pattern of LIKE has at most {PATTERN:,} letters.", instead="look for a part of it",
             place=what.arguments[1].place,
         )  # fmt: skip
+    if not quick(str(what.arguments[1].value)):
+        raise NotAllowed(
+            f"a pattern with _ has one % before its last letter at most, and then {SEARCHED} letters.",
+            instead="look for shorter parts: … LIKE '%a_c%' AND … LIKE '%d%'", place=what.arguments[1].place,
+        )  # fmt: skip
     return applied(what, arguments, "boolean")
+
+
+def quick(pattern: str) -> bool:
+    """Whether an engine compares a text with a pattern in few steps for each letter of the text.
+
+    Given    a pattern without _ is looked for part by part, from left to right, once; one with _ at every place that a
+             % leaves open, and from there on at every place of the next %: for k of them, in n^k times its length
+             steps for n letters.
+    Promise  at most n · PATTERN steps for each row, n being what is read of a text (`engines/sql/expressions.short`).
+    Because  a % at the end is met by anything, so only those before it count: none or one of them, and then of
+             SEARCHED letters.
+    """
+    open_ = sum(a == "%" for a, b in pairwise(pattern.rstrip("%") + " ") if b != "%")
+    return "_" not in pattern or not open_ or (open_ == 1 and len(pattern) <= SEARCHED)
 
 
 def _joined(what: q.Call, arguments: list[Typed]) -> Typed:

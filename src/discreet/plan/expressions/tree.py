@@ -30,6 +30,7 @@ __all__ = [
     "fields",
     "planned",
     "size",
+    "texts",
 ]
 
 Value = bool | int | Fraction | str | date | None  # a timestamp is a date, too
@@ -106,6 +107,13 @@ def both(first: Tree | None, second: Tree | None) -> Tree | None:
     if first is None or second is None:
         return first or second
     return Apply(function="and", arguments=(first, second), kind="boolean")
+
+
+def texts(tree: Tree | None) -> int:
+    """How many functions of a tree make texts; parts that are used twice count twice."""
+    if not isinstance(tree, Apply):
+        return 0
+    return (tree.kind == "text") + sum(map(texts, tree.arguments))
 
 
 def size(tree: Tree, sizes: Mapping[str, int] = MappingProxyType({})) -> int:
