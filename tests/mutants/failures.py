@@ -148,8 +148,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.ledger.ledger:Ledger.admit",
-                "        self._journal.turn(lambda turn: turn.state.admit_analyst(dataset, analyst))",
-                "        self._journal.turn(lambda turn: analyst and turn.state.admit_analyst(dataset, analyst))",
+                "        self._journal.look(lambda turn: turn.state.admit_analyst(dataset, analyst))",
+                "        self._journal.look(lambda turn: analyst and turn.state.admit_analyst(dataset, analyst))",
             )
         ],
         ["test_breaker.py::test_strangers_hear_nothing_else"],

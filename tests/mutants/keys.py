@@ -17,6 +17,55 @@ MUTANTS = [
         ["test_complement.py::test_rows_of_units_do_not_follow"],
     ),
     Mutant(
+        "earlier answers follow under other bounds",
+        [
+            Edit(
+                "discreet.plan.reuse:_same_values",
+                "all(one[1:4] == two[1:4] or _found(one, draft) for one, two in pairs)",
+                "bool(list(pairs)) or _found(mine.values[0], draft)",
+            )
+        ],
+        ["test_declared_anew.py::test_what_was_declared_otherwise_does_not_follow"],
+    ),
+    Mutant(
+        "earlier answers follow for values that were not declared",
+        [
+            Edit(
+                "discreet.plan.reuse:_complete",
+                "now is not None and now.domain is not None and set(now.domain) == set(key.domain)",
+                "now is not None",
+            )
+        ],
+        ["test_declared_anew.py::test_what_was_declared_otherwise_does_not_follow"],
+    ),
+    Mutant(
+        "long names are cut",
+        [
+            Edit(
+                "discreet.engines.sql.expressions:short",
+                "left({text}, {SHORT - DIGEST}) || {dialect.digest(text)}",
+                "left({text}, {SHORT - DIGEST})",
+            )
+        ],
+        ["test_long_texts.py::test_what_is_read_is_as_different_as_what_is_stored"],
+    ),
+    Mutant(
+        "names are read twice",
+        [
+            Edit(
+                "discreet.engines.sql.expressions:form",
+                'return "short" if kept in TEXTS else kept',
+                'return "text" if kept in TEXTS else kept',
+            )
+        ],
+        ["test_long_texts.py::test_whoever_has_a_long_name_is_one_person_on_every_way"],
+    ),
+    Mutant(
+        "rows of nobody meet others",
+        [Edit("discreet.engines.sql.relations:_few", 'f"{unit} IS NOT NULL"', '"TRUE"')],
+        ["test_long_texts.py::test_rows_of_nobody_meet_nothing"],
+    ),
+    Mutant(
         "key leaked: every key is named",
         [Edit("discreet.plan.plan:Plan.release", "self.naming.release(exact.units, coins)", "exact.units > 0")],
         ["test_threats.py::test_07_a_key_of_one_person_is_named_with_probability_delta"],

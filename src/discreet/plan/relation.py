@@ -34,6 +34,7 @@ __all__ = [
     "prune",
     "tables_of",
     "tests_of",
+    "trees_of",
 ]
 
 How = Literal["first", "inner", "left", "semi", "anti"]
@@ -53,6 +54,11 @@ class Rows(Node["Rows"]):
     @property
     def children(self) -> tuple[Rows, ...]:
         return tuple(map(node, self.sources))
+
+    @property
+    def trees(self) -> tuple[Tree | None, ...]:
+        """The expressions that it computes itself."""
+        return ()
 
     @property
     def joins(self) -> bool:
@@ -182,6 +188,10 @@ class From(Rows):
     parts: tuple[Part, ...]
 
     @property
+    def trees(self) -> tuple[Tree | None, ...]:
+        return tuple(each.on for each in self.parts)
+
+    @property
     def sources(self) -> tuple[Relation, ...]:
         return tuple(each.source for each in self.parts)
 
@@ -223,6 +233,10 @@ class Derived(Rows):
     columns: tuple[Made, ...]
     unit: str | None
     called: str | None
+
+    @property
+    def trees(self) -> tuple[Tree | None, ...]:
+        return (self.where, *(each.tree for each in self.columns))
 
     @property
     def sources(self) -> tuple[Relation, ...]:
@@ -273,6 +287,10 @@ class Folded(Rows):
     where: Tree | None
     keys: tuple[Made, ...]
     totals: tuple[Total, ...]
+
+    @property
+    def trees(self) -> tuple[Tree | None, ...]:
+        return (self.where, *(each.tree for each in self.keys), *(each.of for each in self.totals))
 
     @property
     def sources(self) -> tuple[Relation, ...]:
@@ -399,6 +417,11 @@ def owners(relation: Relation) -> Owners:
 def columns_of(relation: Relation) -> Names:
     """The tables that a relation reads, each with the columns that it reads of it; of a table alone, nothing."""
     return node(relation).columns_of()
+
+
+def trees_of(relation: Relation) -> list[Tree]:
+    """All expressions that a relation computes."""
+    return [tree for rows in node(relation).walk() for tree in rows.trees if tree is not None]
 
 
 def tests_of(relation: Relation) -> tuple[dict[str, int], int]:

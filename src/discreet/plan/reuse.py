@@ -4,7 +4,9 @@ Given    a plan whose groups are declared was released, and a question asks of t
 Promise  its numbers are sums of released ones, so they cost nothing, and their margins are those of such sums.
 Because  whatever is computed from an answer is free. A row of the data is in at most one group; each row of the new
          answer adds up the groups whose keys make up its own and meet the rest of its filter. Rows whose keys are not
-         declared were in no group, so they are in no sum.
+         declared were in no group, so they are in no sum. What was released is what the same plan would measure as the
+         catalogue is now: the same bounds and steps, caps and neighbours, and a group for every declared value of its
+         keys. An owner may have changed any of them since, and then nothing follows.
 
 And answers that follow from two others: what all rows have less what those have that meet a condition. Free, too.
 
@@ -18,29 +20,39 @@ Because  whatever is computed from answers is free, and sums over some of the ro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from datetime import date
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from discreet.catalogue.schema import Catalogue
 from discreet.core.laws.law import narrowest
-from discreet.errors import NotUnderstood, Place
+from discreet.errors import NotUnderstood, Place, Refusal
 from discreet.plan.counts import known
 from discreet.plan.draft import Draft
 from discreet.plan.estimates.group_sums import Merge
 from discreet.plan.estimates.noise_sums import DifferenceOf
-from discreet.plan.expressions.tree import Apply, Literal, Tree, both, conjuncts, fields
+from discreet.plan.expressions.dates import constant as moment
+from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.plan.expressions.rules import finite, small
+from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, Typed, both, conjuncts, fields
+from discreet.plan.measures.exact_data import RowSums, Steps, UnitCount
 from discreet.plan.measures.measure import Measure
-from discreet.plan.measures.statistic import ROWS, UNITS
+from discreet.plan.measures.statistic import ROWS, UNITS, Statistic
 from discreet.plan.measures.sums import Sums
-from discreet.plan.plan import Plan, Released, grouped
+from discreet.plan.plan import Key, Plan, Released, grouped
 from discreet.plan.reading import Reading
-from discreet.plan.relation import prune
+from discreet.plan.relation import Derived, Few, From, Relation, Total, United, prune
 from discreet.postprocess.query import carry
 from discreet.postprocess.table import RELEASED, Given
 from discreet.sql import query as q
+from discreet.sql.calendar import number
+from discreet.sql.types import Kind
 
 __all__ = ["Way", "best", "derive", "reads"]
 
@@ -82,14 +94,18 @@ def derive(draft: Draft, plan: Plan) -> Way | None:
     of_rows = [each for each in extra if each not in of_keys]
     readings = known(draft, plan, of_rows) or (None if of_rows else _readings(draft, plan))
     asked = [_over(tree, keys) for tree in (*of_keys, *(_bare(key.tree) for key in draft.keys))]
-    if readings is None or None in asked:
+    same = [_bare(key.tree) for key in draft.keys] == list(keys) and not of_keys
+    if readings is None or None in asked or not (same or _uncut(plan)):
         return None
     try:
         rows = _computed(plan, [each for each in asked if each is not None])
+        complete = all(key in draft.keys or _complete(key, plan, draft.catalogue) for key in plan.keys)
     except NotUnderstood:
         return None
     merge = _merge(draft, [row[len(of_keys) :] if all(row[: len(of_keys)]) else None for row in rows])
-    if not all(plan.measures[each.measure].follows(merge) for each in readings):
+    if not complete or not all(plan.measures[each.measure].follows(merge) for each in readings):
+        return None
+    if not draft.keys and not len(merge.groups):  # of values that are not declared nothing is known, not even zero
         return None
     mine = replace(draft, measures=plan.measures, readings=readings, caps=plan.caps)
     return Way(plans=(plan,), draft=mine, merge=merge, plan=plan, released=lambda found: found[0])
@@ -102,10 +118,27 @@ def reads(draft: Draft) -> set[str]:
 
 
 def _same_rows(draft: Draft, plan: Plan) -> bool:
-    """Whether both read the same relation, of the same units, with as many rows of each."""
-    caps, other = draft.caps, plan.caps
+    """Whether both read the same relation, of the same units, with as many rows and groups of each as are declared."""
+    caps, other, said = draft.caps, plan.caps, draft.catalogue
     same = prune(plan.table, reads(draft)) == draft.relation
-    return same and caps.unit == other.unit and caps.rows == other.rows
+    groups = None
+    if caps.unit is not None:
+        most = draft.table.groups_per_unit or draft.table.rows_per_unit
+        groups = min(most or plan.cells, plan.cells) if plan.keys else 1
+    whose = (plan.neighbours, plan.unit) == (said.neighbours, said.unit)
+    return same and whose and (caps.unit, caps.rows, groups) == (other.unit, other.rows, other.groups)
+
+
+def _uncut(plan: Plan) -> bool:
+    """Whether no unit is left out of a group that it has rows in: else sums of groups are not those of all rows."""
+    caps, adds = plan.caps, all(isinstance(each.exact, UnitCount) for each in plan.measures)
+    return caps.unit is None or adds or caps.most_groups >= min(plan.cells, caps.most_rows)
+
+
+def _complete(key: Key, plan: Plan, catalogue: Catalogue) -> bool:
+    """Whether the values that were released are all that a key can have, of what is declared now."""
+    now = _possible(_bare(key.tree), plan.table, catalogue)
+    return now is not None and now.domain is not None and set(now.domain) == set(key.domain)
 
 
 def _extra(asked: Tree | None, released: Tree | None) -> list[Tree] | None:
@@ -118,14 +151,39 @@ def _readings(draft: Draft, plan: Plan) -> tuple[Reading, ...] | None:
     """Where each number is read among the measures of a plan."""
     found = []
     for reading in draft.readings:
-        wanted = () if reading.statistic in (ROWS, UNITS) else draft.measures[reading.measure].trees
+        wanted = draft.measures[reading.measure]
         place = next((n for n, each in enumerate(plan.measures)
                       if each.can_answer(reading.statistic) and each.adds(plan.caps)
-                      and (each.trees == wanted or reading.statistic == ROWS)), None)  # fmt: skip
+                      and _same_values(reading.statistic, each, wanted, draft)), None)  # fmt: skip
         if place is None:
             return None
         found.append(Reading(statistic=reading.statistic, measure=place))
     return tuple(found)
+
+
+def _same_values(statistic: Statistic, released: Measure, wanted: Measure, draft: Draft) -> bool:
+    """Whether a number that is wanted of one measure is read from another as it would be from that one.
+
+    Values are clamped to the same ends, in the same steps; where the upper end is found in the data, to any.
+    """
+    if statistic in (ROWS, UNITS):
+        return statistic == ROWS or not released.trees
+    mine, other = released.exact, wanted.exact
+    if released.trees != wanted.trees or not isinstance(mine, RowSums) or not isinstance(other, RowSums):
+        return False
+    if statistic.name == "present":
+        return True
+    pairs = zip(mine.values, other.values, strict=True)
+    return all(one[1:4] == two[1:4] or _found(one, draft) for one, two in pairs)
+
+
+def _found(value: Steps, draft: Draft) -> bool:
+    """Whether a value is a column whose upper end is found in the data, and starts where it is declared to."""
+    table = draft.catalogue.table(draft.relation) if isinstance(draft.relation, str) else None
+    column = table.column(value.of.column) if table is not None and value.of.column is not None else None
+    if column is None or column.auto is None or value.step is None:
+        return False
+    return value.low == math.floor(column.auto / value.step) and column.step in (None, value.step)
 
 
 def _bare(tree: Tree) -> Tree:
@@ -133,31 +191,10 @@ def _bare(tree: Tree) -> Tree:
     return next(iter(tree.operands("day number")), tree)
 
 
-def _over(tree: Tree, keys: dict[Tree, str]) -> q.Expression | None:
-    """An expression over the keys of a release; None where it reads anything else."""
-    if tree in keys:
-        return q.Name(name=keys[tree], place=NOWHERE)
-    if tree.is_constant:
-        return q.Constant(value=tree.literal, place=NOWHERE)
-    parts = [_over(each, keys) for each in tree.children]
-    known = [each for each in parts if each is not None]
-    if tree.applies is None or len(known) < len(parts):
-        return None
-    known += [q.Constant(value=tree.kind, place=NOWHERE)] if tree.applies == "cast" else []
-    return q.Call(function=tree.applies, arguments=tuple(known), place=NOWHERE)
-
-
 def _computed(plan: Plan, asked: list[q.Expression]) -> list[tuple[Any, ...]]:
     """The value of each expression, for each group of a plan."""
-    row = Given("\x01row", "integer", list(range(len(plan.groups))))
     given = [Given(f"k{n}", key.kind, [group[n] for group in plan.groups]) for n, key in enumerate(plan.keys)]
-    items = [q.Item(what=each, name=f"x{n}", place=NOWHERE) for n, each in enumerate(asked)]
-    items.append(q.Item(what=q.Name(name=row.name, place=NOWHERE), name=row.name, place=NOWHERE))
-    source = q.Source(name=RELEASED, alias=RELEASED, place=NOWHERE)
-    order = (q.Order(by=q.Name(name=row.name, place=NOWHERE), descending=False, nulls_first=False),)
-    view = q.Select(items=tuple(items), source=source, order=order, place=NOWHERE)
-    columns = carry(view, [row, *given], []).columns[: len(asked)]
-    return list(zip(*columns, strict=True)) if asked else [()] * len(plan.groups)
+    return _values(given, asked, len(plan.groups))
 
 
 def _merge(draft: Draft, keys: list[tuple[Any, ...] | None]) -> Merge:
@@ -170,6 +207,109 @@ def _merge(draft: Draft, keys: list[tuple[Any, ...] | None]) -> Merge:
     pairs = [(n, row) for n, key in enumerate(keys) if key is not None and key in place for row in rows_of[place[key]]]
     found = np.array(pairs, np.int64).reshape(-1, 2)
     return Merge(base.keys, found[:, 0], found[:, 1])
+
+
+# ── what keys can be ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _possible(tree: Tree, relation: Relation, catalogue: Catalogue) -> Typed | None:
+    """What is known of an expression over a relation when it is compiled now; None where that is not known."""
+    if tree.column is not None:
+        found = _column(tree.column, relation, catalogue)
+        return None if found is None else replace(found, tree=tree, kind=tree.kind)
+    if tree.is_constant:
+        return _constant(tree)
+    arguments = [_possible(each, relation, catalogue) for each in tree.children]
+    known = [each for each in arguments if each is not None]
+    read = {each: each.column for each in tree.walk() if each.column is not None}
+    call, function = _over(tree, read), FUNCTIONS.get(tree.applies or "")
+    if len(known) < len(arguments) or function is None or not isinstance(call, q.Call):
+        return None
+    try:
+        return function.rule(call, known)
+    except Refusal:
+        return None
+
+
+def _constant(tree: Tree) -> Typed:
+    value = tree.literal
+    if isinstance(value, date):
+        return moment(value)
+    if value is None or isinstance(value, (str, bool)):
+        kind: Kind | None = None if value is None else "text" if isinstance(value, str) else "boolean"
+        return Typed(tree=tree, kind=kind, domain=None if value is None else (value,))
+    ends = Fraction(value), Fraction(value)
+    if isinstance(value, int):
+        return Typed(tree=tree, kind="integer", bounds=ends, domain=small((value,)))
+    return Typed(tree=tree, kind="real", bounds=ends)
+
+
+def _over(tree: Tree, names: dict[Tree, str]) -> q.Expression | None:
+    """An expression over others that have names; None where it reads anything else."""
+    if tree in names:
+        return q.Name(name=names[tree], place=NOWHERE)
+    if tree.is_constant:
+        return q.Constant(value=tree.literal, place=NOWHERE)
+    parts = [_over(each, names) for each in tree.children]
+    known = [each for each in parts if each is not None]
+    if tree.applies is None or len(known) < len(parts):
+        return None
+    known += [q.Constant(value=tree.kind, place=NOWHERE)] if tree.applies == "cast" else []
+    return q.Call(function=tree.applies, arguments=tuple(known), place=NOWHERE)
+
+
+def _values(given: list[Given], asked: list[q.Expression], rows: int) -> list[tuple[Any, ...]]:
+    """The value of each expression, for each of so many rows of columns."""
+    row = Given("\x01row", "integer", list(range(rows)))
+    items = [q.Item(what=each, name=f"x{n}", place=NOWHERE) for n, each in enumerate(asked)]
+    items.append(q.Item(what=q.Name(name=row.name, place=NOWHERE), name=row.name, place=NOWHERE))
+    source = q.Source(name=RELEASED, alias=RELEASED, place=NOWHERE)
+    order = (q.Order(by=q.Name(name=row.name, place=NOWHERE), descending=False, nulls_first=False),)
+    view = q.Select(items=tuple(items), source=source, order=order, place=NOWHERE)
+    columns = carry(view, [row, *given], []).columns[: len(asked)]
+    return list(zip(*columns, strict=True)) if asked else [()] * rows
+
+
+def _column(name: str, relation: Relation, catalogue: Catalogue) -> Typed | None:
+    """What is known of a column of a relation, of what is declared now; None where that is not known."""
+    if isinstance(relation, str):
+        table = catalogue.table(relation)
+        column = None if table is None else table.column(name)
+        if column is None or column.kind is None or column.auto is not None:
+            return None
+        whole = [Fraction(each) for each in column.values or () if isinstance(each, int) and column.kind == "integer"]
+        whole += [number(each) for each in column.values or () if isinstance(each, date)]
+        bounds = (min(whole), max(whole)) if whole else column.bounds
+        domain = finite(column.kind, column.bounds) if column.values is None else column.values
+        tree = Field(name=name, kind=column.kind)
+        return Typed(tree=tree, kind=column.kind, bounds=bounds, domain=domain, step=column.step)
+    if isinstance(relation, Few):
+        return _column(name, relation.source, catalogue)
+    if isinstance(relation, From):
+        sides = [(each.source, inner) for each in relation.parts for inner, outer in each.names if outer == name]
+        return _column(sides[0][1], sides[0][0], catalogue) if len(sides) == 1 else None
+    if isinstance(relation, United):
+        parts = [_column(name, each, catalogue) for each in relation.parts]
+        first = parts[0]
+        return first if first and all(each and each.domain == first.domain for each in parts) else None
+    made = relation.columns if isinstance(relation, Derived) else relation.keys
+    trees = [each.tree for each in made if each.name == name]
+    if trees:
+        return _possible(trees[0], relation.source, catalogue)
+    totals = [] if isinstance(relation, Derived) else [each for each in relation.totals if each.name == name]
+    return _counts(totals[0]) if totals else None
+
+
+def _counts(total: Total) -> Typed | None:
+    """What a count within one unit can be, which is cut off."""
+    if total.most is None or total.function not in ("rows", "present", "distinct"):
+        return None
+    bounds = Fraction(0), Fraction(total.most)
+    tree = Field(name=total.name, kind="integer")
+    return Typed(tree=tree, kind="integer", bounds=bounds, domain=finite("integer", bounds))
+
+
+# ── the rest ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}

@@ -34,6 +34,7 @@ UNWRITTEN = (  # texts that a file does not hold, and guards against what the pa
     "it is not said whose rows these are",
     "it is not certain who is the same",
     "a pattern of LIKE has at most",
+    "this makes more than",
     "could count with",
     "its range has too many steps to choose from",
 )

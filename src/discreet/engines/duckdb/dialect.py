@@ -64,8 +64,12 @@ class DuckDialect:
     def bytes(self, text: str) -> str:
         return f"strlen({text})"
 
-    def is_bytes(self, value: str) -> str:
-        return f"typeof({value}) = 'BLOB'"
+    def digest(self, text: str) -> str:
+        return f"sha256({text})"
+
+    def replaced(self, rows: str, columns: Mapping[str, str]) -> str:
+        said = ", ".join(f"{text} AS {self.quoted(name)}" for name, text in columns.items())
+        return f"(SELECT * REPLACE ({said}) FROM {rows})"
 
     def utc(self, zoned: str) -> str:
         return f"make_timestamp(epoch_us({zoned}))"

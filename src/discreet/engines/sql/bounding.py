@@ -42,7 +42,7 @@ def sql(plan: Plan, place: str, stored: Stored, *, every: bool = False) -> str:
 
 def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: bool = False) -> str:
     """The rows that are asked about, with their keys and values."""
-    columns = [f"{_named(key, stored)} AS k{n}" for n, key in enumerate(plan.keys)]
+    columns = [f"{_named(key, stored, every=every)} AS k{n}" for n, key in enumerate(plan.keys)]
     columns += read
     conditions = [] if plan.where is None else [spell(plan.where, stored)]
     if plan.caps.unit is not None:
@@ -50,7 +50,7 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
         columns.insert(0, f"{unit} AS u")
         conditions.append(f"{unit} IS NOT NULL")
     conditions += [
-        _within(keyed(key.tree, key.kind, stored), key.values, key.span, stored)
+        _within(_named(key, stored, every=every), key.values, key.span, stored)
         for key in plan.keys
         if key.declared and not every
     ]
@@ -58,10 +58,13 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
     return text + (f"\n  WHERE {' AND '.join(conditions)}" if conditions else "")
 
 
-def _named(key: Key, stored: Stored) -> str:
+def _named(key: Key, stored: Stored, *, every: bool) -> str:
     """A key as it is grouped by; one that the data name is no longer than what is computed from answers may be."""
     text = keyed(key.tree, key.kind, stored)
-    return text if key.declared or key.kind != "text" else cut(key.tree, text, LONGEST, stored.dialect)
+    column = key.tree.column
+    if key.declared and not every and column is not None and stored[column] == "text":
+        return stored.dialect.quoted(column)  # one of few values, which are short
+    return text if key.declared or key.kind != "text" else cut(key.tree, text, LONGEST, stored)
 
 
 def _within(key: str, values: Any, span: Any, stored: Stored) -> str:

@@ -71,8 +71,11 @@ class Dialect(Protocol):
     def bytes(self, text: str) -> str:
         """How many bytes a text has."""
 
-    def is_bytes(self, value: str) -> str:
-        """Whether a value is stored as bytes, which are read as a text."""
+    def digest(self, text: str) -> str:
+        """The SHA-256 of a text, in 64 letters."""
+
+    def replaced(self, rows: str, columns: Mapping[str, str]) -> str:
+        """Rows with these expressions in the place of columns."""
 
     def utc(self, zoned: str) -> str:
         """A timestamp with a zone, as that of UTC."""

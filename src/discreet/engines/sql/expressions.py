@@ -14,7 +14,7 @@ NaN is nobody, as NULL is (`owner`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
 from typing import Any
@@ -25,11 +25,15 @@ from discreet.plan.expressions.function import written
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
 
-__all__ = ["LONGEST", "compared", "cut", "held", "keyed", "normal", "one_of", "owner", "spell", "stepped"]
+__all__ = [
+    "LONGEST", "compared", "cut", "form", "held", "keyed", "normal", "one_of", "owner", "short", "spell", "stepped",
+]  # fmt: skip
 
+TEXTS = ("text", "json", "other")  # ways to store what may be long; `short` is a text in the form that it has when read
 LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
-# Letters of a text that is compared with a pattern: there are patterns that take the product of both lengths.
-SEARCHED = 1_000_000
+SHORT = 2000  # bytes of a text that is read as it is, less one
+DIGEST = 64  # letters of a digest
+PUT = 16_000  # letters that REPLACE makes at most
 HUGE = 1 << 126  # whole numbers below it are written as such where they are compared with whole numbers
 NUMBERS = ("integer", "wide", "whole", "real", "decimal", "boolean")
 
@@ -53,10 +57,34 @@ def _applied(tree: Apply, stored: Stored, bare: bool) -> str:
     return _safe(found, stored) if how.nan in ("carries", "makes") and not bare else found
 
 
-def cut(tree: Tree, text: str, most: int, dialect: Dialect) -> str:
+def short(text: str, dialect: Dialect) -> str:
+    """A stored text as it is read: as it is, if it has less than SHORT bytes; else its first letters and a digest.
+
+    Given    two texts that are stored.
+    Promise  what is read of them is equal where they are, and different where they differ, but for a collision of
+             SHA-256, which nobody knows; it has at most 4 · SHORT bytes. So two people never become one, one never
+             becomes two, and nobody takes more room than that with each row, wherever rows are carried.
+    Because  what is read of a long text is at least SHORT bytes long: either all of its SHORT bytes or more, or
+             SHORT - DIGEST letters, and DIGEST letters of the digest. So it is no short text; and two long texts with
+             equal forms have equal last letters, which are their digests. It is done once for each value, as a form of
+             a form would be another: a column that was read is stored as `short`.
+
+    Beginnings stay what they are, so patterns and comparisons with constants that are no longer than SHORT - DIGEST
+    letters see what they would see of the text.
+    """
+    longer = f"left({text}, {SHORT - DIGEST}) || {dialect.digest(text)}"
+    return f"CASE WHEN {dialect.bytes(text)} < {SHORT} THEN {text} ELSE {longer} END"
+
+
+def cut(tree: Tree, text: str, most: int, stored: Stored) -> str:
     """The text that a tree is spelled as, or so many letters of its beginning."""
-    if tree.column is not None:  # the length in bytes is known without reading it
-        return f"CASE WHEN {dialect.bytes(text)} <= {most} THEN {text} ELSE left({text}, {most}) END"
+    dialect = stored.dialect
+    if tree.column is not None:
+        raw = dialect.quoted(tree.column)
+        if most >= SHORT:
+            return text
+        if text in (raw, short(raw, dialect)):  # its bytes are known unread
+            return f"CASE WHEN {dialect.bytes(raw)} <= {most} THEN {raw} ELSE left({raw}, {most}) END"
     return f"left({text}, {most})"
 
 
@@ -66,7 +94,7 @@ def _field(tree: Field, stored: Stored, bare: bool) -> str:
     if tree.kind in MOMENTS:
         return read(tree, kept, dialect)
     if tree.kind == "text":
-        return name if kept == "text" else dialect.cast(name, "text")
+        return name if kept == "short" else short(name if kept == "text" else dialect.cast(name, "text"), dialect)
     if tree.kind == "boolean":
         return name if kept == "boolean" else dialect.try_cast(name, "boolean")
     if tree.kind == "integer":
@@ -77,7 +105,7 @@ def _field(tree: Field, stored: Stored, bare: bool) -> str:
         number = _bare(tree, stored)
         return f"CASE WHEN {number} = floor({number}) THEN {dialect.try_cast(number, 'bigint')} END"
     number = _bare(tree, stored)
-    return _safe(number, stored) if kept in ("text", "real") and not bare else number
+    return _safe(number, stored) if kept in ("text", "short", "real") and not bare else number
 
 
 def _bare(tree: Field, stored: Stored) -> str:
@@ -143,7 +171,15 @@ def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
         return [
             spell(each, stored) if each.column is None else stored.dialect.quoted(each.column) for each in arguments
         ]
+    if (first := arguments[0].column) is not None and _brief(arguments[1:]) and stored[first] == "text":
+        return [stored.dialect.quoted(first), *(spell(each, stored) for each in arguments[1:])]
     return [spell(each, stored) for each in arguments]
+
+
+def _brief(arguments: Sequence[Tree]) -> bool:
+    """Whether all are constants that are compared with a text as with what is read of it."""
+    values = [each.literal for each in arguments]
+    return all(isinstance(each, str) and len(each.encode(errors="replace")) < SHORT - DIGEST for each in values)
 
 
 def _exactly(tree: Tree, stored: Stored) -> str:
@@ -240,7 +276,15 @@ def _short(tree: Apply, stored: Stored, bare: bool) -> list[str]:
 
 def _searched(tree: Apply, stored: Stored, bare: bool) -> list[str]:
     text, pattern = _plain(tree, stored, bare)
-    return [cut(tree.arguments[0], text, SEARCHED, stored.dialect), pattern]
+    return [cut(tree.arguments[0], text, SHORT, stored), pattern]
+
+
+def _replaced(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    """What REPLACE sees of a text: so much that what it makes is no longer than PUT."""
+    text, *rest = _short(tree, stored, bare)
+    put = tree.arguments[2].literal
+    size = len(put) if isinstance(put, str) else LONGEST
+    return [f"left({text}, {min(LONGEST, PUT // max(size, 1))})", *rest]
 
 
 READS: dict[str, Callable[[Apply, Stored, bool], list[str]]] = {
@@ -252,6 +296,7 @@ READS: dict[str, Callable[[Apply, Stored, bool], list[str]]] = {
     "cast": _cast,
     "short": _short,
     "searched": _searched,
+    "replaced": _replaced,
 }
 
 
@@ -309,9 +354,17 @@ def _grows(tree: Tree) -> bool:
 
 
 def owner(name: str, stored: Stored) -> str:
-    """The unit of a row in its one normal form: a zero has no sign, and whoever is NaN is nobody."""
-    unit = stored.dialect.quoted(name)
-    return _safe(f"({unit} + {stored.dialect.double('0')})", stored) if stored[name] == "real" else unit
+    """The unit of a row in its one normal form: a zero has no sign, whoever is NaN is nobody, a name is `short`."""
+    dialect, kept = stored.dialect, stored[name]
+    unit = dialect.quoted(name)
+    if kept in TEXTS:
+        return short(unit if kept == "text" else dialect.cast(unit, "text"), dialect)
+    return _safe(f"({unit} + {dialect.double('0')})", stored) if kept == "real" else unit
+
+
+def form(kept: str) -> str:
+    """How a unit is stored when it is in its normal form."""
+    return "short" if kept in TEXTS else kept
 
 
 def normal(tree: Tree, stored: Stored) -> str:

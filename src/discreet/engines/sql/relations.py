@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from discreet.engines.sql.dialect import Dialect, Stored
-from discreet.engines.sql.expressions import compared, held, keyed, owner, spell, stepped
+from discreet.engines.sql.expressions import TEXTS, compared, form, held, keyed, owner, short, spell, stepped
 from discreet.engines.sql.widths import ROWS
 from discreet.plan.expressions.tree import Tree, conjuncts
 from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, Total, United
@@ -16,8 +16,12 @@ __all__ = ["laid"]
 Place = Callable[[str], str]
 Tables = Mapping[str, Stored]
 MANY = "\x01many"  # whoever has more rows than meet others; no table can have it
-TEXTS = ("text", "json", "other")  # ways to store what may be long
-KEPT = {"integer": "integer", "real": "real", "text": "text", "boolean": "boolean"}  # what is computed, as it is stored
+KEPT = {  # what is computed, as it is stored
+    "integer": "integer",
+    "real": "real",
+    "text": "short",
+    "boolean": "boolean",
+}
 
 
 def laid(relation: Relation, place: Place, tables: Tables) -> tuple[str, Stored]:
@@ -31,12 +35,26 @@ def laid(relation: Relation, place: Place, tables: Tables) -> tuple[str, Stored]
 def _joined(relation: From, place: Place, tables: Tables) -> tuple[str, Stored]:
     stored, text = Stored({}, laid(relation.parts[0].source, place, tables)[1].dialect), ""
     for part in relation.parts:
-        inner, known = laid(part.source, place, tables)
+        inner, known = _read(part.source, {name for name, _ in part.names}, place, tables)
         stored |= {outer: known[name] for name, outer in part.names}
         side, how = _named(part, inner, stored), stored.dialect.joins.get(part.how)
         text += f"  {side}" if part.on is None else f"\n  {how} {side} ON {spell(part.on, stored)}"
     shown = [stored.dialect.quoted(outer) for part in relation.parts if not part.tests_only for _, outer in part.names]
     return f"SELECT {', '.join(shown) or '1'} FROM\n{text}", stored
+
+
+def _read(relation: Relation, names: Iterable[str], place: Place, tables: Tables) -> tuple[str, Stored]:
+    """What stands after FROM where these columns are carried as they are: texts of a table as they are read."""
+    inner, stored = laid(relation, place, tables)
+    texts = {name: _text(name, stored) for name in sorted(names) if stored[name] in TEXTS}
+    if not texts:
+        return inner, stored
+    return stored.dialect.replaced(inner, texts), Stored({**stored, **dict.fromkeys(texts, "short")}, stored.dialect)
+
+
+def _text(name: str, stored: Stored) -> str:
+    dialect, raw = stored.dialect, stored.dialect.quoted(name)
+    return short(raw if stored[name] == "text" else dialect.cast(raw, "text"), dialect)
 
 
 def _named(part: Part, inner: str, stored: Stored) -> str:
@@ -72,8 +90,8 @@ def _derived(relation: Derived, place: Place, tables: Tables) -> tuple[str, Stor
     columns = [f"{_value(each, stored)} AS {quoted(each.name)}" for each in relation.columns]
     kept = Stored({each.name: _kept(each) for each in relation.columns}, stored.dialect)
     if relation.unit is not None and relation.called is not None:
-        columns.insert(0, f"{quoted(relation.unit)} AS {quoted(relation.called)}")
-        kept[relation.called] = stored[relation.unit]
+        columns.insert(0, f"{owner(relation.unit, stored)} AS {quoted(relation.called)}")
+        kept[relation.called] = form(stored[relation.unit])
     text = f"SELECT {', '.join(columns) or '1'} FROM {inner}"
     return text + ("" if relation.where is None else f"\nWHERE {spell(relation.where, stored)}"), kept
 
@@ -103,7 +121,7 @@ def _folded(relation: Folded, place: Place, tables: Tables) -> tuple[str, Stored
     text = f"SELECT {', '.join(columns)} FROM {inner}\nWHERE {' AND '.join(conditions)}"
     kept = Stored({each.name: KEPT.get(each.kind, each.kind) for each in relation.keys}, stored.dialect)
     kept |= {each.name: KEPT.get(each.kind, each.kind) for each in relation.totals}
-    kept[relation.called] = stored[relation.unit]
+    kept[relation.called] = form(stored[relation.unit])
     by = ", ".join(str(n) for n in range(1, 2 + len(keys)))
     return f"{text}\nGROUP BY {by}", kept
 
@@ -149,13 +167,13 @@ def _united(relation: United, place: Place, tables: Tables) -> tuple[str, Stored
     dialect = parts[0][1].dialect
     kept, unit = Stored(parts[0][1], dialect), relation.parts[0].called
     forms = {stored[unit] for _, stored in parts if unit is not None}
-    if len(forms) > 1 or "other" in forms:
-        kept[unit or ""] = "wide" if "wide" in forms else "text"
+    if len(forms) > 1:
+        kept[unit or ""] = "wide" if "wide" in forms else "short"
     kept |= dict.fromkeys({name for _, stored in parts for name in stored if stored[name] == "whole"}, "whole")
     shown = {each: dialect.quoted(each) for each in kept}
-    if unit is not None and kept[unit] in ("wide", "text"):
-        name, form = dialect.quoted(unit), "hugeint" if kept[unit] == "wide" else "text"
-        shown[unit] = f"{dialect.cast(name, form)} AS {name}"
+    if unit is not None and len(forms) > 1:
+        name, type_ = dialect.quoted(unit), "hugeint" if kept[unit] == "wide" else "text"
+        shown[unit] = f"{dialect.cast(name, type_)} AS {name}"
     names = ", ".join(shown.values()) or "1"
     return "\nUNION ALL\n".join(f"SELECT {names} FROM (\n{text}\n)" for text, _ in parts), kept
 
@@ -168,17 +186,20 @@ def _few(relation: Few, place: Place, tables: Tables) -> tuple[str, Stored]:
 
     Of a table, those who have more are found first, so that only their rows have to be put in order.
     """
-    inner, stored = laid(relation.source, place, tables)
-    dialect, names = stored.dialect, dict.fromkeys((relation.unit, *relation.columns))
+    names = dict.fromkeys((relation.unit, *relation.columns))
+    inner, stored = _read(relation.source, names, place, tables)
+    dialect = stored.dialect
     columns, unit = ", ".join(map(dialect.quoted, names)), owner(relation.unit, stored)
     order = f"PARTITION BY {unit} ORDER BY {dialect.unit_hash(columns)}, {columns}"
     some, more = f"row_number() OVER ({order}) <= {relation.most}", f"count(*) > {relation.most}"
-    if sizes := [_bytes(each, stored) for each in names if stored[each] in TEXTS]:
+    if sizes := [_bytes(each, stored) for each in names if stored[each] == "short"]:
         size, room = " + ".join(sizes), max(HELD * relation.most, LEAST)
         some += f" AND sum({size}) OVER ({order} ROWS UNBOUNDED PRECEDING) <= {room}"
         more += f" OR sum({size}) > {room}"
-    if stored[relation.unit] in TEXTS:
-        inner = f"(SELECT * FROM {inner} WHERE {_bytes(relation.unit, stored)} <= {NAMED})"
+    known = f"{unit} IS NOT NULL"
+    if stored[relation.unit] == "short":
+        known += f" AND {_bytes(relation.unit, stored)} <= {NAMED}"
+    inner = f"(SELECT * FROM {inner} WHERE {known})"
     kept, name = Stored({each: stored[each] for each in names}, dialect), dialect.quoted(MANY)
     if not isinstance(relation.source, str):
         return dialect.first_rows(columns, inner, some), kept
@@ -190,12 +211,9 @@ def _few(relation: Few, place: Place, tables: Tables) -> tuple[str, Stored]:
 
 
 def _bytes(name: str, stored: Stored) -> str:
-    """How many bytes a text of a row takes, or what is read as text; none where there is none."""
-    dialect, text = stored.dialect, stored.dialect.quoted(name)
-    if stored[name] in ("text", "json"):
-        return f"coalesce({dialect.bytes(text)}, 0)"
-    size = dialect.bytes(dialect.cast(text, "text"))
-    return f"CASE WHEN {dialect.is_bytes(text)} THEN coalesce({size}, 0) ELSE 0 END"
+    """How many bytes a text of a row takes; none where there is none."""
+    assert stored[name] == "short"
+    return f"coalesce({stored.dialect.bytes(stored.dialect.quoted(name))}, 0)"
 
 
 LAID: dict[type, Callable[..., tuple[str, Stored]]] = {

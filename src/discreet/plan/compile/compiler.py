@@ -20,11 +20,11 @@ from discreet.plan.compile.from_clause import condition
 from discreet.plan.compile.split import Question, split
 from discreet.plan.compile.types import is_unit, typed
 from discreet.plan.draft import Alternative, Draft
-from discreet.plan.expressions.tree import Apply, Domain, Tree, Typed, both, fields
+from discreet.plan.expressions.tree import Apply, Domain, Tree, Typed, both, fields, texts
 from discreet.plan.measures.exact_data import RowSums
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import MOST_CELLS, Key
-from discreet.plan.relation import Relation, node, prune, tests_of
+from discreet.plan.relation import Relation, node, prune, tests_of, trees_of
 from discreet.plan.weights import weight
 from discreet.sql import query as q
 from discreet.sql.calendar import consecutive
@@ -32,6 +32,8 @@ from discreet.sql.calendar import consecutive
 __all__ = ["compile"]
 
 MOST_TESTED = 50_000  # nodes of a condition with all that it names written out: as many take an engine seconds
+
+MOST_TEXTS = 64  # functions that make texts: an engine makes those of thousands of rows at a time
 
 MOST_ROWS = 1 << 32  # of one unit, so that sums of them fit
 
@@ -65,10 +67,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
             instead="add COUNT(*)",
             place=question.keys[0].place,
         )
-    rows = node(question.relation)
-    joined = len(rows.sources) if rows.joins else 1
-    sums = sum(len(each.parts) for each in measures if isinstance(each.exact, RowSums))
-    spend(SUM * sums * (1 + joined // 4), question.view.place)  # an engine reads them all, above each table
+    _added_up(question, measures)
     caps = _caps(question, cells if all(key.declared for key in keys) else None)
     known = bool(keys) and all(key.declared for key in keys) and not question.sets
     if question.sets:
@@ -79,6 +78,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     share = weight(relation, catalogue, keys=keys, measures=measures)
     if share > 1:
         relation = prune(split(select, catalogue, share).relation, read)
+    _made(relation, trees, question)
     _tested(relation, [each for each in (where, *(key.tree for key in keys)) if each is not None], question)
     ownership.check(relation, catalogue, caps=caps, where=where, keys=keys, measures=measures)
     top = foremost(question.view, measures, cells) if known else None
@@ -97,6 +97,27 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         view=question.view,
         alternatives=() if top is None else (Alternative(measures=(top,), readings=readings),),
     )
+
+
+def _added_up(question: Question, measures: Sequence[Measure]) -> None:
+    """Count the work of the sums: an engine reads them all, above each table."""
+    rows = node(question.relation)
+    joined = len(rows.sources) if rows.joins else 1
+    sums = sum(len(each.parts) for each in measures if isinstance(each.exact, RowSums))
+    spend(SUM * sums * (1 + joined // 4), question.view.place)
+
+
+def _made(relation: Relation, trees: Sequence[Tree | None], question: Question) -> None:
+    """Refuse more texts than an engine has room for.
+
+    Because  it computes each function for a vector of rows, and keeps what it made until the next: so many texts of so
+             many rows, each as long as what is read of one (`engines/sql/expressions.short`), or a few of them.
+    """
+    if sum(map(texts, (*trees, *trees_of(relation)))) > MOST_TEXTS:
+        raise NotAllowed(
+            f"this makes more than {MOST_TEXTS} texts of each row.", instead="use fewer functions of texts",
+            place=question.view.place,
+        )  # fmt: skip
 
 
 def _tested(relation: Relation, conditions: Sequence[Tree], question: Question) -> None:

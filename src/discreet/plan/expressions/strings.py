@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from discreet.errors import NotAllowed, NotUnderstood
@@ -30,9 +31,10 @@ from discreet.plan.expressions.tree import Domain, Typed
 from discreet.sql import query as q
 from discreet.sql.types import LONGEST, Kind
 
-__all__ = ["STRINGS"]
+__all__ = ["STRINGS", "quick"]
 
-PATTERN = 1000  # letters of a pattern
+PATTERN = 200  # letters of a pattern
+SEARCHED = 50  # … that is looked for at every place, with _ in it: a row takes at most so many steps for each letter
 MOST_JOINED = 40  # nodes of a text that is put together
 PADDED = 1000  # letters that a text is made to have at most
 Python = Callable[..., Any]
@@ -78,7 +80,26 @@ def _like(what: q.Call, arguments: list[Typed]) -> Typed:
             f"a pattern of LIKE has at most {PATTERN:,} letters.", instead="look for a part of it",
             place=what.arguments[1].place,
         )  # fmt: skip
+    if not quick(str(what.arguments[1].literal)):
+        raise NotAllowed(
+            f"a pattern with _ has one % before its last letter at most, and then {SEARCHED} letters.",
+            instead="look for shorter parts: … LIKE '%a_c%' AND … LIKE '%d%'", place=what.arguments[1].place,
+        )  # fmt: skip
     return applied(what, arguments, "boolean")
+
+
+def quick(pattern: str) -> bool:
+    """Whether an engine compares a text with a pattern in few steps for each letter of the text.
+
+    Given    a pattern without _ is looked for part by part, from left to right, once; one with _ at every place that a
+             % leaves open, and from there on at every place of the next %: for k of them, in n^k times its length
+             steps for n letters.
+    Promise  at most n · PATTERN steps for each row, n being what is read of a text (`engines/sql/expressions.short`).
+    Because  a % at the end is met by anything, so only those before it count: none or one of them, and then of
+             SEARCHED letters.
+    """
+    open_ = sum(a == "%" for a, b in pairwise(pattern.rstrip("%") + " ") if b != "%")
+    return "_" not in pattern or not open_ or (open_ == 1 and len(pattern) <= SEARCHED)
 
 
 def _joined(python: Python | None = None) -> Rule:
@@ -214,9 +235,9 @@ CONTAINS = "contains(CAST({0} AS VARCHAR), CAST({1} AS VARCHAR))"  # lists have 
 STRINGS: tuple[Function, ...] = (
     _entry("like", "Like", _like, "({0} LIKE {1})", slots=BINARY, reads="searched", above="({0} LIKE {1})",
            letters=None, doc=Doc("Operators", "s LIKE 'a%'",
-           "whether a text fits a constant pattern of at most 1,000 letters")),
-    _entry("ilike", "ILike", _like, "({0} ILIKE {1})", slots=BINARY, reads="searched", above="({0} ILIKE {1})",
-           letters=None, doc=Doc("Operators", "s ILIKE 'A%'", "the same, whatever the case")),
+           "whether a text fits a constant pattern of at most 200 letters")),
+    _entry("ilike", "ILike", _like, "(lower({0}) LIKE lower({1}))", slots=BINARY, reads="searched",
+           above="({0} ILIKE {1})", letters=None, doc=Doc("Operators", "s ILIKE 'A%'", "the same, whatever the case")),
     _entry("||", "DPipe", _joined(lambda a, b: a + b), "({0} || {1})", slots=BINARY, reads="short", grows=True,
            above="({0} || {1})", letters=_together, doc=Doc("Operators", "s || '!'", "two texts joined")),
     _entry("lower", "Lower", _text(str.lower), doc=Doc("Texts", "LOWER(s)", "in small letters")),
@@ -235,12 +256,12 @@ STRINGS: tuple[Function, ...] = (
            doc=Doc("Texts", "RIGHT(s, 2)", "the last letters")),
     _entry("substring", "Substring", _cut("places", _substring), slots=("this", "start", "length"),
            doc=Doc("Texts", "SUBSTRING(s, 1, 2)", "so many letters from a place, counted from 1")),
-    _entry("replace", "Replace", _replace, slots=("this", "expression", "replacement"), reads="short", grows=True,
+    _entry("replace", "Replace", _replace, slots=("this", "expression", "replacement"), reads="replaced", grows=True,
            letters=_replaced, doc=Doc("Texts", "REPLACE(s, 'a', 'b')", "one text in place of another")),
     _entry("split_part", "SplitPart", _split, slots=("this", "delimiter", "part_index"), times=2,
            doc=Doc("Texts", "SPLIT_PART(s, '-', 1)", "a part between delimiters, counted from 1")),
     _entry("lpad", "", _pad(lambda text, n, fill: _padded(text, n, fill, left=True)), grows=True, letters=_filled,
-           doc=Doc("Texts", "LPAD(s, 5, '0')", "filled up to a length, at the left; at most 1,000 letters")),
+           doc=Doc("Texts", "LPAD(s, 5, '0')", "filled up to a length, at the left; at most 200 letters")),
     _entry("rpad", "", _pad(lambda text, n, fill: _padded(text, n, fill, left=False)), grows=True, letters=_filled,
            doc=Doc("Texts", "RPAD(s, 5, '0')", "the same at the right")),
     _entry("reverse", "Reverse", _text(lambda text: text[::-1]), doc=Doc("Texts", "REVERSE(s)", "backwards")),

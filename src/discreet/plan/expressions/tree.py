@@ -29,6 +29,7 @@ __all__ = [
     "both",
     "conjuncts",
     "fields",
+    "texts",
 ]
 
 Value = bool | int | Fraction | str | date | None  # a timestamp is a date, too
@@ -135,6 +136,13 @@ def both(first: Tree | None, second: Tree | None) -> Tree | None:
     if first is None or second is None:
         return first or second
     return Apply(function="and", arguments=(first, second), kind="boolean")
+
+
+def texts(tree: Tree | None) -> int:
+    """How many functions of a tree make texts; parts that are used twice count twice."""
+    if tree is None:
+        return 0
+    return tree.fold(lambda part, inner: (part.applies is not None and part.kind == "text") + sum(inner))
 
 
 def fields(tree: Tree | None) -> set[str]:
