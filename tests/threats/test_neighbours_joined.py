@@ -33,7 +33,7 @@ TABLES = [
     table("towns", public=True, key="zip"),
 ]  # fmt: skip
 TYPES = {
-    "visits": "ward VARCHAR, cost DECIMAL(38, 9), day DATE, big HUGEINT, tags VARCHAR[], raw BLOB",
+    "visits": "ward VARCHAR, cost DECIMAL(38, 9), day DATE, big HUGEINT, tags UUID, raw BLOB",
     "labs": "level DOUBLE, big UBIGINT, day TIMESTAMP, note VARCHAR, ward VARCHAR",
     "bills": "bill BIGINT, paid BOOLEAN",
 }
@@ -41,7 +41,7 @@ PLAIN = [
     "CREATE TABLE lines (bill BIGINT, amount FLOAT, zip VARCHAR)",
     "CREATE TABLE towns AS SELECT * FROM (VALUES ('1', 'Aa', 7), ('2', 'Bb', 8), ('2', 'Cc', 9)) AS t(zip, town, size)",
     "INSERT INTO visits SELECT {one}, ['x', 'y'][1 + n % 2], n, DATE '2024-01-01' + n::INTEGER, n,"
-    " [n::VARCHAR], encode('r')"
+    " md5(n::VARCHAR)::UUID, encode('r')"
     " FROM range(60) AS r(n)",
     "INSERT INTO labs SELECT {one}, n / 60, n, TIMESTAMP '2024-01-01 00:00:00', 'n' || (n % 3), 'x' FROM"
     " range(60) AS r(n)",
@@ -52,7 +52,9 @@ WORST = [
     "INSERT INTO visits SELECT {zz}, w, c, d, b, t, r FROM (VALUES ('x'), ('zz only'), (NULL)) AS a(w), (VALUES"
     " (99999999999999999999999999999::DECIMAL(38, 9)), (-1), (NULL)) AS c(c), (VALUES ('infinity'::DATE),"
     " ('-infinity'::DATE), (NULL)) AS d(d), (VALUES (170141183460469231731687303715884105727::HUGEINT),"
-    " (-170141183460469231731687303715884105728), (NULL)) AS b(b), (VALUES (['a', NULL, 'zz']), ([]), (NULL)) AS t(t),"
+    " (-170141183460469231731687303715884105728), (NULL)) AS b(b), (VALUES"
+    " (uuid '00000000-0000-0000-0000-000000000001'),"
+    " (uuid 'ffffffff-ffff-ffff-ffff-ffffffffffff'), (NULL)) AS t(t),"
     " (VALUES ('\\x00\\xFF'::BLOB), (''::BLOB), (NULL)) AS r(r)",
     "INSERT INTO labs SELECT {zz}, l, b, d, n, n FROM (VALUES ('nan'::DOUBLE), ('infinity'::DOUBLE), (-1e308), (-0.0),"
     " (NULL)) AS l(l), (VALUES (18446744073709551615::UBIGINT), (0), (NULL)) AS b(b), (VALUES ('infinity'::TIMESTAMP),"

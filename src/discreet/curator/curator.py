@@ -26,7 +26,7 @@ from discreet.core.exact import Number
 from discreet.core.loss import Budget, Left
 from discreet.core.once import Recent
 from discreet.curator.history import History, Past
-from discreet.curator.opening import engine_of, ledger_of, one_table, source_of
+from discreet.curator.opening import engine_of, ledger_of, let_go, one_table, source_of
 from discreet.curator.session import Session
 from discreet.engines.engine import Cancel, Engine
 from discreet.errors import NotUnderstood
@@ -78,9 +78,10 @@ class Curator:
         catalogue = read.catalogue()
         with read.at("dataset", "source"):
             source = source_of(catalogue, reading)
-        catalogue = read.fitted(catalogue, source.stored)
-        ledger = ledger_of(catalogue, marks=marks, progress=progress)
-        return cls(engine_of(catalogue, source, ledger), ledger)
+        with let_go(source):
+            catalogue = read.fitted(catalogue, source.stored)
+            ledger = ledger_of(catalogue, marks=marks, progress=progress)
+            return cls(engine_of(catalogue, source, ledger), ledger)
 
     def session(self, *, analyst: str = "", deadline: float | None = None) -> Session:
         """Ask as one analyst: a session has `ask`, `ask_many`, `explain` and `explain_many`, and can be cancelled.
@@ -288,5 +289,6 @@ def open(
     catalogue, reached = one_table(source, budget=budget, unit=unit, columns=columns, rows_per_unit=rows_per_unit,
                                    groups_per_unit=groups_per_unit, neighbours=neighbours, name=name,
                                    csv=csv, ledger=ledger)  # fmt: skip
-    kept = ledger_of(catalogue, marks=marks)
-    return Curator(engine_of(catalogue, reached, kept), kept, coins=coins)
+    with let_go(reached):
+        kept = ledger_of(catalogue, marks=marks)
+        return Curator(engine_of(catalogue, reached, kept), kept, coins=coins)

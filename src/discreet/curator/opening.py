@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,18 @@ from discreet.sql.spelling import quoted
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["INSPECTED", "Found", "engine_of", "frames_of", "indexed", "inspect", "ledger_of", "one_table", "source_of"]
+__all__ = [
+    "INSPECTED",
+    "Found",
+    "engine_of",
+    "frames_of",
+    "indexed",
+    "inspect",
+    "ledger_of",
+    "let_go",
+    "one_table",
+    "source_of",
+]
 
 Progress = Callable[[int, int], None]
 
@@ -52,6 +64,16 @@ def source_of(catalogue: Catalogue, progress: Progress | None = None) -> Source:
         columns=catalogue.read,
         telling=catalogue.telling,
     )
+
+
+@contextmanager
+def let_go(source: Source) -> Iterator[None]:
+    """Let go of data that are refused after they were opened."""
+    try:
+        yield
+    except BaseException:
+        source.connection.close()
+        raise
 
 
 def one_table(

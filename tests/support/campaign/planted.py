@@ -29,6 +29,7 @@ from discreet.plan.plan import Plan
 from discreet.plan.relation import Few
 from discreet.postprocess import sizes
 from discreet.sql import query
+from discreet.sql import query as q
 from discreet.sql.spelling import quoted
 from support import hostile as h
 from support.campaign import crowds, failing, files, heavy, lines, memory, records, seen, widths
@@ -139,7 +140,7 @@ def a_hash_for_a_name(patch: Patch) -> None:
 
 def no_longer(patch: Patch) -> None:
     """Two texts in one are no longer than the longer of them."""
-    patch.setattr(sizes, "_call", lambda _, of: max(of, default=sizes.PLAIN))
+    patch.setitem(sizes.MADE, q.Call, lambda _, of: max(of, default=sizes.PLAIN))
 
 
 def malformed(patch: Patch) -> None:
