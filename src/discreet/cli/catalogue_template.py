@@ -7,11 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.catalogue import declarations
-from discreet.curator.opening import Found
 from discreet.errors import Refusal
+
+if TYPE_CHECKING:
+    from discreet.curator.opening import Found
 
 __all__ = ["Declared", "catalogue", "named"]
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from discreet.cli.ask import load
 from discreet.cli.progress import counting
-from discreet.curator.opening import indexed
 
 __all__ = ["add"]
 
@@ -36,6 +35,8 @@ def add(commands: Any) -> None:
 
 
 def _index(options: argparse.Namespace) -> None:
+    from discreet.curator.opening import indexed  # noqa: PLC0415
+
     with load(options.catalogue, options.marks) as curator:
         if options.drop:
             print("The index is deleted." if curator.drop_index() else "There was no index.")

@@ -13,15 +13,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.catalogue import declarations
 from discreet.cli.catalogue_template import WORDS, Declared, catalogue, named
 from discreet.core.exact import number
 from discreet.core.loss import Budget
-from discreet.curator.opening import INSPECTED, Found, inspect
 from discreet.errors import NotUnderstood, Refusal
 from discreet.sql.dates import iso
+
+if TYPE_CHECKING:
+    from discreet.curator.opening import Found
 
 __all__ = ["add"]
 
@@ -62,6 +64,8 @@ def _init(options: argparse.Namespace) -> None:
         raise NotUnderstood(f"{output} is not named as a catalogue.", instead=f"--output {output.stem}.toml")
     if output.exists():
         raise NotUnderstood(f"{output} is there already.", instead="edit it, or write another: --output other.toml")
+    from discreet.curator.opening import inspect  # noqa: PLC0415
+
     tables = inspect(data)
     if data.is_file() and len(tables) == 1 and data.suffix.lower() in (".csv", ".parquet"):
         tables = [replace(tables[0], name=_simple(tables[0].name))]  # a file goes by any name
@@ -117,6 +121,8 @@ def _spelt(name: str) -> str:
 def _ask_all(data: Path, name: str, tables: list[Found]) -> tuple[str, list[Declared], dict[str, str]]:
     print(f"{data}: {', '.join(f'{each.name} ({len(each.columns)} columns)' for each in tables)}.")
     if not all(each.typed for each in tables):
+        from discreet.curator.opening import INSPECTED  # noqa: PLC0415
+
         print(f"A CSV file does not say what its columns hold; kinds are guessed from its first {INSPECTED:,} lines.")
     print(PUBLIC)
     name = _ask("The name of the data set", name, lambda said: declarations.name(said, "a data set"))

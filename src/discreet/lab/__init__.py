@@ -11,10 +11,16 @@ against this one as far as the theory says they must; `game`, `bayes`, `shame` a
     [(1, 1, 0)]
 """
 
-from discreet.lab import museum
-from discreet.lab.attacks import membership, reconstruct
-from discreet.lab.audits import audit, channel, inventory, mechanism_tables, pipeline, replay
-from discreet.lab.meaning import bayes, game, name_and_shame, replicability
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.lab import museum
+    from discreet.lab.attacks import membership, reconstruct
+    from discreet.lab.audits import audit, channel, inventory, mechanism_tables, pipeline, replay
+    from discreet.lab.meaning import bayes, game, name_and_shame, replicability
 
 __all__ = [
     "audit",
@@ -31,3 +37,19 @@ __all__ = [
     "replay",
     "replicability",
 ]
+
+ROOMS = {
+    "attacks": ("membership", "reconstruct"),
+    "audits": ("audit", "channel", "inventory", "mechanism_tables", "pipeline", "replay"),
+    "meaning": ("bayes", "game", "name_and_shame", "replicability"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Whoever attacks or audits brings a curator and a solver along, which are loaded when they are first needed."""
+    for room, names in ROOMS.items():
+        if name in names:
+            return import_module(f"discreet.lab.{room}.{name}")
+    if name == "museum":
+        return import_module("discreet.lab.museum")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
