@@ -62,7 +62,7 @@ def _named(key: Key, stored: Stored, *, every: bool) -> str:
     """A key as it is grouped by; one that the data name is no longer than what is computed from answers may be."""
     text = keyed(key.tree, key.kind, stored)
     column = key.tree.column
-    if key.declared and not every and column is not None and stored[column] == "text":
+    if key.declared and not every and key.kind == "text" and column is not None and stored[column] == "text":
         return stored.dialect.quoted(column)  # one of few values, which are short
     return text if key.declared or key.kind != "text" else cut(key.tree, text, LONGEST, stored)
 

@@ -235,7 +235,8 @@ CONTAINS = "contains(CAST({0} AS VARCHAR), CAST({1} AS VARCHAR))"  # lists have 
 STRINGS: tuple[Function, ...] = (
     _entry("like", "Like", _like, "({0} LIKE {1})", slots=BINARY, reads="searched", above="({0} LIKE {1})",
            letters=None, doc=Doc("Operators", "s LIKE 'a%'",
-           "whether a text fits a constant pattern of at most 200 letters")),
+           "whether a text fits a constant pattern of at most 200 letters; with `_`, of one `%` before its last letter"
+           " at most, and then of 50")),
     _entry("ilike", "ILike", _like, "(lower({0}) LIKE lower({1}))", slots=BINARY, reads="searched",
            above="({0} ILIKE {1})", letters=None, doc=Doc("Operators", "s ILIKE 'A%'", "the same, whatever the case")),
     _entry("||", "DPipe", _joined(lambda a, b: a + b), "({0} || {1})", slots=BINARY, reads="short", grows=True,
@@ -261,7 +262,7 @@ STRINGS: tuple[Function, ...] = (
     _entry("split_part", "SplitPart", _split, slots=("this", "delimiter", "part_index"), times=2,
            doc=Doc("Texts", "SPLIT_PART(s, '-', 1)", "a part between delimiters, counted from 1")),
     _entry("lpad", "", _pad(lambda text, n, fill: _padded(text, n, fill, left=True)), grows=True, letters=_filled,
-           doc=Doc("Texts", "LPAD(s, 5, '0')", "filled up to a length, at the left; at most 200 letters")),
+           doc=Doc("Texts", "LPAD(s, 5, '0')", "filled up to a length, at the left; at most 1,000 letters")),
     _entry("rpad", "", _pad(lambda text, n, fill: _padded(text, n, fill, left=False)), grows=True, letters=_filled,
            doc=Doc("Texts", "RPAD(s, 5, '0')", "the same at the right")),
     _entry("reverse", "Reverse", _text(lambda text: text[::-1]), doc=Doc("Texts", "REVERSE(s)", "backwards")),
