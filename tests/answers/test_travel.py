@@ -18,6 +18,7 @@ import pytest
 
 import discreet as dp
 from discreet.answers.answer import Answer
+from discreet.answers.sent import _same
 from discreet.core.record import write
 from discreet.curator.curator import Curator
 from discreet.workload import Workload
@@ -338,3 +339,11 @@ def test_confidences_are_exact(visits: Curator) -> None:
     answer = visits.ask("SELECT COUNT(*) AS n FROM visits", epsilon="1/3", confidence=Fraction(1, 3))
     arrived = dp.Answer.from_dict(json.loads(json.dumps(answer.to_dict())))
     assert (arrived.confidence, arrived.cost.pure) == (Fraction(1, 3), Fraction(1, 3))
+
+
+def test_a_number_that_is_none_is_the_same_where_it_arrives() -> None:
+    """Two NaN are not equal, and mean the same."""
+    assert _same([float("nan"), 1], [float("nan"), 1])
+    assert not _same([float("nan")], [1.0])
+    assert not _same([1], [1.0])
+    assert not _same([1], [1, 2])

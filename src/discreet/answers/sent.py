@@ -132,7 +132,8 @@ def _bare(formulas: tuple[Formula, ...]) -> dict[str, int]:
 
 
 def _same(one: list[Any], other: list[Any]) -> bool:
-    return one == other and list(map(type, one)) == list(map(type, other))
+    same = [a == b or (a != a and b != b) for a, b in zip(one, other, strict=False)]  # noqa: PLR0124  # NaN
+    return len(one) == len(other) and all(same) and list(map(type, one)) == list(map(type, other))
 
 
 def _differing(answer: Answer, sheet: Sheet) -> _Consistent:
@@ -150,7 +151,7 @@ def _differing(answer: Answer, sheet: Sheet) -> _Consistent:
 def _alike(one: Estimate, other: Estimate) -> bool:
     """Whether two estimates of one number are of the same rows, as far as their intervals go."""
     if isinstance(one, Steady) and isinstance(other, Steady):
-        return one.values == other.values and _places(one) == _places(other)
+        return _same(list(one.values), list(other.values)) and _places(one) == _places(other)
     if isinstance(one, Quotient) and isinstance(other, Quotient):
         return np.array_equal(one.parts, other.parts) and _places(one) == _places(other)
     return False
