@@ -123,6 +123,61 @@ def test_what_one_unit_makes_an_engine_carry(sql: str, texts: int, places: int, 
         assert carried <= 2 * HELD * most
 
 
+COPIES, CROWD = 15, 300_000
+PADDED_ROWS = " UNION ALL ".join(["SELECT who, LPAD(t, 990, 'y') AS k, x FROM a"] * COPIES)
+CODED_ROWS = " UNION ALL ".join(["SELECT who, LPAD(t, 990, 'y') AS k, x FROM a JOIN codes ON codes.z = a.x"] * COPIES)
+ALONE = [
+    "SELECT LPAD(t, 990, 'y') AS k, COUNT(*) FROM a GROUP BY k",
+    "SELECT COUNT(DISTINCT REPLACE(t, 'z', '01234567890123456789')) FROM a",
+    f"SELECT k, COUNT(*) FROM ({PADDED_ROWS}) AS u GROUP BY k",
+    f"SELECT k, COUNT(*) FROM ({CODED_ROWS}) AS u GROUP BY k",
+    f"SELECT COUNT(DISTINCT k) FROM ({PADDED_ROWS}) AS u",
+    f"SELECT AVG(n) FROM (SELECT who, k, COUNT(*) AS n FROM ({PADDED_ROWS}) AS u GROUP BY who, k)",
+    f"SELECT y, COUNT(*) FROM ({' UNION ALL '.join(['SELECT who, x AS y FROM a'] * COPIES)}) AS u GROUP BY y",
+]
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dp.Curator, dp.Curator]]:
+    """A hundred people; and one more, who has many rows: with 990 letters in each, more than fit."""
+    folder = tmp_path_factory.mktemp("crowd")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISCREET_MEMORY", "300MB")
+        patch.setenv("DISCREET_THREADS", "2")
+        many = WIDE.format(letter="z", letters=1, rows=CROWD)
+        declared = [each for each in TABLES if each.name in ("a", "codes")]
+        yield stored(folder / "nobody.duckdb", MADE, declared), stored(folder / "held.duckdb", [*MADE, many], declared)
+
+
+@pytest.mark.parametrize("sql", ALONE)
+def test_rows_of_one_unit_that_a_question_repeats_or_widens_fit_into_little_memory(sql: str, crowd: Any) -> None:
+    without, held = crowd
+    plan = h.plan_of(without, sql)
+    assert too_far(plan, looked(without, plan, 1), looked(held, plan, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "copies"),
+    [
+        ("SELECT t, COUNT(*) FROM a GROUP BY t", 1),
+        ("SELECT LOWER(t) || 'x' AS k, COUNT(*) FROM a GROUP BY k", 1),
+        ("SELECT y, COUNT(*) FROM (SELECT who, x AS y FROM a UNION ALL SELECT who, x FROM a) AS u GROUP BY y", 1),
+        (ALONE[0], 17),
+        (ALONE[2], 17 * COPIES),
+        (ALONE[-1], COPIES),
+    ],
+)
+def test_rows_are_cut_off_where_a_question_makes_much_of_them(sql: str, copies: int, crowd: Any) -> None:
+    """Counted in the engine: all rows of a unit where each is carried as it is, fewer where it becomes more."""
+    curator = crowd[1]
+    plan, source = h.plan_of(curator, sql), curator.engine.latest.source
+    place, _ = laid(plan.table, source.place, source.stored)
+    counted = f'SELECT count(*) FROM {place} WHERE "{plan.caps.unit}" = 777'
+    ((rows,),) = source.cursor().execute(counted, {"salt": 3} if copies > 1 else {}).fetchall()
+    times = sql.count("FROM a")
+    assert rows == times * (CROWD if copies == 1 else ROOM // copies)
+
+
 def test_whose_name_is_long_meets_nobody_and_is_nobody_else(tmp_path: Path) -> None:
     """Two units whose names begin alike, and a third of a name that is as long as may be."""
     names = [f"repeat('n', {NAMED})", f"repeat('n', {NAMED}) || 'a'", f"repeat('n', {NAMED}) || 'b'"]

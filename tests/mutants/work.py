@@ -173,7 +173,17 @@ MUTANTS = [
     ),
     Mutant(
         "work: computed texts are carried whole",
-        [Edit("discreet.engines.sql.expressions:held", "if _grows(tree) else text", "if False else text")],
+        [Edit("discreet.engines.sql.expressions:held", "if grows(tree) else text", "if False else text")],
         ["test_wide_rows.py::test_wide_rows_of_one_unit_fit_into_little_memory"],
+    ),
+    Mutant(
+        "work: a table that is read again and again has all the room each time",
+        [Edit("discreet.plan.weights:copied", "found = copies * max(", "found = max(")],
+        ["test_wide_rows.py::test_rows_are_cut_off_where_a_question_makes_much_of_them"],
+    ),
+    Mutant(
+        "work: a text that is filled up is no longer than what is stored",
+        [Edit("discreet.plan.weights:copied", 'grows(tree, ("fills",))', "False")],
+        ["test_wide_rows.py::test_rows_of_one_unit_that_a_question_repeats_or_widens_fit_into_little_memory"],
     ),
 ]

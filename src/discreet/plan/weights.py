@@ -16,6 +16,8 @@ Because  joined rows are carried by windows and by groupings of the plan itself,
          side is the sum over its own rows, times the rows that each of them meets. So for the bound HELD · most of the
          bytes of a side, it is at most HELD · the product of all bounds: HELD for each joined row, whatever the lengths
          of single texts. With the weight as its share, that product is at most ROOM / weight (`join.meeting`).
+         A table that meets no other is read whole, where what is carried of a row is at most MILD times a few numbers,
+         or what is stored of it; elsewhere with ROOM rows of a unit for all that is carried of it (`join.thin`).
 """
 
 from __future__ import annotations
@@ -23,32 +25,63 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from discreet.catalogue.schema import Catalogue
+from discreet.plan.expressions.functions import grows
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.distinct import Owners
 from discreet.plan.measures.exact_data import DistinctCount
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Key
-from discreet.plan.relation import Derived, Few, Folded, From, Relation, Rows, Scan, United, node
+from discreet.plan.relation import Derived, Few, Folded, From, Relation, Rows, Scan, United, node, trees_of
 
-__all__ = ["HELD", "LEAST", "NAMED", "weight"]
+__all__ = ["HELD", "LEAST", "NAMED", "copied", "weight"]
 
 HELD = 4000  # bytes of text for each row of a unit that meets others: a thousand letters, of four bytes at most
 LEAST = 100_000  # … and so many for each unit and table, where few rows meet
 NAMED = 256  # bytes of the name of a unit whose rows meet others
+MILD = 4  # rows of a few numbers that each row of a table may become, and nobody minds
 TEXT, NUMBERS = 16, 32  # what a text weighs, and how many numbers weigh 1
 
 
 def weight(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], measures: Sequence[Measure]) -> int:
     """How many rows of a few numbers a joined row of a plan is as heavy as; 1 where no rows meet."""
+    rows = node(relation)
+    return max(_shown(keys, measures), *_carried(rows, catalogue), 1) if _joins(rows) else 1
+
+
+def copied(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], measures: Sequence[Measure]) -> int:
+    """How many rows of a few numbers a row of a table may become that meets no others; 1 where that is at most MILD.
+
+    A UNION ALL of a table with itself has each of its rows several times, and a computed text may be longer than what
+    is stored; what is carried of them all is then much more than a unit has.
+    """
+    copies = len(list(_whole(node(relation), catalogue)))
+    every = [*trees_of(relation), *(key.tree for key in keys), *(tree for each in measures for tree in each.trees)]
+    if copies == 0 or (copies == 1 and not any(tree is not None and grows(tree, ("fills",)) for tree in every)):
+        return 1
+    folds = [each for each in node(relation).walk() if isinstance(each, Folded)]
+    found = copies * max(_shown(keys, measures), *map(_kept, folds), 1)
+    return found if found > MILD else 1
+
+
+def _whole(rows: Rows, catalogue: Catalogue) -> Iterator[str]:
+    """The tables of people that a relation reads with all rows of a unit, each as often as it reads it."""
+    if isinstance(rows, Scan):
+        table = catalogue.table(rows.name)
+        yield from [rows.name] if table is not None and table.unit is not None else []
+    elif not isinstance(rows, Few):
+        for each in rows.children:
+            yield from _whole(each, catalogue)
+
+
+def _shown(keys: Sequence[Key], measures: Sequence[Measure]) -> int:
+    """The weight of what the windows and groupings of a plan itself carry of a row."""
     texts = sum(key.kind == "text" and not key.declared for key in keys)
     texts += sum(
         _text(each.trees[0])
         for each in measures
         if isinstance(each.exact, DistinctCount) and not isinstance(each, Owners)
     )
-    numbers = len(keys) + sum(each.exact.columns for each in measures)
-    rows = node(relation)
-    return max(_weigh(texts, numbers), *_carried(rows, catalogue), 1) if _joins(rows) else 1
+    return _weigh(texts, len(keys) + sum(each.exact.columns for each in measures))
 
 
 def _weigh(texts: int, numbers: int) -> int:
@@ -86,9 +119,14 @@ def _cut(relation: Few, catalogue: Catalogue) -> Iterator[int]:
 
 def _added(relation: Folded, catalogue: Catalogue) -> Iterator[int]:
     if _joins(node(relation.source)):
-        kept = [_text(each.of) for each in relation.totals if each.function in ("distinct", "min", "max")]
-        texts = sum(each.kind == "text" for each in relation.keys) + sum(kept)
-        yield _weigh(texts, len(relation.keys) + len(relation.totals))
+        yield _kept(relation)
+
+
+def _kept(relation: Folded) -> int:
+    """The weight of what a SELECT that groups by the unit carries of a row."""
+    kept = [_text(each.of) for each in relation.totals if each.function in ("distinct", "min", "max")]
+    texts = sum(each.kind == "text" for each in relation.keys) + sum(kept)
+    return _weigh(texts, len(relation.keys) + len(relation.totals))
 
 
 CARRIED: dict[type[Rows], Callable[..., Iterator[int]]] = {From: _met, Few: _cut, Folded: _added}

@@ -22,7 +22,7 @@ from typing import Any
 from discreet.engines.sql.dates import MOMENTS, cast, read, shown, within
 from discreet.engines.sql.dialect import Dialect, Stored
 from discreet.plan.expressions.function import written
-from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.plan.expressions.functions import FUNCTIONS, grows
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
 
 __all__ = [
@@ -343,14 +343,7 @@ def held(tree: Tree, text: str) -> str:
     computed of is cut, as a key is that the data name. So one that is carried takes no more than what is stored, or
     LONGEST letters.
     """
-    return f"left({text}, {LONGEST})" if _grows(tree) else text
-
-
-def _grows(tree: Tree) -> bool:
-    """Whether a text may be longer than all that it is computed of."""
-    if tree.kind != "text":
-        return False
-    return (tree.applies is not None and FUNCTIONS[tree.applies].spelling.grows) or any(map(_grows, tree.children))
+    return f"left({text}, {LONGEST})" if grows(tree) else text
 
 
 def owner(name: str, stored: Stored) -> str:

@@ -17,6 +17,7 @@ from discreet.plan.codec import DIGITS, LARGEST
 from discreet.plan.compile import aggregates, ownership
 from discreet.plan.compile.alternatives import foremost
 from discreet.plan.compile.from_clause import condition
+from discreet.plan.compile.join import thin
 from discreet.plan.compile.split import Question, split
 from discreet.plan.compile.types import is_unit, typed
 from discreet.plan.draft import Alternative, Draft
@@ -25,7 +26,7 @@ from discreet.plan.measures.exact_data import RowSums
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import MOST_CELLS, Key
 from discreet.plan.relation import Relation, node, prune, tests_of, trees_of
-from discreet.plan.weights import weight
+from discreet.plan.weights import copied, weight
 from discreet.sql import query as q
 from discreet.sql.calendar import consecutive
 
@@ -75,9 +76,10 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     trees = [where, *(each.tree for each in keys), *(tree for each in measures for tree in each.trees)]
     read = set().union({caps.unit} if caps.unit else set(), *(fields(each) for each in trees))
     relation = prune(question.relation, read)
-    share = weight(relation, catalogue, keys=keys, measures=measures)
-    if share > 1:
+    if (share := weight(relation, catalogue, keys=keys, measures=measures)) > 1:
         relation = prune(split(select, catalogue, share).relation, read)
+    if (copies := copied(relation, catalogue, keys=keys, measures=measures)) > 1:
+        relation = prune(thin(relation, catalogue, copies), read)
     _made(relation, trees, question)
     _tested(relation, [each for each in (where, *(key.tree for key in keys)) if each is not None], question)
     ownership.check(relation, catalogue, caps=caps, where=where, keys=keys, measures=measures)

@@ -19,10 +19,10 @@ from discreet.plan.compile.from_clause import Below
 from discreet.plan.compile.scope import Classes, Scope, Side, linking, named
 from discreet.plan.compile.types import typed
 from discreet.plan.expressions.tree import Tree
-from discreet.plan.relation import Few, From, How, Part
+from discreet.plan.relation import Derived, Few, Folded, From, How, Part, Relation, United, tables_of
 from discreet.sql import query as q
 
-__all__ = ["join"]
+__all__ = ["join", "thin"]
 
 ROOM = 10**6  # joined rows of one unit, where several tables have several rows of it, each of the weight 1
 DECLARED = 10**7  # … where so many are declared
@@ -315,6 +315,30 @@ class _Caps:
         most = next(n for n in count(isqrt(ROOM), -1) if prod(max(n, each) for each in caps) <= room or n <= 1)
         found |= {id(each): (each.table.unit or "", max(most, cap)) for each, cap in zip(whole, caps, strict=True)}
         return found | {id(each): (each.table.unit or "", referring) for each in refer}
+
+
+def thin(relation: Relation, catalogue: Catalogue, share: int) -> Relation:
+    """The same relation, where a unit has at most ROOM / share rows in all of each table, or as many as are declared.
+
+    Where one table says whose the rows of another are, each has at most the root of that: of a unit, and of a key.
+    """
+    referring = any(table.through is not None for each in tables_of(relation) if (table := catalogue.table(each)))
+    most = isqrt(ROOM // share) if referring else ROOM // share
+
+    def few(rows: Relation) -> Relation:
+        if isinstance(rows, From):
+            return From(parts=tuple(replace(each, source=few(each.source)) for each in rows.parts))
+        if isinstance(rows, United):
+            return United(parts=tuple(replace(each, source=few(each.source)) for each in rows.parts))
+        if isinstance(rows, Derived | Folded):
+            return replace(rows, source=few(rows.source))
+        table = catalogue.table(rows) if isinstance(rows, str) else None
+        if table is None or table.unit is None:
+            return rows
+        columns = tuple(each.name for each in (*table.columns, *table.links))
+        return Few(source=table.name, unit=table.unit, columns=columns, most=max(most, table.rows_per_unit or 1))
+
+    return few(relation)
 
 
 def root(number: int, degree: int) -> int:

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from discreet.plan.expressions.tree import Typed
 from discreet.sql import query as q
 
-__all__ = ["BINARY", "MANY", "PLAIN", "UNARY", "Above", "Box", "Doc", "Function", "Letters", "Margin",
+__all__ = ["BINARY", "MANY", "PLAIN", "UNARY", "Above", "Box", "Doc", "Function", "Grows", "Letters", "Margin",
            "Reads", "Rule", "Spelling", "first", "written"]  # fmt: skip
 
 UNARY, BINARY, MANY = ("this",), ("this", "expression"), ("this", "expressions")
+Grows = Literal["no", "joins", "fills"]
 PLAIN = 64  # letters of a number, a date or a truth, as text
 
 Rule = Callable[[q.Call, list[Typed]], Typed]  # its kind, bounds and domain, from those of its arguments; or a refusal
@@ -42,7 +43,7 @@ class Spelling:
     nan: Literal["never", "keeps", "carries", "makes"] = "never"  # keeps: of NaN alone; carries: and guards once
     times: int = 1  # how often an argument is written out
     divides: bool = False  # … and the last once more
-    grows: bool = False  # whether its value may be a longer text than all that it is made of
+    grows: Grows = "no"  # whether its value may be a longer text than each that it is made of, or than all of them
 
 
 @dataclass(frozen=True, kw_only=True)

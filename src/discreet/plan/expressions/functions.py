@@ -8,11 +8,11 @@ from __future__ import annotations
 from discreet.plan.expressions.arithmetic import ARITHMETIC
 from discreet.plan.expressions.conditions import CONDITIONS
 from discreet.plan.expressions.dates import DATES
-from discreet.plan.expressions.function import Function
+from discreet.plan.expressions.function import Function, Grows
 from discreet.plan.expressions.strings import STRINGS
 from discreet.plan.expressions.tree import Tree
 
-__all__ = ["BY_NODE", "FUNCTIONS", "planned", "register"]
+__all__ = ["BY_NODE", "FUNCTIONS", "grows", "planned", "register"]
 
 FUNCTIONS: dict[str, Function] = {}  # by our own names for them
 BY_NODE: dict[str, Function] = {}  # by sqlglot's names of their nodes
@@ -27,6 +27,14 @@ def register(function: Function) -> None:
 
 for _each in (*ARITHMETIC, *CONDITIONS, *STRINGS, *DATES):
     register(_each)
+
+
+def grows(tree: Tree, how: tuple[Grows, ...] = ("joins", "fills")) -> bool:
+    """Whether a text may be longer than each that it is computed of; or, if it fills up, than all of them together."""
+    if tree.kind != "text":
+        return False
+    own = tree.applies is not None and FUNCTIONS[tree.applies].spelling.grows in how
+    return own or any(grows(each, how) for each in tree.children)
 
 
 def planned(tree: Tree) -> int:

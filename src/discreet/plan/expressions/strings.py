@@ -20,6 +20,7 @@ from discreet.plan.expressions.function import (
     Above,
     Doc,
     Function,
+    Grows,
     Letters,
     Reads,
     Rule,
@@ -223,7 +224,7 @@ def _filled(what: q.Call, sizes: list[int]) -> int:
 
 def _entry(
     name: str, node: str, rule: Rule, text: str = "", *, slots: tuple[str, ...] = UNARY, reads: Reads = "plain",
-    grows: bool = False, times: int = 1, above: str = "", letters: Letters | None = first, doc: Doc | None = None,
+    grows: Grows = "no", times: int = 1, above: str = "", letters: Letters | None = first, doc: Doc | None = None,
 ) -> Function:  # fmt: skip
     """A function of texts; it is spelled by its name, unless it says otherwise."""
     spelling = Spelling(text=text or name + "({all})", reads=reads, grows=grows, times=times)
@@ -239,7 +240,7 @@ STRINGS: tuple[Function, ...] = (
            " at most, and then of 50")),
     _entry("ilike", "ILike", _like, "(lower({0}) LIKE lower({1}))", slots=BINARY, reads="searched",
            above="({0} ILIKE {1})", letters=None, doc=Doc("Operators", "s ILIKE 'A%'", "the same, whatever the case")),
-    _entry("||", "DPipe", _joined(lambda a, b: a + b), "({0} || {1})", slots=BINARY, reads="short", grows=True,
+    _entry("||", "DPipe", _joined(lambda a, b: a + b), "({0} || {1})", slots=BINARY, reads="short", grows="joins",
            above="({0} || {1})", letters=_together, doc=Doc("Operators", "s || '!'", "two texts joined")),
     _entry("lower", "Lower", _text(str.lower), doc=Doc("Texts", "LOWER(s)", "in small letters")),
     _entry("upper", "Upper", _text(str.upper), doc=Doc("Texts", "UPPER(s)", "in capitals")),
@@ -257,16 +258,16 @@ STRINGS: tuple[Function, ...] = (
            doc=Doc("Texts", "RIGHT(s, 2)", "the last letters")),
     _entry("substring", "Substring", _cut("places", _substring), slots=("this", "start", "length"),
            doc=Doc("Texts", "SUBSTRING(s, 1, 2)", "so many letters from a place, counted from 1")),
-    _entry("replace", "Replace", _replace, slots=("this", "expression", "replacement"), reads="replaced", grows=True,
+    _entry("replace", "Replace", _replace, slots=("this", "expression", "replacement"), reads="replaced", grows="fills",
            letters=_replaced, doc=Doc("Texts", "REPLACE(s, 'a', 'b')", "one text in place of another")),
     _entry("split_part", "SplitPart", _split, slots=("this", "delimiter", "part_index"), times=2,
            doc=Doc("Texts", "SPLIT_PART(s, '-', 1)", "a part between delimiters, counted from 1")),
-    _entry("lpad", "", _pad(lambda text, n, fill: _padded(text, n, fill, left=True)), grows=True, letters=_filled,
+    _entry("lpad", "", _pad(lambda text, n, fill: _padded(text, n, fill, left=True)), grows="fills", letters=_filled,
            doc=Doc("Texts", "LPAD(s, 5, '0')", "filled up to a length, at the left; at most 1,000 letters")),
-    _entry("rpad", "", _pad(lambda text, n, fill: _padded(text, n, fill, left=False)), grows=True, letters=_filled,
+    _entry("rpad", "", _pad(lambda text, n, fill: _padded(text, n, fill, left=False)), grows="fills", letters=_filled,
            doc=Doc("Texts", "RPAD(s, 5, '0')", "the same at the right")),
     _entry("reverse", "Reverse", _text(lambda text: text[::-1]), doc=Doc("Texts", "REVERSE(s)", "backwards")),
-    _entry("concat", "Concat", _joined(), slots=("expressions",), reads="short", grows=True, letters=_together,
+    _entry("concat", "Concat", _joined(), slots=("expressions",), reads="short", grows="joins", letters=_together,
            doc=Doc("Texts", "CONCAT(s, '!')", "texts joined")),
     _entry("strpos", "StrPosition", _text(lambda text, part: text.find(part) + 1, "integer"),
            "CAST(strpos({0}, {1}) AS {double})", slots=("this", "substr"), letters=None,
