@@ -465,4 +465,15 @@ MUTANTS = [
         ],
         ["test_campaign.py::test_what_is_explained_is_what_is_run"],
     ),
+    Mutant(
+        "campaign: a mark that is gone is where it was",
+        [
+            Edit(
+                "discreet.ledger.high_water_mark:Mark._in_place",
+                "        except OSError:\n            return False\n",
+                "        except OSError:\n            return True\n",
+            )
+        ],
+        ["test_campaign_owner.py::test_whatever_is_done_with_the_files_of_a_ledger"],
+    ),
 ]

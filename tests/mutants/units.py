@@ -362,4 +362,9 @@ MUTANTS = [
         ],
         ["test_wide_rows.py::test_a_plan_in_which_too_many_rows_meet_cannot_be_followed"],
     ),
+    Mutant(
+        "campaign: a long name is its beginning and how long it is",
+        [Edit("discreet.engines.sql.expressions:short", "|| {dialect.digest(text)}", "|| strlen({text})")],
+        ["test_campaign.py::test_one_kind_of_question"],
+    ),
 ]

@@ -53,6 +53,7 @@ FOCUS = {
     "names": ("names", "small"),
     "forms": ("names", "real"),
     "equality": ("joins", "decimal"),
+    "long names": ("names", "long"),
     "qualifiers": ("counts", "small"),
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from discreet.engines.duckdb import connection
-from support.campaign import failing, records, seen
+from support.campaign import copies, failing, records, seen
 
 SOAK = bool(os.environ.get("DISCREET_SOAK"))
 
@@ -47,3 +47,9 @@ def test_a_catalogue_that_says_something_else(part: int, tmp_path: Path, record_
 def test_neighbours_look_the_same(part: int, tmp_path: Path, record_property: Any) -> None:
     assert seen.examine(dice(part), tmp_path) > 50
     record_property("pairs", 5)
+
+
+@pytest.mark.parametrize("part", range(200 if SOAK else 10))
+def test_whatever_is_done_with_the_files_of_a_ledger(part: int, tmp_path: Path) -> None:
+    refused = copies.examine(dice(part), tmp_path)
+    assert 0 < refused < copies.STEPS

@@ -17,11 +17,13 @@ import pytest
 
 import discreet as dp
 from discreet.engines.duckdb import parquet
+from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.engines.sql import bounding, histograms, relations
 from discreet.engines.sql.dialect import Stored
 from discreet.ledger import protection
 from discreet.ledger.balances import State
+from discreet.ledger.high_water_mark import Mark
 from discreet.plan.compile import join, ownership, scope
 from discreet.plan.expressions.tree import Literal
 from discreet.plan.measures.distinct import Distinct
@@ -32,7 +34,7 @@ from discreet.sql import query
 from discreet.sql import query as q
 from discreet.sql.spelling import quoted
 from support import hostile as h
-from support.campaign import crowds, failing, files, heavy, lines, memory, records, seen, widths
+from support.campaign import copies, crowds, failing, files, heavy, lines, memory, records, seen, widths
 from support.campaign.hunt import found
 from support.campaign.oracle import Found, looked, too_far
 
@@ -148,6 +150,16 @@ def malformed(patch: Patch) -> None:
     patch.setattr(parquet, "reader", lambda path: f"read_parquet('{path}')")
 
 
+def beginnings(patch: Patch) -> None:
+    """Of a long name its beginning alone is read."""
+    patch.setattr(type(DUCKDB), "digest", lambda *_: "''")
+
+
+def into_the_void(patch: Patch) -> None:
+    """A mark that was removed or replaced is written on to by whoever had opened it."""
+    patch.setattr(Mark, "_in_place", lambda _: True)
+
+
 # ── who finds them ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -243,5 +255,7 @@ PLANTS: dict[str, Plant] = {
     "any unit on record": Plant(any_unit, chances(records.examine)),
     "a hash for a name": Plant(a_hash_for_a_name, chances(seen.examine)),
     "texts that are no longer": Plant(no_longer, chances(large)),
+    "long names by their beginning": Plant(beginnings, worlds(focus="names", form="long", place="frames")),
+    "a mark that nobody will read": Plant(into_the_void, chances(copies.examine)),
     "malformed texts": Plant(malformed, chances(texts)),
 }

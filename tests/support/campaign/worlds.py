@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import decimal
+import hashlib
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from discreet.catalogue.schema import Catalogue, Table
 from discreet.curator.opening import ledger_of
 from discreet.engines.duckdb.connection import Source
 from discreet.engines.duckdb.files import open_path
+from discreet.engines.sql.expressions import DIGEST, SHORT
 from support.engines import curator_of
 from support.lineage import BUDGET, table
 
@@ -55,6 +57,12 @@ def _decimals(*values: str) -> list[decimal.Decimal]:
     return [decimal.Decimal(each) for each in values]
 
 
+def read_as(text: str) -> str:
+    """A long text as it is read: its beginning and a digest."""
+    return text[: SHORT - DIGEST] + hashlib.sha256(text.encode()).hexdigest()
+
+
+LONG = ["n" * 3000, "n" * 2999 + "m", "n" * (SHORT - 1), "n" * (SHORT - DIGEST), "\u00e9" * (SHORT // 2), "p0"]
 FORMS: dict[str, Form] = {
     "small": Form(pa.int64(), [0, 1, 2, 3, 4, 5], [[99], [-1]]),
     "whole": Form(pa.int64(), [2**53, 2**53 + 2, 10**18, 2**63 - 1, 0, -(2**63)],
@@ -62,6 +70,7 @@ FORMS: dict[str, Form] = {
     "unsigned": Form(pa.uint64(), [2**64 - 1, 2**63, 2**53, 0, 2**63 + 1, 7], [[2**64 - 2], [2**53 + 1], [2**63 - 1]]),
     "int32": Form(pa.int32(), [2**31 - 1, -(2**31), 0, 1, 2, 3], [[2**31 - 2], [-1]]),
     "text": Form(pa.string(), ["p0", "P0", "p0 ", "1", "01", "\u00e9"], [["e\u0301"], [" p0"], ["1.0"], [""]], "'{}'"),
+    "long": Form(pa.string(), LONG, [[read_as(LONG[0])], [LONG[0] + " "], [LONG[0][:-1]], ["n" * SHORT]], "'{}'"),
     "real": Form(pa.float64(), [2.0**53, 1.0, INF, 0.1 + 0.2, 1e308, -1.0],
                  [[0.0, -0.0], [NAN], [0.3], [5e-324], [-INF]], "{!r}"),
     "float32": Form(pa.float32(), [2.0**24, 1.0, INF, 0.5, -1.0, 3.0], [[0.0, -0.0], [NAN], [2.0**24 + 2]], "{!r}"),
@@ -108,7 +117,22 @@ PLAIN: dict[str, list[Any]] = {
 }
 WORST: dict[str, list[Any]] = {
     "key": ["x", "y", "x ", "", "zz only one", None, "\u202e", "x\0"],
-    "text": ["1", "2", "01", "nan", "1e999", "'", '"', "x" * 3000, "\u00e9", "e\u0301", None],
+    "text": [
+        "1",
+        "2",
+        "01",
+        "nan",
+        "1e999",
+        "'",
+        '"',
+        "x" * 3000,
+        "x" * 2999 + "y",
+        read_as("x" * 3000),
+        "\u00e9",
+        "\u00e9" * 1000,
+        "e\u0301",
+        None,
+    ],
     "number": [0, 9, -1, 10, *WHOLES, None],
     "loose": [*WHOLES, None],
     "real": [-0.0, 0.0, NAN, INF, -INF, 1e308, -1e308, 5e-324, 100.0, -1.0, 99.99, 2.0**53, None],
