@@ -19,9 +19,10 @@ from pathlib import Path
 import discreet as dp
 from discreet.ledger.high_water_mark import SLOT, _links
 from support.campaign.oracle import Found
-from support.ledgers import ONE, TENTH
+from support.ledgers import TENTH
 
-STEPS = 40
+STEPS, TENTHS = 40, 3
+BUDGET = dp.Budget(epsilon=Fraction(TENTHS, 10))
 
 
 class Machine:
@@ -34,7 +35,7 @@ class Machine:
         self.living: dp.Ledger | None = None
 
     def opened(self) -> dp.Ledger:
-        return dp.Ledger(self.place, dataset="clinic", budget=ONE, marks=self.marks)
+        return dp.Ledger(self.place, dataset="clinic", budget=BUDGET, marks=self.marks)
 
     @property
     def mark(self) -> Path | None:
@@ -122,8 +123,8 @@ def examine(dice: random.Random, folder: Path) -> int:
             machine.refused += 1
             with suppress(dp.Broken):
                 machine.close()
-        if machine.released * Fraction(1, 10) > 1:
-            raise Found(f"{machine.released} tenths of a budget of one were released: {step.__name__}")
+        if machine.released > TENTHS:
+            raise Found(f"{machine.released} tenths of a budget of {TENTHS} were released: {step.__name__}")
     machine.close()
     return machine.refused
 
