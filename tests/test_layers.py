@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from discreet import errors
+from discreet.errors import CODES, Refusal
 from support.kit import said_by
 
 ROOT = Path(__file__).parents[1]
@@ -158,3 +160,20 @@ def test_functions_stay_small() -> None:
             if isinstance(node, ast.FunctionDef):
                 assert node.end_lineno is not None
                 assert node.end_lineno - node.lineno <= 60, f"{path}: {node.name}"
+
+
+def test_every_refusal_has_a_code_that_is_listed() -> None:
+    """Wherever one is made, by its class or by the parser's `refuse`: a constant of `CODES`. None is listed in vain."""
+    refusals = {name for name, each in vars(errors).items() if isinstance(each, type) and issubclass(each, Refusal)}
+    used = set[str]()
+    for path in FILES:
+        for call in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(call, ast.Call):
+                continue
+            name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+            if name in refusals | {"NotPoints", "refuse"}:
+                codes = [each.value for each in call.keywords if each.arg == "code"]
+                assert len(codes) == 1, f"{path}:{call.lineno} has no code"
+                assert isinstance(codes[0], ast.Constant), f"{path}:{call.lineno}"
+                used.add(str(codes[0].value))
+    assert used == set(CODES)

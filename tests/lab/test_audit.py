@@ -274,7 +274,7 @@ def nothing(x: int, coins: Coins) -> float:
 
 def refused(x: int, coins: Coins) -> int:
     if x > 41:
-        raise dp.NotAllowed("too many.", instead="fewer")
+        raise dp.NotAllowed("too many.", code="too-large", instead="fewer")
     return NOISE.release(x, coins)
 
 

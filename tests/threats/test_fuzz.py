@@ -192,10 +192,13 @@ class Leaky:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (KeyError("x"), dp.NotUnderstood("no.", instead="yes")),
-        (dp.NotUnderstood(f"{SECRET} is not a number.", instead="yes"),) * 2,
-        (dp.NotUnderstood("Binder: no function.", instead="yes"),) * 2,
-        (dp.NotUnderstood("there are 40 rows.", instead="no"), dp.NotUnderstood("there are 0 rows.", instead="no")),
+        (KeyError("x"), dp.NotUnderstood("no.", code="not-sql", instead="yes")),
+        (dp.NotUnderstood(f"{SECRET} is not a number.", code="not-sql", instead="yes"),) * 2,
+        (dp.NotUnderstood("Binder: no function.", code="not-sql", instead="yes"),) * 2,
+        (
+            dp.NotUnderstood("there are 40 rows.", code="not-sql", instead="no"),
+            dp.NotUnderstood("there are 0 rows.", code="not-sql", instead="no"),
+        ),
     ],
 )
 def test_a_leak_is_caught(one: Exception, other: Exception) -> None:

@@ -94,7 +94,9 @@ def _points(pieces: Counts) -> list[tuple[Fraction, Fraction, int]]:
     for piece, n in pieces.items():
         point = piece.loss.approximate
         if point is None:
-            raise NotUnderstood("noise that was bought by ρ has no ε of its own", instead="read the other rows")
+            raise NotUnderstood(
+                "noise that was bought by ρ has no ε of its own", code="not-composed", instead="read the other rows"
+            )
         found.append((*point, n))
     return found
 
@@ -106,21 +108,21 @@ def _rest(pieces: Counts, at: Fraction) -> Fraction:
 
 def _less(at: Fraction, events: Fraction) -> Fraction:
     if events >= at:
-        raise NotUnderstood("the δ of its parts alone is larger", instead="ask for a larger delta")
+        raise NotUnderstood("the δ of its parts alone is larger", code="not-composed", instead="ask for a larger delta")
     return at - events
 
 
 def _basic(pieces: Counts, at: Fraction) -> float:
     points = _points(pieces)
     if sum(delta * n for _, delta, n in points) > at:
-        raise NotUnderstood("the δ of its parts alone is larger", instead="ask for a larger delta")
+        raise NotUnderstood("the δ of its parts alone is larger", code="not-composed", instead="ask for a larger delta")
     return float(sum(epsilon * n for epsilon, _, n in points))
 
 
 def _advanced(pieces: Counts, at: Fraction) -> float:
     points = _points(pieces)
     if max(epsilon for epsilon, *_ in points) > LARGE:
-        raise NotUnderstood("e^ε is too large", instead="read the other rows")
+        raise NotUnderstood("e^ε is too large", code="not-composed", instead="read the other rows")
     counts: Counter[Fraction] = Counter()
     for epsilon, _, n in points:
         counts[epsilon] += n
@@ -157,7 +159,9 @@ def _optimal(pieces: Counts, at: Fraction) -> float:
     """The exact formula where all ε are equal; numerically, from above, where they are not."""
     points = _points(pieces)
     if max(epsilon for epsilon, *_ in points) > LARGE:
-        raise NotUnderstood("ε is too large to be composed optimally", instead="read the other rows")
+        raise NotUnderstood(
+            "ε is too large to be composed optimally", code="not-composed", instead="read the other rows"
+        )
     kinds, times = {(epsilon, delta) for epsilon, delta, _ in points}, sum(n for *_, n in points)
     if len(kinds) == 1 and not points[0][1] and times <= EXACT:
         return float(optimal(points[0][0], times, at))
@@ -204,7 +208,11 @@ def _numeric(curves: Mapping[Mechanism | Loss, int], at: Fraction) -> float:
     small = at / (1000 * sum(curves.values()))
     tops = {each: _top(each.loss if isinstance(each, Mechanism) else each, small) for each in curves}
     if max(tops.values()) > LARGE or at < SMALL:
-        raise NotUnderstood("ε is too large, or δ too small, to be composed numerically", instead="read the other rows")
+        raise NotUnderstood(
+            "ε is too large, or δ too small, to be composed numerically",
+            code="not-composed",
+            instead="read the other rows",
+        )
     step = _step(list(tops.values()))
     total: Any = None
     for each, n in curves.items():
@@ -271,5 +279,7 @@ def _library() -> Any:
     try:
         from dp_accounting.pld import privacy_loss_distribution  # noqa: PLC0415  # an extra, imported where needed
     except ImportError:
-        raise NotUnderstood("needs discreet[report]", instead='pip install "discreet[report]"') from None
+        raise NotUnderstood(
+            "needs discreet[report]", code="not-installed", instead='pip install "discreet[report]"'
+        ) from None
     return privacy_loss_distribution

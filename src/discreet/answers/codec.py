@@ -96,6 +96,7 @@ def unpack(form: str, kind: type[T], document: object, check: Callable[[T], None
     except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError, Refusal) as problem:
         raise NotUnderstood(
             f"this is no document of the form {form}, or not all of it.",
+            code="not-a-document",
             instead="hand over the whole of what to_dict() gave, unchanged; a newer form needs a newer discreet",
         ) from problem
 
@@ -160,7 +161,11 @@ def _down(hint: Any, value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _down(get_args(options[0])[1], part) for name, part in value.items()}
     if not is_dataclass(value):
-        raise NotAllowed("this answer cannot be sent.", instead="send answer.to_arrow(), or ask again where it goes")
+        raise NotAllowed(
+            "this answer cannot be sent.",
+            code="answer-too-large",
+            instead="send answer.to_arrow(), or ask again where it goes",
+        )
     return _record(options, value)
 
 

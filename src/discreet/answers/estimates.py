@@ -47,7 +47,7 @@ class Noises:
             or not all(0 < each <= MOST_DRAWS for each in draws)
             or not all(0 <= each < np.inf for each in parts)
         ):
-            raise NotUnderstood("these are no laws of noise.", instead="ask for the answer again")
+            raise NotUnderstood("these are no laws of noise.", code="not-a-record", instead="ask for the answer again")
 
     @classmethod
     def of(cls, alike: Iterable[tuple[Any, Any]], size: int, places: NDArray[np.int64]) -> Noises:
@@ -120,7 +120,7 @@ class Steady(Estimate):
 
     def __post_init__(self) -> None:
         if len(self.view.weights) > MOST_WEIGHTS:
-            raise NotUnderstood("this is no sum of noises.", instead="ask for the answer again")
+            raise NotUnderstood("this is no sum of noises.", code="not-a-record", instead="ask for the answer again")
 
     def __len__(self) -> int:
         return len(self.values)

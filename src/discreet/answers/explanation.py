@@ -43,12 +43,16 @@ class Facts:
     @property
     def plan(self) -> Plan:
         """Not known."""
-        raise NotAllowed("the plan stays with the curator.", instead="read the cost and the margins")
+        raise NotAllowed(
+            "the plan stays with the curator.", code="stays-with-curator", instead="read the cost and the margins"
+        )
 
     @property
     def draft(self) -> Draft:
         """Not known."""
-        raise NotAllowed("the question stays with the curator.", instead="read the cost and the margins")
+        raise NotAllowed(
+            "the question stays with the curator.", code="stays-with-curator", instead="read the cost and the margins"
+        )
 
     def facts(self, confidence: Fraction) -> Facts:
         """Themselves."""
@@ -347,7 +351,9 @@ class _AllSent:
         for one in self.each:
             one.check()
         if not self.each or not all(0 <= n < len(self.each) for way in self.ways for n in way):
-            raise NotUnderstood("these are no explanations.", instead="hand over what to_dict() gave")
+            raise NotUnderstood(
+                "these are no explanations.", code="not-a-document", instead="hand over what to_dict() gave"
+            )
 
 
 def listed(places: Iterable[int]) -> str:

@@ -38,7 +38,9 @@ class Frame:
 
     def __getitem__(self, name: str) -> list[Any]:
         if name not in self.columns:
-            raise NotUnderstood(f"there is no column {name!r}.", instead=f"there are: {', '.join(self.columns)}")
+            raise NotUnderstood(
+                f"there is no column {name!r}.", code="unknown-column", instead=f"there are: {', '.join(self.columns)}"
+            )
         return self.data.columns[self.columns.index(name)]
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -51,7 +53,9 @@ class Frame:
     def value(self) -> Any:
         """The only number of a table with one row and one column."""
         if len(self) != 1 or len(self.columns) != 1:
-            raise NotUnderstood("there is more than one number.", instead='name a column: answer["n"]')
+            raise NotUnderstood(
+                "there is more than one number.", code="several-numbers", instead='name a column: answer["n"]'
+            )
         return self.data.columns[0][0]
 
     def __float__(self) -> float:
@@ -90,7 +94,9 @@ def _wanted(library: str) -> Any:
     try:
         return importlib.import_module(library)
     except ImportError:
-        raise NotUnderstood(f"{library} is not installed.", instead=f"pip install {library}, or .to_arrow()") from None
+        raise NotUnderstood(
+            f"{library} is not installed.", code="not-installed", instead=f"pip install {library}, or .to_arrow()"
+        ) from None
 
 
 def cut(size: int) -> list[int | None]:

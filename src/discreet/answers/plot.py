@@ -24,10 +24,12 @@ def draw(answer: Answer) -> Figure:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
-        raise NotUnderstood("pictures need matplotlib.", instead='pip install "discreet[report]"') from None
+        raise NotUnderstood(
+            "pictures need matplotlib.", code="not-installed", instead='pip install "discreet[report]"'
+        ) from None
     numbers = [i for i, kind in enumerate(answer.kinds) if kind in ("integer", "real") and not answer.exact(i)]
     if not numbers or not len(answer):
-        raise NotUnderstood("there is no number to draw.", instead="ask for a COUNT, a SUM or an AVG")
+        raise NotUnderstood("there is no number to draw.", code="no-number", instead="ask for a COUNT, a SUM or an AVG")
     labels = [i for i in range(len(answer.columns)) if answer.exact(i)]
     rows = min(len(answer), MOST)
     names = [", ".join(number_text(answer.data.columns[i][row]) for i in labels) or "all" for row in range(rows)]

@@ -89,7 +89,11 @@ class Arrived:
 
 
 def _behind(what: str) -> NoReturn:
-    raise NotAllowed(f"the {what} stays with the curator.", instead="read the answer, its margins and its receipt")
+    raise NotAllowed(
+        f"the {what} stays with the curator.",
+        code="stays-with-curator",
+        instead="read the answer, its margins and its receipt",
+    )
 
 
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -261,4 +265,4 @@ def _size(what: q.Expression) -> int:
 
 def _true(said: bool) -> None:
     if not said:
-        raise NotUnderstood("this is no answer.", instead="hand over what to_dict() gave")
+        raise NotUnderstood("this is no answer.", code="not-a-document", instead="hand over what to_dict() gave")

@@ -28,6 +28,7 @@ def column(label: str, said: Any) -> Column:
     if not isinstance(said["required"], bool):
         raise NotUnderstood(
             f"`{label}` is required or not: every row has a value, or some have none.",
+            code="wrong-declaration",
             instead=f"{label} = {{ min = 0, max = 100, required = true }}",
         )
     return replace(_column(label, rest), required=said["required"])
@@ -47,21 +48,33 @@ def _column(label: str, said: Any) -> Column:
     other = sorted(map(str, said.keys() - {"min", "max", "step", "values"})) if isinstance(said, dict) else []
     if not isinstance(said, dict) or other:
         what = f"has no `{other[0]}` to declare" if other else "is not declared in a way that can be read"
-        raise NotUnderstood(f"`{label}` {what}.", instead=PROMISE.format(name=label))
+        raise NotUnderstood(f"`{label}` {what}.", code="wrong-declaration", instead=PROMISE.format(name=label))
     if "values" in said:
         if not isinstance(said["values"], list):
-            raise NotUnderstood(f"the values of `{label}` are a list.", instead=f'{label} = {{ values = ["a", "b"] }}')
+            raise NotUnderstood(
+                f"the values of `{label}` are a list.",
+                code="wrong-values",
+                instead=f'{label} = {{ values = ["a", "b"] }}',
+            )
         if len(said) > 1:
-            raise NotUnderstood(f"`{label}` has either values or bounds.", instead=PROMISE.format(name=label))
+            raise NotUnderstood(
+                f"`{label}` has either values or bounds.", code="wrong-declaration", instead=PROMISE.format(name=label)
+            )
         return _listed(label, said["values"])
     if not {"min", "max"} <= said.keys():
-        raise NotUnderstood(f"`{label}` needs both bounds.", instead=f"{label} = {{ min = 0, max = 100 }}")
+        raise NotUnderstood(
+            f"`{label}` needs both bounds.", code="no-bounds", instead=f"{label} = {{ min = 0, max = 100 }}"
+        )
     step = positive(said["step"], "step") if "step" in said else None
     found = _bounded(label, (said["min"], said["max"]))
     if step is not None and found.kind is not None:
-        raise NotUnderstood(f"`{label}` holds dates, which have no step.", instead=DATES.format(name=label))
+        raise NotUnderstood(
+            f"`{label}` holds dates, which have no step.", code="wrong-bounds", instead=DATES.format(name=label)
+        )
     if step is not None and found.bounds is not None and step > found.bounds[1] - found.bounds[0]:
-        raise NotUnderstood(f"the step of `{label}` is larger than its range.", instead="for example step = 1")
+        raise NotUnderstood(
+            f"the step of `{label}` is larger than its range.", code="wrong-bounds", instead="for example step = 1"
+        )
     return replace(found, step=step)
 
 
@@ -83,7 +96,9 @@ def _bounded(label: str, said: tuple[Any, ...]) -> Column:
     known = [each for each in moments if each is not None]
     if len(known) < 2 or number(known[0]) > number(known[1]):
         raise NotUnderstood(
-            f"the bounds of `{label}` are two dates, the earlier first.", instead=DATES.format(name=label)
+            f"the bounds of `{label}` are two dates, the earlier first.",
+            code="wrong-bounds",
+            instead=DATES.format(name=label),
         )
     kind: Kind = "timestamp" if any(isinstance(each, datetime) for each in known) else "date"
     return Column(name=label, bounds=(number(known[0]), number(known[1])), kind=kind)
@@ -108,12 +123,15 @@ def _listed(label: str, said: list[Any]) -> Column:
     if len(known) < len(said) or len({isinstance(each, datetime) for each in known}) > 1:
         raise NotUnderstood(
             f"the values of `{label}` are all dates or all timestamps.",
+            code="wrong-values",
             instead=f"{label} = {{ values = [2024-01-31] }}",
         )
     kind: Kind = "timestamp" if isinstance(known[0], datetime) else "date"
     if len(known) > MOST_DATES or len(set(known)) < len(known):
         raise NotUnderstood(
-            f"`{label}` has more than {MOST_DATES} dates, or one twice.", instead=DATES.format(name=label)
+            f"`{label}` has more than {MOST_DATES} dates, or one twice.",
+            code="wrong-values",
+            instead=DATES.format(name=label),
         )
     return Column(name=label, values=tuple(sorted(known)), kind=kind)
 
@@ -121,13 +139,17 @@ def _listed(label: str, said: list[Any]) -> Column:
 def _bounds(label: str, said: tuple[Any, ...]) -> tuple[Fraction, Fraction]:
     if len(said) != 2:
         raise NotUnderstood(
-            f"the bounds of `{label}` are a pair of numbers.", instead=f'columns={{"{label}": (0, 100)}}'
+            f"the bounds of `{label}` are a pair of numbers.",
+            code="wrong-bounds",
+            instead=f'columns={{"{label}": (0, 100)}}',
         )
     try:
         return interval(said, "bounds")
     except NotUnderstood as refusal:
         reason = f"the bounds of `{label}` cannot be: {refusal.reason}"
-        raise NotUnderstood(reason, instead=f"the smaller first, as in {label} = {{ min = 0, max = 100 }}") from None
+        raise NotUnderstood(
+            reason, code="wrong-declaration", instead=f"the smaller first, as in {label} = {{ min = 0, max = 100 }}"
+        ) from None
 
 
 def _long(value: str | int) -> bool:
@@ -142,22 +164,28 @@ def _values(label: str, said: list[Any]) -> tuple[str | int | bool, ...]:
     if len(kinds) != 1 or not kinds <= {str, int, bool}:
         raise NotUnderstood(
             f"the values of `{label}` are all texts, all whole numbers or all true/false.",
+            code="wrong-values",
             instead=f'{label} = {{ values = ["a", "b"] }}',
         )
     if len(said) > MOST_VALUES or any(_long(each) for each in said):
         raise NotUnderstood(
             f"`{label}` has more than {MOST_VALUES} values, or one longer than {LONGEST} characters.",
+            code="wrong-values",
             instead="declare fewer, or none: { } makes it a private key",
         )
     if len(set(said)) < len(said):
-        raise NotUnderstood(f"a value of `{label}` is listed twice.", instead="list each value once")
+        raise NotUnderstood(
+            f"a value of `{label}` is listed twice.", code="wrong-values", instead="list each value once"
+        )
     return tuple(said)
 
 
 def name(said: object, what: str) -> str:
     """A name that can be typed in SQL, perhaps in quotes."""
     if not isinstance(said, str) or not said.strip() or len(said) > LONGEST or not said.isprintable() or '"' in said:
-        raise NotUnderstood(f"{what} has a name of at most {LONGEST} letters.", instead='for example "visits"')
+        raise NotUnderstood(
+            f"{what} has a name of at most {LONGEST} letters.", code="wrong-declaration", instead='for example "visits"'
+        )
     return said
 
 
@@ -170,7 +198,11 @@ def unit(said: object) -> tuple[str | None, Reference | None]:
         return name(said, "a unit"), None
     table, dot, column = other.strip().partition(".")
     if not dot:
-        raise NotUnderstood("a unit in another table is found by a key.", instead='unit = "order_id -> orders.id"')
+        raise NotUnderstood(
+            "a unit in another table is found by a key.",
+            code="wrong-declaration",
+            instead='unit = "order_id -> orders.id"',
+        )
     return name(first.strip(), "a unit"), Reference(name(table, "a table"), name(column, "a column"))
 
 
@@ -186,10 +218,16 @@ def csv(said: object) -> Csv | None:
         return None
     known = ("delimiter", "quote", "newlines")
     if not isinstance(said, Mapping):
-        raise NotUnderstood("csv says how a file is written, by name.", instead='csv = { delimiter = ";" }')
+        raise NotUnderstood(
+            "csv says how a file is written, by name.", code="wrong-declaration", instead='csv = { delimiter = ";" }'
+        )
     for each in said:
         if each not in known:
-            raise NotUnderstood(f"`{each}` is not something that csv says.", instead=f"it says: {', '.join(known)}")
+            raise NotUnderstood(
+                f"`{each}` is not something that csv says.",
+                code="wrong-declaration",
+                instead=f"it says: {', '.join(known)}",
+            )
     found = Csv(**said)
     for what, value, example in (
         ("delimiter", found.delimiter, '";", or "\\t" for a tab'),
@@ -197,13 +235,25 @@ def csv(said: object) -> Csv | None:
     ):
         plain = isinstance(value, str) and len(value) == 1 and value.isprintable() and value.isascii()
         if not plain and not (what == "delimiter" and value == "\t") and not (what == "quote" and value == ""):
-            raise NotUnderstood(f"the {what} of a CSV file is one letter of ASCII.", instead=f"{what} = {example}")
+            raise NotUnderstood(
+                f"the {what} of a CSV file is one letter of ASCII.",
+                code="wrong-declaration",
+                instead=f"{what} = {example}",
+            )
     if found.delimiter == found.quote:
-        raise NotUnderstood("the delimiter and the quote of a CSV file are two letters.", instead='delimiter = ";"')
+        raise NotUnderstood(
+            "the delimiter and the quote of a CSV file are two letters.",
+            code="wrong-declaration",
+            instead='delimiter = ";"',
+        )
     if not isinstance(found.newlines, bool):
-        raise NotUnderstood("newlines is true or false.", instead="newlines = true")
+        raise NotUnderstood("newlines is true or false.", code="wrong-declaration", instead="newlines = true")
     if found.newlines and not found.quote:
-        raise NotUnderstood("only a quoted field can hold line breaks.", instead="leave out newlines, or quote")
+        raise NotUnderstood(
+            "only a quoted field can hold line breaks.",
+            code="wrong-declaration",
+            instead="leave out newlines, or quote",
+        )
     return found
 
 
@@ -213,5 +263,5 @@ def cap(said: object, what: str) -> int | None:
         return None
     most = whole(said, what)
     if most > 1 << 20:
-        raise NotUnderstood(f"{what} is beyond reason.", instead=f"for example {what} = 10")
+        raise NotUnderstood(f"{what} is beyond reason.", code="out-of-range", instead=f"for example {what} = 10")
     return most

@@ -107,11 +107,19 @@ class Table:
         names = [each.name.lower() for each in self.columns]
         for each in names:
             if names.count(each) > 1:
-                raise NotUnderstood(f"`{each}` is declared twice.", instead="declare each column once")
+                raise NotUnderstood(
+                    f"`{each}` is declared twice.", code="wrong-declaration", instead="declare each column once"
+                )
         if self.public and (self.unit or self.rows_per_unit or self.groups_per_unit):
-            raise NotUnderstood("nobody is in a public table.", instead="leave out the unit, or public = true")
+            raise NotUnderstood(
+                "nobody is in a public table.", code="wrong-declaration", instead="leave out the unit, or public = true"
+            )
         if self.unit is None and (self.rows_per_unit or self.groups_per_unit):
-            raise NotUnderstood("rows and groups per unit need a unit.", instead='name its column: unit = "patient_id"')
+            raise NotUnderstood(
+                "rows and groups per unit need a unit.",
+                code="wrong-declaration",
+                instead='name its column: unit = "patient_id"',
+            )
 
     def column(self, name: str) -> Column | None:
         """The declared column of this name; SQL does not mind the case."""
@@ -163,9 +171,13 @@ class Table:
         """A column's name as the data source spells it."""
         alike = [each for each in kinds if each.lower() == name.lower()]
         if not alike:
-            raise NotUnderstood(f"{self.name} has no column `{name}`.", instead=f"its columns: {_some(kinds)}")
+            raise NotUnderstood(
+                f"{self.name} has no column `{name}`.", code="unknown-column", instead=f"its columns: {_some(kinds)}"
+            )
         if len(alike) > 1 and name not in alike:
-            raise NotUnderstood(f"{self.name} has several columns `{name}`.", instead=f"one of {_some(alike)}")
+            raise NotUnderstood(
+                f"{self.name} has several columns `{name}`.", code="ambiguous-column", instead=f"one of {_some(alike)}"
+            )
         return name if name in alike else alike[0]
 
 
@@ -174,6 +186,7 @@ def _safe(unit: str, stored: str) -> None:
     if stored in (MIXED, JSON):
         raise NotUnderstood(
             f"`{unit}` is stored as a type whose values can be equal and differ, so it is not certain who is who.",
+            code="unit-unclear",
             instead="store the unit as whole numbers, texts, dates, UUIDs or bytes",
         )
 
@@ -197,11 +210,13 @@ def _fitted(column: Column, stored: str) -> Column:
     if stored == UNREAD:
         raise NotUnderstood(
             f"`{column.name}` is of a type in which one row can make all others unreadable.",
+            code="unreadable-column",
             instead="leave it out, or store it as text, numbers, dates or timestamps",
         )
     if stored == COMPUTED:
         raise NotUnderstood(
             f"`{column.name}` is computed from other columns whenever it is read, and one row can break that for all.",
+            code="unreadable-column",
             instead="store it: CREATE TABLE … AS SELECT …",
         )
     found = _read(column, stored)
@@ -214,13 +229,19 @@ def _read(column: Column, stored: str) -> Column:
     if column.kind not in (None, "date", "timestamp") or (holds is None and column.kind is None):
         return replace(column, kind=_kind(column, stored))
     if holds is None and stored != "text":
-        raise NotUnderstood(f"`{column.name}` does not hold dates.", instead="declare it by numbers, texts, or {}")
+        raise NotUnderstood(
+            f"`{column.name}` does not hold dates.",
+            code="wrong-declaration",
+            instead="declare it by numbers, texts, or {}",
+        )
     texts = column.values is not None and isinstance(column.values[0], str)
     if texts and not all(iso(str(each)) for each in column.values or ()):
         return replace(column, kind="text")
     if column.kind is None and not texts and (column.bounds is not None or column.values is not None):
         raise NotUnderstood(
-            f"`{column.name}` holds dates, so what is declared of it are dates.", instead=DATES.format(name=column.name)
+            f"`{column.name}` holds dates, so what is declared of it are dates.",
+            code="wrong-declaration",
+            instead=DATES.format(name=column.name),
         )
     values = tuple(iso(each) if isinstance(each, str) else each for each in column.values or ())
     to = midnight if (holds or column.kind) == "timestamp" else whole_day
@@ -241,20 +262,28 @@ def _kind(column: Column, stored: str) -> Kind:
         first = column.values[0]
         if not isinstance(first, str) and stored in ("other", JSON, MIXED):
             raise NotUnderstood(
-                f"`{column.name}` holds neither numbers nor true/false.", instead="list its values as texts"
+                f"`{column.name}` holds neither numbers nor true/false.",
+                code="wrong-bounds",
+                instead="list its values as texts",
             )
         return "text" if isinstance(first, str) else "boolean" if isinstance(first, bool) else "integer"
     if column.bounds is not None:
         if stored in ("other", JSON, MIXED):
             raise NotUnderstood(
-                f"`{column.name}` does not hold numbers, so it has no bounds.", instead="leave them out"
+                f"`{column.name}` does not hold numbers, so it has no bounds.",
+                code="wrong-bounds",
+                instead="leave them out",
             )
         low, high = column.bounds
         step = column.step or (Fraction(1) if stored in ("integer", "wide", "boolean") else Fraction(1, 2))
         return "integer" if low.denominator == high.denominator == step.denominator == 1 else "real"
     if column.auto is not None:
         if stored in ("other", JSON, MIXED):
-            raise NotUnderstood(f"`{column.name}` does not hold numbers, so it has no bounds.", instead="leave it out")
+            raise NotUnderstood(
+                f"`{column.name}` does not hold numbers, so it has no bounds.",
+                code="wrong-bounds",
+                instead="leave it out",
+            )
         whole_step = column.auto.denominator == (column.step or Fraction(1)).denominator == 1
         return "integer" if whole_step and (column.step or stored in ("integer", "wide", "boolean")) else "real"
     if stored == "wide":
@@ -285,7 +314,9 @@ class Catalogue:
         object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
         names = [each.name.lower() for each in self.tables]
         if len(set(names)) < len(names):
-            raise NotUnderstood("two tables have the same name.", instead="names differ in more than case")
+            raise NotUnderstood(
+                "two tables have the same name.", code="wrong-declaration", instead="names differ in more than case"
+            )
 
     def stored(self, kinds: Mapping[str, Mapping[str, str]], at: At | None = None) -> Catalogue:
         """The same catalogue, once the data source has said how it stores each column; `at` points at the lines."""
@@ -312,6 +343,7 @@ class Catalogue:
         raise NotUnderstood(
             f"`{table.unit}` and `{through.table}.{through.column}` are stored in different ways, so it is not certain"
             " which are the same.",
+            code="unit-unclear",
             instead="store both as whole numbers, or both as texts, and declare no bounds",
         )
 
@@ -325,6 +357,7 @@ class Catalogue:
             if there is None or there.public or there.unit is None or there.name in seen:
                 raise NotUnderstood(
                     f"`{at.table}` does not lead to a unit.",
+                    code="unit-unclear",
                     instead='unit = "order_id -> orders.id", and orders has one',
                 )
             if there.through is None:

@@ -33,18 +33,23 @@ def _toml(path: Path) -> tuple[str, dict[str, Any]]:
         text = path.read_text("utf-8-sig")
         return text, tomllib.loads(text if len(text) <= LARGEST else "")
     except OSError:
-        raise NotUnderstood(f"there is no catalogue {path}.", instead="write one with: discreet init DATA") from None
+        raise NotUnderstood(
+            f"there is no catalogue {path}.", code="no-catalogue", instead="write one with: discreet init DATA"
+        ) from None
     except UnicodeDecodeError:
-        raise NotUnderstood(f"{path} is not a catalogue.", instead="write one with: discreet init DATA") from None
+        raise NotUnderstood(
+            f"{path} is not a catalogue.", code="wrong-catalogue", instead="write one with: discreet init DATA"
+        ) from None
     except tomllib.TOMLDecodeError as problem:
         if path.suffix.lower() in (".csv", ".tsv", ".txt"):
             raise NotUnderstood(
-                f"{path} is not a catalogue.", instead=f"write one with: discreet init {path}"
+                f"{path} is not a catalogue.", code="wrong-catalogue", instead=f"write one with: discreet init {path}"
             ) from None
         raise _not_toml(text, str(problem)) from None
     except (ValueError, RecursionError):
         raise NotUnderstood(
             f"{path} has a number of thousands of digits, or is nested too deeply.",
+            code="wrong-catalogue",
             instead="docs/catalogue.md shows one",
         ) from None
 
@@ -54,10 +59,14 @@ def _not_toml(text: str, problem: str) -> Refusal:
     reason = "this line is not TOML: " + problem.split(" (at ", maxsplit=1)[0].lower() + "."
     if spot is None:  # it ends too early
         last = max(len(text.rstrip()) - 1, 0)
-        return NotUnderstood(reason, instead="docs/catalogue.md shows one", place=Place(text, last, last + 1))
+        return NotUnderstood(
+            reason, code="wrong-declaration", instead="docs/catalogue.md shows one", place=Place(text, last, last + 1)
+        )
     start = sum(len(line) + 1 for line in text.split("\n")[: int(spot[1]) - 1]) + int(spot[2]) - 1
     start = min(start, max(len(text) - 1, 0))
-    return NotUnderstood(reason, instead="docs/catalogue.md shows one", place=Place(text, start, start + 1))
+    return NotUnderstood(
+        reason, code="wrong-declaration", instead="docs/catalogue.md shows one", place=Place(text, start, start + 1)
+    )
 
 
 class Reader:
@@ -78,13 +87,15 @@ class Reader:
                 raise
             place = next((found for n in range(len(keys), 0, -1) if (found := self._lines.get(keys[:n]))), None)
             where = None if place is None else Place(self.text, *place)
-            raise type(refusal)(refusal.reason, instead=refusal.instead, place=where) from None
+            raise type(refusal)(refusal.reason, code=refusal.code, instead=refusal.instead, place=where) from None
 
     def _section(self, within: Mapping[str, Any], *keys: str) -> dict[str, Any]:
         found = within.get(keys[-1], {})
         if not isinstance(found, dict):
             with self.at(*keys):
-                raise NotUnderstood(f"{'.'.join(keys)} is a section.", instead=f"write [{'.'.join(keys)}]")
+                raise NotUnderstood(
+                    f"{'.'.join(keys)} is a section.", code="wrong-catalogue", instead=f"write [{'.'.join(keys)}]"
+                )
         return found
 
     def _known(self, section: Mapping[str, Any], names: tuple[str, ...], *keys: str) -> None:
@@ -93,6 +104,7 @@ class Reader:
                 with self.at(*keys, each):
                     raise NotUnderstood(
                         f"`{each}` is not something that [{'.'.join(keys)}] says.",
+                        code="wrong-catalogue",
                         instead=f"it says: {', '.join(names)}",
                     )
 
@@ -107,14 +119,18 @@ class Reader:
             if each not in ("dataset", "tables", "analysts", "families"):
                 with self.at(each):
                     raise NotUnderstood(
-                        f"`{each}` is not a section of a catalogue.", instead="dataset, tables, analysts or families"
+                        f"`{each}` is not a section of a catalogue.",
+                        code="wrong-catalogue",
+                        instead="dataset, tables, analysts or families",
                     )
         dataset = self._section(said, "dataset")
         self._known(dataset, DATASET, "dataset")
         for need, example in (("name", '"clinic"'), ("budget", '{ epsilon = "3", delta = "1e-6" }')):
             if need not in dataset:
                 with self.at("dataset"):
-                    raise NotUnderstood(f"the data set has no {need}.", instead=f"[dataset] {need} = {example}")
+                    raise NotUnderstood(
+                        f"the data set has no {need}.", code="wrong-catalogue", instead=f"[dataset] {need} = {example}"
+                    )
         tables = self._section(said, "tables")
         with self.at("dataset", "name"):
             name = declarations.name(dataset["name"], "a data set")
@@ -145,7 +161,9 @@ class Reader:
             return None
         if not isinstance(said, str) or not said:
             with self.at("dataset", key):
-                raise NotUnderstood(f"{key} is a path or an address.", instead=f'{key} = "clinic.{key}"')
+                raise NotUnderstood(
+                    f"{key} is a path or an address.", code="wrong-catalogue", instead=f'{key} = "clinic.{key}"'
+                )
         return said if "://" in said else str(self.path.parent / said)
 
     def _budget(self, section: Mapping[str, Any], *keys: str) -> Budget:
@@ -155,7 +173,9 @@ class Reader:
                 said_of = (
                     f"there is no budget for {keys[-1]}." if said is None else "a budget has epsilon, delta, events."
                 )
-                raise NotUnderstood(said_of, instead='budget = { epsilon = "3", delta = "1e-6" }')
+                raise NotUnderstood(
+                    said_of, code="wrong-catalogue", instead='budget = { epsilon = "3", delta = "1e-6" }'
+                )
             return Budget(**said)
 
     def _budgets(self, said: Mapping[str, Any], kind: str) -> dict[str, Budget]:
@@ -176,7 +196,7 @@ class Reader:
             key = declarations.key(section.get("key"))
         with self.at("tables", name, "public"):
             if not isinstance(section.get("public", False), bool):
-                raise NotUnderstood("public is true or false.", instead="public = true")
+                raise NotUnderstood("public is true or false.", code="wrong-declaration", instead="public = true")
         with self.at("tables", name, "csv"):
             csv = declarations.csv(section.get("csv"))
         caps: dict[str, Any] = {}
@@ -199,7 +219,11 @@ class Reader:
         with self.at("tables", table, "columns", name):
             said = columns[name]
             if not isinstance(said, dict):
-                raise NotUnderstood(f"`{name}` is declared in braces.", instead=f"{name} = {{ min = 0, max = 100 }}")
+                raise NotUnderstood(
+                    f"`{name}` is declared in braces.",
+                    code="wrong-declaration",
+                    instead=f"{name} = {{ min = 0, max = 100 }}",
+                )
             return declarations.column(name, said)
 
 

@@ -88,18 +88,27 @@ def _ask(options: argparse.Namespace) -> None:
     if options.epsilon is None and options.within is None and not options.reuse:
         raise NotUnderstood(
             "say what the answer may cost, or how exact it must be.",
+            code="no-terms",
             instead="--epsilon 0.5, or --within 25 for ±25 at 95 %, or --within 2%",
         )
     _alone(options, "reuse", "delta", "plot")
     if len(texts) > 1 and options.format in ("csv", "arrow"):
-        raise NotUnderstood(f"several answers are not one table of {options.format}.", instead="--format json")
+        raise NotUnderstood(
+            f"several answers are not one table of {options.format}.", code="wrong-option", instead="--format json"
+        )
     if options.format == "arrow" and sys.stdout.isatty():
-        raise NotUnderstood("Arrow is not for reading on a terminal.", instead="send it on: … --format arrow > a.arrow")
+        raise NotUnderstood(
+            "Arrow is not for reading on a terminal.",
+            code="wrong-option",
+            instead="send it on: … --format arrow > a.arrow",
+        )
     if options.plot:
         _drawable(options.plot)
     with load(options.catalogue, options.marks) as curator:
         if options.plot and not curator.explain(texts[0], **_wanted(options), analyst=options.analyst).draft.readings:
-            raise NotUnderstood("there would be no number to draw.", instead="leave --plot out, or add COUNT(*)")
+            raise NotUnderstood(
+                "there would be no number to draw.", code="no-number", instead="leave --plot out, or add COUNT(*)"
+            )
         with ticking("asking the data"):
             answers = (
                 [curator.ask(texts[0], **_wanted(options), analyst=options.analyst, reuse=options.reuse)]
@@ -127,7 +136,9 @@ def _alone(options: argparse.Namespace, *names: str) -> None:
     """Refuse what only one question can have."""
     said = [each for each in names if getattr(options, each)]
     if len(options.question) > 1 and said:
-        raise NotUnderstood(f"--{said[0]} is for one question.", instead="leave it out, or ask one by one")
+        raise NotUnderstood(
+            f"--{said[0]} is for one question.", code="wrong-option", instead="leave it out, or ask one by one"
+        )
 
 
 def load(catalogue: str, marks: str | None) -> Curator:
@@ -148,7 +159,11 @@ def _param(said: str) -> tuple[str, Any]:
     """A parameter as it is typed: whole numbers, decimals and dates are such, and anything else is text."""
     name, equals, value = said.partition("=")
     if not equals or not name:
-        raise NotUnderstood(f"{said!r} gives no parameter a value.", instead="--param age=65, --param name=\"'F'\"")
+        raise NotUnderstood(
+            f"{said!r} gives no parameter a value.",
+            code="wrong-parameter",
+            instead="--param age=65, --param name=\"'F'\"",
+        )
     if re.fullmatch(r"'.*'", value, re.S):
         return name, value[1:-1].replace("''", "'")
     if re.fullmatch(r"-?(0|[1-9]\d{0,39})", value, re.ASCII):
@@ -165,7 +180,9 @@ def _text(said: str) -> str:
         text = sys.stdin.read(LONGEST) if said == "-" else said
         text.encode()
     except UnicodeError:
-        raise NotUnderstood("the question is not text in UTF-8.", instead="SELECT COUNT(*) FROM visits") from None
+        raise NotUnderstood(
+            "the question is not text in UTF-8.", code="not-sql", instead="SELECT COUNT(*) FROM visits"
+        ) from None
     return text
 
 
@@ -190,11 +207,15 @@ def _print(answers: list[Answer], options: argparse.Namespace) -> None:
 def _drawable(path: str) -> None:
     """Refuse a picture that cannot be, before anything is paid."""
     if Path(path).suffix.lower() not in PICTURES:
-        raise NotUnderstood(f"the picture cannot be written to {path}.", instead="name a .png, .svg or .pdf")
+        raise NotUnderstood(
+            f"the picture cannot be written to {path}.", code="cannot-write", instead="name a .png, .svg or .pdf"
+        )
     if not Path(path).parent.is_dir():
-        raise NotUnderstood(f"there is no folder {Path(path).parent}.", instead="make it, or name another")
+        raise NotUnderstood(
+            f"there is no folder {Path(path).parent}.", code="cannot-write", instead="make it, or name another"
+        )
     if importlib.util.find_spec("matplotlib") is None:
-        raise NotUnderstood("pictures need matplotlib.", instead='pip install "discreet[report]"')
+        raise NotUnderstood("pictures need matplotlib.", code="not-installed", instead='pip install "discreet[report]"')
 
 
 def _draw(answer: Answer, path: str) -> None:
@@ -202,4 +223,6 @@ def _draw(answer: Answer, path: str) -> None:
     try:
         figure.savefig(path, dpi=150)
     except (ValueError, OSError):
-        raise NotUnderstood(f"the picture cannot be written to {path}.", instead="name another file") from None
+        raise NotUnderstood(
+            f"the picture cannot be written to {path}.", code="cannot-write", instead="name another file"
+        ) from None

@@ -65,7 +65,7 @@ def _attack(options: argparse.Namespace) -> None:
         return
     given = [name for name in SERVER if getattr(options, name) is not None]
     if given:
-        raise NotUnderstood(f"--{given[0]} is about a server.", instead="add --url http://…")
+        raise NotUnderstood(f"--{given[0]} is about a server.", code="wrong-option", instead="add --url http://…")
     parts = list(PARTS) if options.what == "all" else [options.what]
     _check(options, parts)
     found = []
@@ -88,13 +88,17 @@ def _check(options: argparse.Namespace, parts: list[str]) -> None:
     for option in ("epsilon", "delta", "people", "queries", "runs"):
         if getattr(options, option) is not None and option not in read:
             known = ", ".join(f"--{each}" for each in sorted(read))
-            raise NotUnderstood(f"attack {options.what} does not read --{option}.", instead=f"it reads {known}")
+            raise NotUnderstood(
+                f"attack {options.what} does not read --{option}.", code="wrong-option", instead=f"it reads {known}"
+            )
 
 
 def _whole(options: argparse.Namespace) -> None:
     for option in ("people", "queries", "runs"):
         if (given := getattr(options, option)) is not None and given < 1:
-            raise NotUnderstood(f"--{option} is a whole number of at least one.", instead=f"--{option} 100")
+            raise NotUnderstood(
+                f"--{option} is a whole number of at least one.", code="wrong-option", instead=f"--{option} 100"
+            )
 
 
 def _outside(options: argparse.Namespace) -> Report:
@@ -104,12 +108,15 @@ def _outside(options: argparse.Namespace) -> Report:
     if options.what != "reconstruct" or options.people is None:
         raise NotUnderstood(
             "a server is attacked by reconstruction, and the attacker knows how many people there are.",
+            code="wrong-option",
             instead="discreet attack reconstruct --url http://… --people 100",
         )
     _whole(options)
     ignored = [each for each in ("epsilon", "delta", "runs") if getattr(options, each) is not None]
     if ignored:
-        raise NotUnderstood(f"with --url, --{ignored[0]} says nothing.", instead=f"leave --{ignored[0]} out")
+        raise NotUnderstood(
+            f"with --url, --{ignored[0]} says nothing.", code="wrong-option", instead=f"leave --{ignored[0]} out"
+        )
     server = {name: getattr(options, name) or default for name, default in SERVER.items()}
     noise, truth = str(server.pop("noise")), server.pop("truth")
     target = People(host=Web(options.url), n=options.people, **{name: str(each) for name, each in server.items()})
@@ -122,9 +129,13 @@ def _bits(path: str) -> list[int]:
     try:
         words = Path(path).read_text().split()
     except OSError as problem:
-        raise NotUnderstood(f"the truth cannot be read: {problem.strerror}.", instead="name a file of bits") from None
+        raise NotUnderstood(
+            f"the truth cannot be read: {problem.strerror}.", code="cannot-read", instead="name a file of bits"
+        ) from None
     if not words or any(word not in ("0", "1") for word in words):
-        raise NotUnderstood("the truth is a line of 0 or 1 for each person.", instead="name such a file")
+        raise NotUnderstood(
+            "the truth is a line of 0 or 1 for each person.", code="wrong-option", instead="name such a file"
+        )
     return [int(word) for word in words]
 
 

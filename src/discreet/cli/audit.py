@@ -58,11 +58,15 @@ def _audit(options: argparse.Namespace) -> None:
     wanted = {"mechanisms": 0, "museum": 0, "table": 1, "sql": 2}[options.what]
     if len(options.subject) != wanted:
         instead = next(line for line in MORE.splitlines() if f"audit {options.what}" in line).split("   ")[0]
-        raise NotUnderstood(f"audit {options.what} takes {wanted or 'no'} subject(s).", instead=instead.strip())
+        raise NotUnderstood(
+            f"audit {options.what} takes {wanted or 'no'} subject(s).", code="wrong-option", instead=instead.strip()
+        )
     for option, by in (("samples", ("mechanisms",)), ("epsilon", ("table", "sql"))):
         if getattr(options, option) is not None and options.what not in by:
             raise NotUnderstood(
-                f"audit {options.what} does not read --{option}.", instead=f"leave it out, or audit {' or '.join(by)}"
+                f"audit {options.what} does not read --{option}.",
+                code="wrong-option",
+                instead=f"leave it out, or audit {' or '.join(by)}",
             )
     report = {"mechanisms": _mechanisms, "museum": _museum, "table": _table, "sql": _sql}[options.what](options)
     deliver(report, options)
@@ -79,7 +83,9 @@ def _mechanisms(options: argparse.Namespace) -> Report:
     try:
         samples = whole(MILLION if options.samples is None else options.samples, "samples")
     except NotUnderstood:
-        raise NotUnderstood("--samples is a whole number of at least one.", instead=f"--samples {MILLION}") from None
+        raise NotUnderstood(
+            "--samples is a whole number of at least one.", code="wrong-option", instead=f"--samples {MILLION}"
+        ) from None
     steps = list(inventory.checks(samples, ALARM))
     return audits.of_mechanisms(_each(steps, "mechanisms"), ALARM)
 
@@ -119,17 +125,23 @@ def _read(path: Path) -> list[list[Any]]:
     """Rows of a .csv or .json file; a first line of words names the outputs."""
     try:
         if path.stat().st_size > LARGEST:
-            raise NotUnderstood("that table is too large.", instead="at most 16 MB")
+            raise NotUnderstood("that table is too large.", code="too-large", instead="at most 16 MB")
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError):
-        raise NotUnderstood(f"{path} cannot be read.", instead="name a .csv or .json file in UTF-8") from None
+        raise NotUnderstood(
+            f"{path} cannot be read.", code="cannot-read", instead="name a .csv or .json file in UTF-8"
+        ) from None
     if path.suffix == ".json":
         try:
             found = json.loads(text, parse_float=str)
         except ValueError:
-            raise NotUnderstood(f"{path} is not JSON.", instead='[["3/4", "1/4"], ["1/4", "3/4"]]') from None
+            raise NotUnderstood(
+                f"{path} is not JSON.", code="wrong-table", instead='[["3/4", "1/4"], ["1/4", "3/4"]]'
+            ) from None
         if not isinstance(found, list) or not all(isinstance(row, list) for row in found):
-            raise NotUnderstood("a table is a list of rows.", instead='[["3/4", "1/4"], ["1/4", "3/4"]]')
+            raise NotUnderstood(
+                "a table is a list of rows.", code="wrong-table", instead='[["3/4", "1/4"], ["1/4", "3/4"]]'
+            )
         return found
     rows = [
         [cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if any(cell.strip() for cell in row)

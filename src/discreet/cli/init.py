@@ -57,13 +57,17 @@ def add(commands: Any) -> None:
 
 def _init(options: argparse.Namespace) -> None:
     if "://" in options.data:
-        raise NotUnderstood("only files can be looked at.", instead="discreet init visits.parquet")
+        raise NotUnderstood("only files can be looked at.", code="cannot-read", instead="discreet init visits.parquet")
     data = Path(options.data)
     output = Path(options.output or f"{data.resolve().stem}.toml")
     if output.suffix != ".toml":
-        raise NotUnderstood(f"{output} is not named as a catalogue.", instead=f"--output {output.stem}.toml")
+        raise NotUnderstood(
+            f"{output} is not named as a catalogue.", code="wrong-option", instead=f"--output {output.stem}.toml"
+        )
     if output.exists():
-        raise NotUnderstood(f"{output} is there already.", instead="edit it, or write another: --output other.toml")
+        raise NotUnderstood(
+            f"{output} is there already.", code="cannot-write", instead="edit it, or write another: --output other.toml"
+        )
     from discreet.curator.opening import inspect  # noqa: PLC0415
 
     tables = inspect(data)
@@ -78,7 +82,9 @@ def _init(options: argparse.Namespace) -> None:
             name, declared, budget = _ask_all(data, name, tables)
         except (EOFError, KeyboardInterrupt):
             print()
-            raise NotUnderstood("stopped; nothing was written.", instead="start again, or with --yes") from None
+            raise NotUnderstood(
+                "stopped; nothing was written.", code="nothing-done", instead="start again, or with --yes"
+            ) from None
     else:
         declared = [Declared(found=each, columns={column: {} for column in each.columns}) for each in tables]
     dataset = {"name": name, "source": os.path.relpath(data, output.parent), "ledger": f"{output.stem}.ledger"}
@@ -97,7 +103,9 @@ def _write(output: Path, text: str) -> None:
         with output.open("xb") as file:
             file.write(data)
     except (OSError, UnicodeError):
-        raise NotUnderstood(f"{output} cannot be written.", instead="name another place: --output FILE") from None
+        raise NotUnderstood(
+            f"{output} cannot be written.", code="cannot-write", instead="name another place: --output FILE"
+        ) from None
 
 
 def _next(output: Path, tables: list[Declared], *, asked: bool) -> None:
@@ -132,7 +140,7 @@ def _ask_all(data: Path, name: str, tables: list[Found]) -> tuple[str, list[Decl
         if word != "no":
             declared.append(_table(found) if word == "yes" else Declared(found=found, public=True, columns={}))
     if not declared:
-        raise NotUnderstood("no table is declared; nothing was written.", instead="say yes to one")
+        raise NotUnderstood("no table is declared; nothing was written.", code="nothing-done", instead="say yes to one")
     print("\nThe budget is for all questions by everybody, for good. ε around 1 protects well, above 10 hardly.")
     budget = {"epsilon": _ask("Budget ε", BUDGET["epsilon"], lambda said: _checked({"epsilon": said})["epsilon"])}
     if (delta := _ask("Budget δ, or none", BUDGET["delta"], lambda said: _delta(budget, said))) is not None:
@@ -172,21 +180,27 @@ def _ask(question: str, default: str, read: Callable[[str], Any]) -> Any:
 
 def _choice(said: str) -> str:
     if said.lower() not in ("yes", "no", "public"):
-        raise NotUnderstood("that is none of the three.", instead="yes, no, or public: nobody is in it")
+        raise NotUnderstood(
+            "that is none of the three.", code="wrong-declaration", instead="yes, no, or public: nobody is in it"
+        )
     return said.lower()
 
 
 def _unit(found: Found, said: str) -> str | None:
     there = {each.lower(): each for each in found.columns}
     if said.lower() not in there and said != "none":
-        raise NotUnderstood(f"there is no column `{said}`.", instead=f"none, or one of: {', '.join(found.columns)}")
+        raise NotUnderstood(
+            f"there is no column `{said}`.",
+            code="wrong-declaration",
+            instead=f"none, or one of: {', '.join(found.columns)}",
+        )
     return declarations.name(there[said.lower()], "a unit") if said.lower() in there else None
 
 
 def _cap(said: str, what: str) -> int:
     most = declarations.cap(int(said), what) if re.fullmatch(r"\d{1,9}", said) else None
     if most is None:
-        raise NotUnderstood(f"{what} is a whole number.", instead="for example 10")
+        raise NotUnderstood(f"{what} is a whole number.", code="wrong-declaration", instead="for example 10")
     return most
 
 
@@ -218,12 +232,19 @@ def _bounds(said: str, kind: str) -> dict[str, Any]:
     if len(parts) not in (2, 3):
         raise NotUnderstood(
             "this is neither bounds nor values.",
+            code="wrong-declaration",
             instead="two numbers: 0 120; values with commas: F, M, X; nothing; or skip",
         )
     if kind in ("date", "timestamp"):
-        raise NotUnderstood("its bounds are dates.", instead="two dates: 2020-01-01 2026-12-31; nothing; or skip")
+        raise NotUnderstood(
+            "its bounds are dates.",
+            code="wrong-declaration",
+            instead="two dates: 2020-01-01 2026-12-31; nothing; or skip",
+        )
     if kind == "other":
-        raise NotUnderstood("it does not hold numbers, so it has no bounds.", instead="nothing, or skip")
+        raise NotUnderstood(
+            "it does not hold numbers, so it has no bounds.", code="wrong-declaration", instead="nothing, or skip"
+        )
     names = ("min", "max", "step")[: len(parts)]
     whole = [number(each, "a bound").denominator == 1 for each in parts]
     declared = {name: int(number(each, name)) if all(whole) else each for name, each in zip(names, parts, strict=True)}
@@ -241,4 +262,6 @@ def _values(said: str, kind: str) -> dict[str, Any]:
         return {"values": days}
     if kind == "boolean" and all(each.lower() in ("true", "false") for each in texts):
         return {"values": [each.lower() == "true" for each in texts]}
-    raise NotUnderstood(f"this column holds {WORDS[kind]}.", instead="list such values, or give bounds: 0 120")
+    raise NotUnderstood(
+        f"this column holds {WORDS[kind]}.", code="wrong-declaration", instead="list such values, or give bounds: 0 120"
+    )

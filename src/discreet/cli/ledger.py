@@ -101,7 +101,9 @@ def _accept_loss(ledger: Ledger, missing: Missing | None, options: argparse.Name
     if missing.seen is not None and missing.seen.seq > missing.end:
         print(f"Lost are {missing.seen.seq - missing.end} entries: {missing.end + 1} to {missing.seen.seq}.")
     if not options.yes and not _sure():
-        raise NotUnderstood("nothing was accepted, and nothing changed.", instead="say yes, or give --yes")
+        raise NotUnderstood(
+            "nothing was accepted, and nothing changed.", code="nothing-done", instead="say yes, or give --yes"
+        )
     ledger.accept_loss(missing)
     print(f"The loss is on record. {AMEND}")
 
@@ -113,7 +115,11 @@ def _sure() -> bool:
 
 def _amend(options: argparse.Namespace, catalogue: Catalogue | None) -> None:
     if catalogue is None:
-        raise NotUnderstood("budgets are amended from a catalogue.", instead="discreet ledger CATALOGUE.toml --amend")
+        raise NotUnderstood(
+            "budgets are amended from a catalogue.",
+            code="wrong-option",
+            instead="discreet ledger CATALOGUE.toml --amend",
+        )
     caps: dict[str, Any] = {each: getattr(catalogue, each) for each in ("budget", "analysts", "families")}
     named: dict[str, Any] = {each: getattr(catalogue, each) for each in ("neighbours", "unit", "protects")}
     named |= {"dataset": catalogue.name, "marks": options.marks}
@@ -130,7 +136,9 @@ def _amend_units(options: argparse.Namespace, catalogue: Catalogue | None) -> No
     """Whose rows there are: what the catalogue says is on record from here on. Says what a total then means."""
     if catalogue is None:
         raise NotUnderstood(
-            "units are amended from a catalogue.", instead="discreet ledger CATALOGUE.toml --amend-units"
+            "units are amended from a catalogue.",
+            code="wrong-option",
+            instead="discreet ledger CATALOGUE.toml --amend-units",
         )
     with Ledger(catalogue.ledger, dataset=catalogue.name, marks=options.marks) as ledger:
         before = ledger.protects
@@ -160,7 +168,9 @@ def _said(ledger: Ledger, options: argparse.Namespace) -> str:
             charges.append(entry)
     last = options.last if options.last is not None else SHORT if options.format == "table" else 0
     if last < 0:
-        raise NotUnderstood("--last takes how many charges to show.", instead="for example --last 50; 0 is all")
+        raise NotUnderstood(
+            "--last takes how many charges to show.", code="wrong-option", instead="for example --last 50; 0 is all"
+        )
     shown = charges[-last:] if last else charges
     if options.format == "json":
         parts = {"balances": [_balance(one) for one in balances], "history": [_entry(one) for one in shown]}
@@ -267,5 +277,7 @@ def _plot(ledger: Ledger, path: str) -> None:
     try:
         figure.savefig(path, dpi=150)
     except (ValueError, OSError) as problem:
-        raise NotUnderstood(f"the picture cannot be written: {problem}.", instead="name a .png, .svg or .pdf") from None
+        raise NotUnderstood(
+            f"the picture cannot be written: {problem}.", code="cannot-write", instead="name a .png, .svg or .pdf"
+        ) from None
     print(f"Spending over time is drawn in {path}.")

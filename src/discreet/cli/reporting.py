@@ -26,9 +26,13 @@ def check_outputs(options: argparse.Namespace) -> None:
     for name, ending in ENDINGS.items():
         path = getattr(options, name)
         if path is not None and not path.endswith(ending):
-            raise NotUnderstood(f"--{name} names a file in {ending}.", instead=f"write --{name} found{ending}")
+            raise NotUnderstood(
+                f"--{name} names a file in {ending}.", code="cannot-write", instead=f"write --{name} found{ending}"
+            )
         if path is not None and not Path(path).absolute().parent.is_dir():
-            raise NotUnderstood(f"--{name} names a folder that is not there.", instead="make the folder first")
+            raise NotUnderstood(
+                f"--{name} names a folder that is not there.", code="cannot-write", instead="make the folder first"
+            )
     if options.html is not None:
         ready()
 

@@ -51,7 +51,7 @@ def _resume(options: argparse.Namespace) -> None:
         if waiting:
             print(f"{waiting} questions were begun too often and never answered: given up, or their processes killed.")
         if (failures or waiting) and not options.yes and not _sure():
-            raise NotUnderstood("nothing was resumed.", instead="say yes, or give --yes")
+            raise NotUnderstood("nothing was resumed.", code="nothing-done", instead="say yes, or give --yes")
         resumed = ledger.resume(failures)
     print(f"{catalogue.name} answers again." if resumed else f"Nothing of {catalogue.name} has stopped.")
 

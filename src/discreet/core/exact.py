@@ -88,17 +88,20 @@ def number(value: object, name: str) -> Fraction:
     try:
         read = _number(value)
     except OverflowError:
-        raise NotUnderstood(f"{name} is beyond reason.", instead=f"for example {_example(name)}") from None
+        raise NotUnderstood(
+            f"{name} is beyond reason.", code="out-of-range", instead=f"for example {_example(name)}"
+        ) from None
     if read is None:
         dotted = value.replace(",", ".") if isinstance(value, str) else ""
         raise NotUnderstood(
             f"{name} must be a finite number, not {type(value).__name__} `{_quote(value)}`.",
+            code="not-a-number",
             instead=f"write a decimal point: {dotted}"
             if re.fullmatch(r"\d{1,9}\.\d{1,9}", dotted)
             else f"write an int, a Fraction, a Decimal or a decimal string: {_example(name)}",
         )
     if abs(read) > LARGEST:
-        raise NotUnderstood(f"{name} is beyond reason.", instead=f"for example {_example(name)}")
+        raise NotUnderstood(f"{name} is beyond reason.", code="out-of-range", instead=f"for example {_example(name)}")
     return read
 
 
@@ -125,10 +128,12 @@ def positive(value: object, name: str, *, least: Fraction = 1 / LARGEST) -> Frac
     read = number(value, name)
     if read <= 0:
         raise NotUnderstood(
-            f"{name} must be greater than zero, not {_quote(value)}.", instead=f"for example {_example(name)}"
+            f"{name} must be greater than zero, not {_quote(value)}.",
+            code="out-of-range",
+            instead=f"for example {_example(name)}",
         )
     if read < least:
-        raise NotUnderstood(f"{name} is beyond reason.", instead=f"for example {_example(name)}")
+        raise NotUnderstood(f"{name} is beyond reason.", code="out-of-range", instead=f"for example {_example(name)}")
     return read
 
 
@@ -136,19 +141,25 @@ def price(value: object, name: str) -> Fraction:
     """An ε or a ρ that somebody asks for: more than 2^64 would protect nobody."""
     read = positive(value, name)
     if read > 1 << 64:
-        raise NotUnderstood(f"{name} is so large that it protects nobody.", instead=f"for example {_example(name)}")
+        raise NotUnderstood(
+            f"{name} is so large that it protects nobody.", code="out-of-range", instead=f"for example {_example(name)}"
+        )
     return read
 
 
 def interval(value: object, name: str = "bounds") -> tuple[Fraction, Fraction]:
     """A lower and an upper bound."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise NotUnderstood(f"{name} are a pair of numbers.", instead=f"write {name}=(0, 1000)")
+        raise NotUnderstood(f"{name} are a pair of numbers.", code="out-of-range", instead=f"write {name}=(0, 1000)")
     low, high = number(value[0], "the lower bound"), number(value[1], "the upper bound")
     if low >= high:
-        raise NotUnderstood("the lower bound must be below the upper one.", instead=f"write {name}=(0, 1000)")
+        raise NotUnderstood(
+            "the lower bound must be below the upper one.", code="out-of-range", instead=f"write {name}=(0, 1000)"
+        )
     if high - low < 1 / LARGEST:
-        raise NotUnderstood(f"{name} are closer than reason allows.", instead=f"write {name}=(0, 1000)")
+        raise NotUnderstood(
+            f"{name} are closer than reason allows.", code="out-of-range", instead=f"write {name}=(0, 1000)"
+        )
     return low, high
 
 
@@ -157,7 +168,9 @@ def probability(value: object, name: str) -> Fraction:
     read = positive(value, name, least=LEAST_CHANCE)
     if read >= 1:
         raise NotUnderstood(
-            f"{name} must be less than one, not {_quote(value)}.", instead=f"for example {_example(name)}"
+            f"{name} must be less than one, not {_quote(value)}.",
+            code="out-of-range",
+            instead=f"for example {_example(name)}",
         )
     return read
 
@@ -167,7 +180,9 @@ def whole(value: object, name: str) -> int:
     try:
         read = _number(value)
     except OverflowError:
-        raise NotUnderstood(f"{name} is beyond reason.", instead=f"for example {_example(name, '10')}") from None
+        raise NotUnderstood(
+            f"{name} is beyond reason.", code="out-of-range", instead=f"for example {_example(name, '10')}"
+        ) from None
     if read is None:
         wrong = "a finite number"
     elif read <= 0:
@@ -178,6 +193,7 @@ def whole(value: object, name: str) -> int:
         return int(read)
     raise NotUnderstood(
         f"{name} must be {wrong}, not {type(value).__name__} `{_quote(value)}`.",
+        code="not-a-number",
         instead=f"for example {_example(name, '10')}",
     )
 

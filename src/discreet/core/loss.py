@@ -65,11 +65,17 @@ class Loss:
         elif pure is not None:
             rho = pure**2 / 2
         else:
-            raise NotUnderstood("a loss must state something.", instead='write Loss(pure="0.5") or Loss(rho="0.125")')
+            raise NotUnderstood(
+                "a loss must state something.",
+                code="wrong-argument",
+                instead='write Loss(pure="0.5") or Loss(rho="0.125")',
+            )
         approximate = self.approximate
         if approximate is not None:
             if not isinstance(approximate, tuple) or len(approximate) != 2:
-                raise NotUnderstood("approximate is a pair.", instead='write approximate=("0.5", "1e-6")')
+                raise NotUnderstood(
+                    "approximate is a pair.", code="wrong-argument", instead='write approximate=("0.5", "1e-6")'
+                )
             approximate = (_amount(approximate[0], "epsilon"), min(ONE, _amount(approximate[1], "delta")))
         elif pure is not None:
             approximate = (pure, event)
@@ -151,6 +157,7 @@ class Loss:
         if self.pure is None:
             raise NotAllowed(
                 "a zCDP statement that may fail says nothing about groups.",
+                code="no-group-privacy",
                 instead="convert it first: Loss(pure=loss.epsilon(delta=d), event=d).group(k)",
             )
         event = group_delta(self.pure, self.event, k)
@@ -165,7 +172,7 @@ class Loss:
         """The least ε such that all this is (ε, δ)-private: the best of the statements, rounded up."""
         at = _amount(delta, "delta")
         if at >= 1:
-            raise NotUnderstood("delta must be less than one.", instead='for example delta="1e-6"')
+            raise NotUnderstood("delta must be less than one.", code="out-of-range", instead='for example delta="1e-6"')
         points = [] if self.pure is None else [(self.pure, self.event)]
         points += [] if self.approximate is None else [self.approximate]
         found = [read for point in points if (read := epsilon_of_pure(*point, at)) is not None]
@@ -174,6 +181,7 @@ class Loss:
         if not found:
             raise NotUnderstood(
                 f"this loss has no ε at δ = {show(at)}; it needs a larger δ.",
+                code="no-delta",
                 instead='ask for example loss.epsilon(delta="1e-6")',
             )
         return min(found)
@@ -199,7 +207,7 @@ class Loss:
 def _amount(value: object, name: str) -> Fraction:
     read = number(value, name)
     if read < 0:
-        raise NotUnderstood(f"{name} must not be negative.", instead=f'for example {name}="0.5"')
+        raise NotUnderstood(f"{name} must not be negative.", code="out-of-range", instead=f'for example {name}="0.5"')
     return read
 
 
@@ -230,12 +238,16 @@ class Budget:
         object.__setattr__(self, "epsilon", price(self.epsilon, "epsilon"))
         if self.delta is None:
             if self.events is not None:
-                raise NotUnderstood("events is a part of delta, and there is none.", instead='add delta="1e-6"')
+                raise NotUnderstood(
+                    "events is a part of delta, and there is none.", code="wrong-argument", instead='add delta="1e-6"'
+                )
             return
         delta = probability(self.delta, "delta")
         events = delta / 2 if self.events is None else _amount(self.events, "events")
         if events > delta:
-            raise NotUnderstood("events is a part of delta.", instead=f"at most events={show(delta)}")
+            raise NotUnderstood(
+                "events is a part of delta.", code="wrong-argument", instead=f"at most events={show(delta)}"
+            )
         object.__setattr__(self, "delta", delta)
         object.__setattr__(self, "events", events)
 
@@ -257,7 +269,9 @@ class Budget:
                  `approximate` statement takes no part: switching to it on some transcripts would add its δ again.
         """
         if not isinstance(spent, Loss):
-            raise NotUnderstood("a budget contains losses.", instead="write mechanism.loss in budget")
+            raise NotUnderstood(
+                "a budget contains losses.", code="wrong-argument", instead="write mechanism.loss in budget"
+            )
         pure = spent.pure is not None and spent.pure <= self.epsilon
         return self.admits(pure=pure, rho=spent.rho <= self.rho, events=spent.event <= (self.events or 0))
 

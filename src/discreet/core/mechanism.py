@@ -84,7 +84,11 @@ class Mechanism(ABC):
     def then(self, function: Callable[[Any], Any]) -> Then:
         """Whatever is computed from an answer is free."""
         if not callable(function):
-            raise NotUnderstood("what follows an answer is a function of it.", instead="write .then(lambda answer: …)")
+            raise NotUnderstood(
+                "what follows an answer is a function of it.",
+                code="wrong-argument",
+                instead="write .then(lambda answer: …)",
+            )
         return Then(mechanism=self, function=function)
 
     def __str__(self) -> str:
@@ -120,14 +124,18 @@ class _Several(Mechanism):
         if not all(isinstance(part, Mechanism) for part in self.parts):
             raise NotUnderstood(
                 "only mechanisms can be combined.",
+                code="wrong-argument",
                 instead="pass them one by one: dp.compose(a, b), or dp.compose(*parts)",
             )
         if not self.parts:
-            raise NotUnderstood("there is nothing to combine.", instead="pass at least one mechanism")
+            raise NotUnderstood(
+                "there is nothing to combine.", code="wrong-argument", instead="pass at least one mechanism"
+            )
         kinds = {(part.neighbours, part.unit) for part in self.parts}
         if len(kinds) > 1:
             raise NotUnderstood(
                 "mechanisms can be combined when all protect the same unit and compare the same neighbours.",
+                code="other-neighbours",
                 instead='build every part with the same neighbours=, for example "add-remove"',
             )
 
@@ -137,6 +145,7 @@ class _Several(Mechanism):
         if not row or len(exact) != len(self.parts):
             raise NotUnderstood(
                 f"{len(self.parts)} mechanisms need {len(self.parts)} exact answers, in order.",
+                code="wrong-argument",
                 instead="pass a list with one exact answer for each part",
             )
         return tuple(part.release(answer, coins) for part, answer in zip(self.parts, exact, strict=True))
@@ -187,6 +196,7 @@ class Parallel(_Several):
         if self.neighbours.changes > 1:
             raise NotAllowed(
                 "a person who is replaced can leave one part and appear in another, so two parts would see the change.",
+                code="other-neighbours",
                 instead='build the parts with neighbours="add-remove", or use compose',
             )
 

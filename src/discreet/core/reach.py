@@ -45,6 +45,7 @@ def neighbourhood(value: object) -> Neighbours:
     except ValueError:
         raise NotUnderstood(
             "neighbours says which data sets differ in one person.",
+            code="wrong-argument",
             instead='write neighbours="add-remove" (one more or one fewer) or neighbours="replace" (one changed)',
         ) from None
 
@@ -79,6 +80,7 @@ class Reach:
         if neighbours is not None and neighbourhood(neighbours) != self.neighbours:
             raise NotUnderstood(
                 f'the sensitivity was stated for "{self.neighbours}" neighbours, not for "{neighbours}".',
+                code="other-neighbours",
                 instead="state it for the neighbours you mean, or leave neighbours= out",
             )
         return self

@@ -67,7 +67,9 @@ def write(thing: Any) -> str:
     """The text of a thing, or a refusal when some part of it has none."""
     text = _down(thing)
     if len(text) > MOST:
-        raise NotAllowed(f"its record would be longer than {MOST} characters.", instead="ask in several parts")
+        raise NotAllowed(
+            f"its record would be longer than {MOST} characters.", code="not-on-record", instead="ask in several parts"
+        )
     return text
 
 
@@ -87,7 +89,11 @@ def read(text: str) -> Any:
 def text_of(value: Fraction) -> str:
     """A rational as it is written: "1/10", "3"."""
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > LONGEST:
-        raise NotAllowed("a number on record has at most 1,200 digits.", instead="round it, against the analyst")
+        raise NotAllowed(
+            "a number on record has at most 1,200 digits.",
+            code="not-on-record",
+            instead="round it, against the analyst",
+        )
     return str(value)
 
 
@@ -115,6 +121,7 @@ def _down(value: Any) -> str:
         return f'{{"{"d" if kind is date else "t"}":"{value.isoformat()}"}}'
     raise NotAllowed(
         f"a {kind.__name__} cannot be written down, so it cannot be on record.",
+        code="not-on-record",
         instead="spend the mechanism itself; what follows from its answer (.then) is free and needs no record",
     )
 

@@ -57,4 +57,4 @@ def spend(steps: int, place: Place | None = None) -> None:
     work.done += steps
     if work.done > work.most:
         said, instead = work.refusal
-        raise NotAllowed(said, instead=instead, place=place if work.refusal == ALONE else None)
+        raise NotAllowed(said, code="too-large", instead=instead, place=place if work.refusal == ALONE else None)

@@ -258,7 +258,7 @@ class Curator:
 
 def _seconds(deadline: float) -> float:
     if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not deadline >= 0:
-        raise NotUnderstood("a deadline is a number of seconds.", instead="deadline=30")
+        raise NotUnderstood("a deadline is a number of seconds.", code="wrong-argument", instead="deadline=30")
     return float(deadline)
 
 

@@ -49,13 +49,17 @@ Progress = Callable[[int, int], None]
 def source_of(catalogue: Catalogue, progress: Progress | None = None) -> Source:
     """The data of a catalogue; `progress` is told how many bytes of a CSV file are read."""
     if catalogue.source is None:
-        raise NotUnderstood("the catalogue names no source.", instead='source = "clinic.duckdb"')
+        raise NotUnderstood(
+            "the catalogue names no source.", code="wrong-catalogue", instead='source = "clinic.duckdb"'
+        )
     if "://" in catalogue.source:
         raise NotUnderstood(
-            "data are read from files.", instead='source = "clinic.duckdb", or .parquet, .csv, a folder'
+            "data are read from files.",
+            code="cannot-read",
+            instead='source = "clinic.duckdb", or .parquet, .csv, a folder',
         )
     if not catalogue.tables:
-        raise NotUnderstood("the catalogue declares no table.", instead="[tables.visits]")
+        raise NotUnderstood("the catalogue declares no table.", code="wrong-catalogue", instead="[tables.visits]")
     return open_path(
         Path(catalogue.source),
         [each.name for each in catalogue.tables],
@@ -91,9 +95,11 @@ def one_table(
 ) -> tuple[Catalogue, Source]:
     """The catalogue of one table, from what is said of it, and its data."""
     if not isinstance(budget, Budget):
-        raise NotUnderstood("a budget is a Budget.", instead='budget=dp.Budget(epsilon=3, delta="1e-6")')
+        raise NotUnderstood(
+            "a budget is a Budget.", code="wrong-argument", instead='budget=dp.Budget(epsilon=3, delta="1e-6")'
+        )
     if columns is not None and not isinstance(columns, Mapping):
-        raise NotUnderstood("columns are declared by name.", instead='columns={"age": (0, 120)}')
+        raise NotUnderstood("columns are declared by name.", code="wrong-argument", instead='columns={"age": (0, 120)}')
     declared = tuple(declarations.column(each, said) for each, said in (columns or {}).items())
     path = Path(source) if isinstance(source, (str, os.PathLike)) else None
     if name is not None:
@@ -101,12 +107,15 @@ def one_table(
     if unit is not None:
         declarations.name(unit, "a unit")
     if isinstance(source, str) and "://" in source:
-        raise NotUnderstood("data are read from files and frames.", instead="name a .parquet, .csv or .duckdb file")
+        raise NotUnderstood(
+            "data are read from files and frames.", code="cannot-read", instead="name a .parquet, .csv or .duckdb file"
+        )
     form, read = declarations.csv(csv), [*(each.name for each in declared), *([unit] if unit else [])]
     reached = _reached(source, path, name, form, read, unit=unit)
     if len(reached.tables) != 1:
         raise NotUnderstood(
             f"there are {len(reached.tables)} tables in it: {', '.join(reached.tables[:12])}.",
+            code="several-tables",
             instead="write a catalogue and use dp.Curator.load, or name one: name=…",
         )
     table = Table(
@@ -134,7 +143,9 @@ def _reached(
     source: Any, path: Path | None, name: str | None, form: Csv | None, columns: list[str], *, unit: str | None
 ) -> Source:
     if path is None and form is not None:
-        raise NotUnderstood("a frame is no CSV file, so there is nothing to say of how.", instead="leave out csv")
+        raise NotUnderstood(
+            "a frame is no CSV file, so there is nothing to say of how.", code="wrong-argument", instead="leave out csv"
+        )
     if path is None:
         return open_frame(source, name or "data", columns, unit)
     file = path.suffix.lower() in (".parquet", ".csv")

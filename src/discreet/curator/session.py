@@ -55,7 +55,9 @@ class Session:
     def session(self, *, analyst: str = "") -> Session:
         """Itself; nobody can name another analyst."""
         if analyst not in ("", self.analyst):
-            raise NotAllowed("this session is of another analyst.", instead="leave out analyst=")
+            raise NotAllowed(
+                "this session is of another analyst.", code="not-your-session", instead="leave out analyst="
+            )
         return self
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -44,11 +44,17 @@ class Limits:
         """The limits that $DISCREET_SECONDS, $DISCREET_MEMORY and $DISCREET_THREADS set."""
         seconds, memory, threads = (os.environ.get(f"DISCREET_{each}") for each in ("SECONDS", "MEMORY", "THREADS"))
         if seconds and not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", seconds, re.ASCII):
-            raise NotUnderstood("DISCREET_SECONDS is a number of seconds.", instead="DISCREET_SECONDS=600")
+            raise NotUnderstood(
+                "DISCREET_SECONDS is a number of seconds.", code="wrong-setting", instead="DISCREET_SECONDS=600"
+            )
         if memory and not re.fullmatch(r"\d{1,9} ?[KMGT]i?B", memory, re.ASCII | re.IGNORECASE):
-            raise NotUnderstood("DISCREET_MEMORY is a number of bytes.", instead="DISCREET_MEMORY=8GB")
+            raise NotUnderstood(
+                "DISCREET_MEMORY is a number of bytes.", code="wrong-setting", instead="DISCREET_MEMORY=8GB"
+            )
         if threads and not re.fullmatch(r"[1-9]\d{0,3}", threads, re.ASCII):
-            raise NotUnderstood("DISCREET_THREADS is a whole number.", instead="DISCREET_THREADS=4")
+            raise NotUnderstood(
+                "DISCREET_THREADS is a whole number.", code="wrong-setting", instead="DISCREET_THREADS=4"
+            )
         return cls(
             seconds=float(seconds) if seconds else cls.seconds,
             memory=memory or None,

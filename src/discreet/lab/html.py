@@ -113,7 +113,9 @@ def ready() -> None:
     try:
         import matplotlib  # noqa: F401, PLC0415
     except ImportError:
-        raise NotUnderstood("pictures need matplotlib.", instead='pip install "discreet[lab]"') from None
+        raise NotUnderstood(
+            "pictures need matplotlib.", code="not-installed", instead='pip install "discreet[lab]"'
+        ) from None
 
 
 def draw(picture: Picture) -> Figure:

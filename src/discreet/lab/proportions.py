@@ -52,7 +52,7 @@ def at_most(successes: int, trials: int, confidence: Number = "0.95") -> float:
 
 def _counted(successes: int, trials: int) -> tuple[int, int]:
     if trials < 1 or not 0 <= successes <= trials:
-        raise NotUnderstood("of so many trials, some succeed.", instead="write share(3, 10)")
+        raise NotUnderstood("of so many trials, some succeed.", code="wrong-argument", instead="write share(3, 10)")
     return int(successes), int(trials)
 
 

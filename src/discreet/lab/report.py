@@ -154,13 +154,17 @@ class Report:
         readings = {".json": self.json, ".html": self.html, ".txt": self.__str__}
         path = Path(path)
         if path.suffix not in readings:
-            raise NotUnderstood("a report is written as .json, .html or .txt.", instead="name such a file")
+            raise NotUnderstood(
+                "a report is written as .json, .html or .txt.", code="cannot-write", instead="name such a file"
+            )
         said = readings[path.suffix]()
         try:
             path.write_text(said, encoding="utf-8")
         except OSError as problem:
             raise NotUnderstood(
-                f"the report cannot be written: {problem.strerror}.", instead="name a file in a folder that is there"
+                f"the report cannot be written: {problem.strerror}.",
+                code="cannot-write",
+                instead="name a file in a folder that is there",
             ) from None
 
 

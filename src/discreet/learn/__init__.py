@@ -32,5 +32,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as problem:
         if (problem.name or "").partition(".")[0] != "sklearn":
             raise
-        raise NotUnderstood("KMeans is a scikit-learn estimator.", instead='pip install "discreet[learn]"') from None
+        raise NotUnderstood(
+            "KMeans is a scikit-learn estimator.", code="not-installed", instead='pip install "discreet[learn]"'
+        ) from None
     return KMeans

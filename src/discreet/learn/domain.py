@@ -37,16 +37,22 @@ class Box:
     def of(cls, bounds: Any, features: int) -> Box:
         """The box a user described: one pair for all features, or a pair for each."""
         if bounds is None:
-            raise NotAllowed("the points have no declared bounds, so one of them could be anywhere.", instead=EACH)
+            raise NotAllowed(
+                "the points have no declared bounds, so one of them could be anywhere.", code="no-bounds", instead=EACH
+            )
         if not 1 <= features <= MOST_FEATURES:
-            raise NotUnderstood(f"points have 1 to {MOST_FEATURES} features.", instead="project them first")
+            raise NotUnderstood(
+                f"points have 1 to {MOST_FEATURES} features.", code="wrong-argument", instead="project them first"
+            )
         if not isinstance(bounds, (tuple, list, np.ndarray)) or not len(bounds):
-            raise NotUnderstood("bounds are pairs of numbers.", instead=EACH)
+            raise NotUnderstood("bounds are pairs of numbers.", code="wrong-argument", instead=EACH)
         given = [tuple(each) if isinstance(each, (tuple, list, np.ndarray)) else each for each in bounds]
         if not isinstance(given[0], tuple):
             return cls((interval(given),) * features)
         if len(given) != features:
-            raise NotUnderstood(f"{len(given)} pairs of bounds for {features} features.", instead=EACH)
+            raise NotUnderstood(
+                f"{len(given)} pairs of bounds for {features} features.", code="wrong-argument", instead=EACH
+            )
         return cls(tuple(interval(each) for each in given))
 
     @once

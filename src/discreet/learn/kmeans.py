@@ -116,9 +116,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             last = min(2, rounds) if self.last is None and isinstance(rounds, int) else self.last
             return Lloyd(**self._terms(rounds), last=2 if last is None else last)
         if self.method != "summary":
-            raise NotUnderstood("there is no such method.", instead='method="summary" or method="lloyd"')
+            raise NotUnderstood(
+                "there is no such method.", code="wrong-argument", instead='method="summary" or method="lloyd"'
+            )
         if self.last is not None:
-            raise NotUnderstood("a summary averages no rounds.", instead='leave last= out, or method="lloyd"')
+            raise NotUnderstood(
+                "a summary averages no rounds.", code="wrong-argument", instead='leave last= out, or method="lloyd"'
+            )
         return Summary(**self._terms(2 if self.rounds is None else self.rounds))
 
     def _terms(self, rounds: int) -> dict[str, Any]:
@@ -144,10 +148,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """
         method = self._method()
         if not isinstance(method, Summary):
-            raise NotUnderstood("tables are summarised.", instead='leave method="lloyd" out')
+            raise NotUnderstood("tables are summarised.", code="wrong-argument", instead='leave method="lloyd" out')
         if self.bounds is not None:
             raise NotUnderstood(
-                "the bounds of a table's columns are those that are declared.", instead="leave bounds= out"
+                "the bounds of a table's columns are those that are declared.",
+                code="wrong-argument",
+                instead="leave bounds= out",
             )
         session = curator.session(analyst=self.analyst)
         found, box, cost = session.run(lambda context: find_in_table(method, context, table, columns))
@@ -207,7 +213,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """A picture of two features: regions, centres, sizes and noise. With points that may be shown, those too."""
         check_is_fitted(self)
         if self.n_features_in_ != 2:
-            raise NotUnderstood("a picture has two features.", instead="choose two columns, and fit those")
+            raise NotUnderstood(
+                "a picture has two features.", code="wrong-argument", instead="choose two columns, and fit those"
+            )
         points = None if X is None else self._points(X, reset=False)
         return picture.draw(self, points)
 
@@ -216,13 +224,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _points(self, given: Any, *, reset: bool) -> Floats:
         """Rows of numbers, by their types and their shape; their values are not looked at."""
         if type(given).__module__.partition(".")[0] == "scipy":
-            raise NotPoints("a sparse matrix is not read.", instead="pass X.toarray()")
+            raise NotPoints("a sparse matrix is not read.", code="wrong-argument", instead="pass X.toarray()")
         array = _array(given)
         if array.dtype.kind == "c":
-            raise NotPoints("Complex data not supported.", instead="pass real numbers")
+            raise NotPoints("Complex data not supported.", code="wrong-argument", instead="pass real numbers")
         if array.ndim != 2 or array.shape[1] < 1:
             raise NotPoints(
                 "Expected 2D array, with a row for each point and one column or more. Reshape your data.",
+                code="wrong-argument",
                 instead="pass X.reshape(-1, 1) for one feature",
             )
         validate_data(self, given if hasattr(given, "columns") else array, reset=reset, skip_check_array=True)
@@ -260,5 +269,6 @@ def _array(given: Any) -> NDArray[Any]:
     except NotUnderstood:
         raise NotPoints(
             "points are rows of numbers, and some of these are none.",
+            code="wrong-argument",
             instead="leave columns of texts and dates out, or write them as numbers: 0 and 1 for each of two values",
         ) from None

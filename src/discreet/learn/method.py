@@ -63,7 +63,9 @@ class Method(ABC):
                 or not isinstance(given, (int, np.integer))
                 or not 1 <= given <= most
             ):
-                raise NotUnderstood(f"{called} is a whole number from 1 to {most:,}.", instead=f"{called}=8")
+                raise NotUnderstood(
+                    f"{called} is a whole number from 1 to {most:,}.", code="wrong-argument", instead=f"{called}=8"
+                )
             object.__setattr__(self, name, int(given))
         object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
 

@@ -41,7 +41,9 @@ class Lloyd(Method):
         super().__post_init__()
         object.__setattr__(self, "last", whole(self.last, "last"))
         if self.last > self.rounds:
-            raise NotUnderstood("it averages some of the last rounds.", instead=f"at most last={self.rounds}")
+            raise NotUnderstood(
+                "it averages some of the last rounds.", code="wrong-argument", instead=f"at most last={self.rounds}"
+            )
 
     @once
     def mechanism(self) -> Composition:

@@ -28,13 +28,16 @@ class Purse:
             if self.spent + mechanism.loss not in budget:
                 raise BudgetExceeded(
                     f"the budget of {budget} has no room for it: this costs {mechanism.loss}.",
+                    code="budget-exceeded",
                     instead=f"ask for less; {self.spent} was spent before",
                 )
             self.spent = self.spent + mechanism.loss
         return mechanism
 
     def __reduce__(self) -> NoReturn:
-        raise NotAllowed("a budget that is copied could be spent twice.", instead="give the estimator a ledger")
+        raise NotAllowed(
+            "a budget that is copied could be spent twice.", code="budget-copied", instead="give the estimator a ledger"
+        )
 
 
 def paid(mechanism: Mechanism, payer: Any, purse: Purse, analyst: str) -> Mechanism:
@@ -50,6 +53,7 @@ def paid(mechanism: Mechanism, payer: Any, purse: Purse, analyst: str) -> Mechan
     if not callable(getattr(payer, "spend", None)):
         raise NotUnderstood(
             "a fit is paid for from a budget or a ledger.",
+            code="wrong-argument",
             instead='budget=dp.Budget(epsilon=3), or budget=dp.Ledger("clinic.ledger", dataset=…, budget=…)',
         )
     found: Mechanism = payer.spend(mechanism, analyst=analyst).use(mechanism)

@@ -31,7 +31,9 @@ def draw(model: Any, points: Floats | None) -> Figure:
         from matplotlib.figure import Figure  # noqa: PLC0415
         from matplotlib.patches import Ellipse  # noqa: PLC0415
     except ImportError:
-        raise NotUnderstood("pictures need matplotlib.", instead='pip install "discreet[report]"') from None
+        raise NotUnderstood(
+            "pictures need matplotlib.", code="not-installed", instead='pip install "discreet[report]"'
+        ) from None
     centres, sizes, noise = model.cluster_centers_, model.cluster_sizes_, model.center_noise_
     low, high = model.bounds_.T
     figure = Figure(figsize=(6.4, 6.0), layout="constrained")

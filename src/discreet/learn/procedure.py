@@ -99,10 +99,14 @@ class _Asking:
         self.coins, self.cost = SYSTEM, Loss.ZERO
         declared = _table(context.catalogue, table)
         if isinstance(columns, str):
-            raise NotUnderstood("columns are a list of names.", instead=f'columns=["{columns}"]')
+            raise NotUnderstood("columns are a list of names.", code="wrong-argument", instead=f'columns=["{columns}"]')
         self.columns = [_column(declared, name) for name in columns]
         if not 1 <= len(self.columns) <= MOST_DIMENSIONS or len({each.name for each in self.columns}) < len(columns):
-            raise NotUnderstood(f"name 1 to {MOST_DIMENSIONS} columns, each once.", instead='columns=["age", "cost"]')
+            raise NotUnderstood(
+                f"name 1 to {MOST_DIMENSIONS} columns, each once.",
+                code="wrong-argument",
+                instead='columns=["age", "cost"]',
+            )
         self.box = Box.of([each.bounds for each in self.columns], len(self.columns))
         self.table = build.table(declared.name)
         self.there = build.conjunction([_is_there(each.name) for each in self.columns])
@@ -125,7 +129,9 @@ class _Asking:
         left = self.context.left()
         if cost not in left:
             raise BudgetExceeded(
-                f"the budget has no room for it: this costs ε = {show(method.epsilon)}.", instead=f"{left} is left"
+                f"the budget has no room for it: this costs ε = {show(method.epsilon)}.",
+                code="budget-exceeded",
+                instead=f"{left} is left",
             )
 
     def _tried_at_all(self, method: Summary) -> Select:
@@ -137,6 +143,7 @@ class _Asking:
         except NotAllowed:
             raise NotUnderstood(
                 f"{method.clusters} clusters of {len(self.box)} columns are more than one question can name.",
+                code="too-large",
                 instead="fewer clusters, or fewer columns; KMeans.fit has no such limit",
             ) from None
         return tried
@@ -145,7 +152,7 @@ class _Asking:
         """What a question costs; a refusal where it would be too long to be on record, whatever is found."""
         plan = self._explain(query, epsilon).plan
         if len(record.write(plan)) > LARGEST:
-            raise NotAllowed("this question is too large.", instead="write it with fewer parts")
+            raise NotAllowed("this question is too large.", code="too-large", instead="write it with fewer parts")
         return plan.loss
 
     def _ask(self, query: Select, epsilon: Fraction) -> Procedure[Answer]:
@@ -250,7 +257,7 @@ def _table(catalogue: Catalogue, name: str) -> Table:
     found: Table | None = next((each for each in catalogue.tables if each.name == name), None)
     if found is None or found.public:
         known = ", ".join(each.name for each in catalogue.tables if not each.public)
-        raise NotUnderstood("there is no such table of people.", instead=f"one of {known}")
+        raise NotUnderstood("there is no such table of people.", code="unknown-table", instead=f"one of {known}")
     return found
 
 
@@ -265,6 +272,7 @@ def _column(table: Table, name: str) -> Column:
         )
         raise NotAllowed(
             f"k-means takes declared columns of numbers with bounds, and `{name}` is not one.",
+            code="no-bounds",
             instead=f"{said}declare it: {name} = {{ min = 0, max = 1000 }}",
         )
     return found

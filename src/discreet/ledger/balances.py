@@ -269,6 +269,7 @@ class State:
             if charge.cost.pure is None and cap.delta is None:
                 raise BudgetExceeded(
                     f"the budget of {title(account)} has no δ, and this noise has no ε without one.",
+                    code="no-delta",
                     instead="use Laplace noise, or a budget with a delta",
                 )
             left, nothing = self.left(account), "nothing is left of it"
@@ -276,6 +277,7 @@ class State:
                 nothing += ", as entries of the ledger were lost: its owner can amend it"
             raise BudgetExceeded(
                 f"the budget of {title(account)} has no room for it: this costs {charge.cost}.",
+                code="budget-exceeded",
                 instead=f"ask for less: {left} is left" if left.pure or left.rho else nothing,
             )
 
@@ -287,6 +289,7 @@ class State:
                 f"there is no budget for this analyst on {dataset}."
                 if analyst
                 else f"{dataset} wants to know who asks.",
+                code="unknown-analyst",
                 instead="ask under a name that has one, or let the owner of the data add an analyst"
                 if analyst
                 else 'say it: analyst="alice", or --analyst alice',
@@ -297,6 +300,7 @@ class State:
         if dataset in self.stopped:
             raise Stopped(
                 "the data answer no new question for now: an engine failed, and their owner has to look first.",
+                code="stopped",
                 instead="ask what was answered before, which is free; the owner resumes: discreet resume CATALOGUE",
             )
 
@@ -305,6 +309,7 @@ class State:
         if charge < self.lost:
             raise Stopped(
                 "this question was paid for before entries of the ledger were lost, and may have been answered there.",
+                code="waits-for-owner",
                 instead="ask another, or the same with another epsilon",
             )
 
@@ -321,6 +326,7 @@ class State:
             raise Stopped(
                 f"this question waits for the owner of the data: it failed, or was begun {TRIES} times and never"
                 " answered.",
+                code="waits-for-owner",
                 instead="ask another; the owner resumes: discreet resume CATALOGUE",
             )
 

@@ -39,12 +39,16 @@ def folder(chosen: str | os.PathLike[str] | None) -> Path:
     """The folder of marks: the one chosen, $DISCREET_MARKS, or the user's state folder."""
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     if not isinstance(chosen, (str, os.PathLike, type(None))):
-        raise NotUnderstood("marks is a folder.", instead='for example marks="/var/lib/discreet"')
+        raise NotUnderstood(
+            "marks is a folder.", code="wrong-argument", instead='for example marks="/var/lib/discreet"'
+        )
     path = Path(chosen or os.environ.get("DISCREET_MARKS") or Path(state) / "discreet")
     try:
         return path.expanduser().absolute()
     except RuntimeError:
-        raise NotUnderstood(f"{path} is in nobody's home.", instead="name another folder with marks=…") from None
+        raise NotUnderstood(
+            f"{path} is in nobody's home.", code="wrong-argument", instead="name another folder with marks=…"
+        ) from None
 
 
 class Damaged(LedgerCorrupt):

@@ -295,7 +295,9 @@ class Journal:
             raise known
         if empty and not self._create:
             raise NotUnderstood(
-                f"there is no ledger at {self.store.where}.", instead="give it a budget, and it is made"
+                f"there is no ledger at {self.store.where}.",
+                code="no-ledger",
+                instead="give it a budget, and it is made",
             )
 
     def _say(self, problem: Exception) -> Exception:

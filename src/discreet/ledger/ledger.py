@@ -112,7 +112,9 @@ class Ledger:
         progress: Progress | None = None,
     ) -> None:
         if older and dataset is not None:
-            raise NotUnderstood("an older copy can only be read.", instead="open it without a data set")
+            raise NotUnderstood(
+                "an older copy can only be read.", code="ledger-read-only", instead="open it without a data set"
+            )
         self.dataset = None if dataset is None else _name(dataset, "dataset")
         self._failures = whole(failures, "failures")
         caps = _caps(self.dataset, budget, analysts, families)
@@ -172,7 +174,11 @@ class Ledger:
         A choice is a list of mechanisms with their keys, any of which would do.
         """
         if not all(isinstance(choice, Sequence) and choice for choice in choices):
-            raise NotUnderstood("a choice has a mechanism and its key.", instead='spend_all([[(mechanism, "key")]])')
+            raise NotUnderstood(
+                "a choice has a mechanism and its key.",
+                code="wrong-argument",
+                instead='spend_all([[(mechanism, "key")]])',
+            )
         return self._spend([[self._charge(*each, analyst, version) for each in choice] for choice in choices])
 
     def _spend(self, choices: Sequence[Sequence[Charge]]) -> list[Receipt]:
@@ -181,13 +187,15 @@ class Ledger:
     def _charge(self, mechanism: Mechanism, key: str | None, analyst: str, version: str) -> Charge:
         dataset = self._dataset()
         if not isinstance(mechanism, Mechanism):
-            raise NotUnderstood("only a mechanism can be paid for.", instead="ledger.spend(dp.Laplace(…))")
+            raise NotUnderstood(
+                "only a mechanism can be paid for.", code="wrong-argument", instead="ledger.spend(dp.Laplace(…))"
+            )
         text = write(mechanism)
         try:
             _, (pure, rho, event) = transactions.decode(text)
         except (ValueError, TypeError, AttributeError) as problem:
             raise NotUnderstood(
-                "this mechanism is not in order.", instead="build it as docs/mechanisms.md shows"
+                "this mechanism is not in order.", code="wrong-argument", instead="build it as docs/mechanisms.md shows"
             ) from problem
         return Charge(
             dataset=dataset,
@@ -228,11 +236,17 @@ class Ledger:
                  by `Interrupted`, and by exceptions that are no `Exception` (KeyboardInterrupt): somebody gave up.
         """
         if not isinstance(receipt, Receipt) or not callable(look):
-            raise NotUnderstood("a receipt is answered by a function.", instead="ledger.answer(receipt, lambda: b'…')")
+            raise NotUnderstood(
+                "a receipt is answered by a function.",
+                code="wrong-argument",
+                instead="ledger.answer(receipt, lambda: b'…')",
+            )
         if receipt.answer is not None:
             return receipt.answer
         if receipt.used:  # a mistake, and no failure of the engine
-            raise NotUnderstood("this receipt was used.", instead="spend again: the question is paid for once")
+            raise NotUnderstood(
+                "this receipt was used.", code="receipt-used", instead="spend again: the question is paid for once"
+            )
         said = None
         try:
             with receipt.answering(self._identity, self.dataset):
@@ -311,7 +325,9 @@ class Ledger:
         record yet belong in another ledger. Should the newest ledger turn up, it is refused from then on.
         """
         if not isinstance(seen, Missing):
-            raise NotUnderstood("what is missing was looked at before.", instead="accept_loss(ledger.missing)")
+            raise NotUnderstood(
+                "what is missing was looked at before.", code="wrong-argument", instead="accept_loss(ledger.missing)"
+            )
         self._journal.turn(lambda turn: transactions.accept_loss(turn, seen))
 
     # ── budgets ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -459,18 +475,30 @@ class Ledger:
 
     def _dataset(self) -> str:
         if self.dataset is None:
-            raise NotUnderstood("this ledger was opened for reading.", instead="name a data set: Ledger(…, dataset=…)")
+            raise NotUnderstood(
+                "this ledger was opened for reading.",
+                code="ledger-read-only",
+                instead="name a data set: Ledger(…, dataset=…)",
+            )
         return self.dataset
 
 
 def _kept(answer: object, receipt: Receipt) -> bytes:
     """What was made of the data, if it can be kept."""
     if not receipt.used:
-        raise NotAllowed("nothing was bought with this receipt.", instead="call receipt.use(mechanism) in there")
+        raise NotAllowed(
+            "nothing was bought with this receipt.",
+            code="wrong-receipt",
+            instead="call receipt.use(mechanism) in there",
+        )
     if not isinstance(answer, bytes):
-        raise NotUnderstood("an answer is kept as bytes.", instead="return bytes from the function that looks")
+        raise NotUnderstood(
+            "an answer is kept as bytes.", code="wrong-argument", instead="return bytes from the function that looks"
+        )
     if len(answer) > LARGEST:
-        raise NotAllowed(f"an answer has at most {LARGEST} bytes.", instead="ask for fewer rows")
+        raise NotAllowed(
+            f"an answer has at most {LARGEST} bytes.", code="answer-too-large", instead="ask for fewer rows"
+        )
     return answer
 
 
@@ -509,16 +537,24 @@ def _caps(
     """Who may spend how much."""
     for given in (analysts, families):
         if not isinstance(given, (Mapping, type(None))):
-            raise NotUnderstood("analysts and families are names with budgets.", instead='analysts={"alice": budget}')
+            raise NotUnderstood(
+                "analysts and families are names with budgets.",
+                code="wrong-argument",
+                instead='analysts={"alice": budget}',
+            )
     if dataset is None:
         if budget is not None or analysts or families:
-            raise NotUnderstood("a budget is for a data set.", instead="name it: Ledger(…, dataset=…, budget=…)")
+            raise NotUnderstood(
+                "a budget is for a data set.", code="wrong-argument", instead="name it: Ledger(…, dataset=…, budget=…)"
+            )
         return {}
     caps: dict[Account, Budget] = {} if budget is None else {("dataset", dataset, ""): budget}
     caps |= {("analyst", dataset, _name(name, "analyst")): cap for name, cap in (analysts or {}).items()}
     caps |= {("family", _name(name, "family"), ""): cap for name, cap in (families or {}).items()}
     if not all(isinstance(cap, Budget) for cap in caps.values()):
-        raise NotUnderstood("a budget is a Budget.", instead='write dp.Budget(epsilon=3, delta="1e-6")')
+        raise NotUnderstood(
+            "a budget is a Budget.", code="wrong-argument", instead='write dp.Budget(epsilon=3, delta="1e-6")'
+        )
     return caps
 
 
@@ -527,18 +563,20 @@ def _lines(protects: Mapping[str, str] | None) -> dict[str, str] | None:
     if protects is None:
         return None
     if not isinstance(protects, Mapping):
-        raise NotUnderstood("protects are tables and whose rows they have.", instead=PROTECTS)
+        raise NotUnderstood("protects are tables and whose rows they have.", code="wrong-argument", instead=PROTECTS)
     found = {_name(table, "a table").lower(): _name(whose, "protects") for table, whose in protects.items()}
     for whose in found.values():
         if whose not in ("public", ROWS) and not whose.startswith("unit "):
-            raise NotUnderstood(f"{whose!r} does not say whose rows they are.", instead=PROTECTS)
+            raise NotUnderstood(f"{whose!r} does not say whose rows they are.", code="wrong-argument", instead=PROTECTS)
     return {table: whose if whose == ROWS else whose.lower() for table, whose in found.items()}
 
 
 def _name(value: object, what: str, *, empty: bool = False) -> str:
     if not isinstance(value, str) or not (empty or value) or len(value) > LINE or not value.isprintable():
         raise NotUnderstood(
-            f"{what} is a line of text, of at most {LINE} characters.", instead=f'for example {what}="a-name"'
+            f"{what} is a line of text, of at most {LINE} characters.",
+            code="wrong-argument",
+            instead=f'for example {what}="a-name"',
         )
     return value
 
@@ -552,6 +590,7 @@ def _store(where: str | os.PathLike[str] | None) -> Store:
     if not isinstance(place, str) or not place or "\0" in place:
         raise NotUnderstood(
             "a ledger is a file or a PostgreSQL database.",
+            code="wrong-argument",
             instead='write Ledger("clinic.ledger", …) or Ledger("postgresql://…", …)',
         )
     return SQLite(place)
@@ -559,4 +598,4 @@ def _store(where: str | os.PathLike[str] | None) -> Store:
 
 def _named(analyst: object) -> None:
     if not isinstance(analyst, str):
-        raise NotUnderstood("an analyst is named by a text.", instead='analyst="alice"')
+        raise NotUnderstood("an analyst is named by a text.", code="wrong-argument", instead='analyst="alice"')

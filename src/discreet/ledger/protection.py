@@ -58,11 +58,13 @@ def _compare(name: str, known: Mapping[str, str], said: Mapping[str, str]) -> No
             raise NotAllowed(
                 f"on record for the table {table} of {name} is: {before}; this says: {whose}. Losses about different"
                 " units cannot be added up.",
+                code="other-unit",
                 instead=f"declare it as on record; {AMEND}",
             )
         if before is None and whose == ROWS and any(each.startswith("unit ") for each in known.values()):
             raise NotAllowed(
                 f"the table {table} is new, and {whose} of it, where other tables of {name} name a unit.",
+                code="other-unit",
                 instead=f"declare its unit, or public = true; {AMEND}",
             )
 
@@ -74,6 +76,7 @@ def _recall(charged: Iterable[tuple[int, Mechanism]], said: Mapping[str, str]) -
             raise NotAllowed(
                 f"entry {seq} of the ledger was charged for rows of {table} under another unit than this says: "
                 f"{said.get(table, 'no such table')}. Losses about different units cannot be added up.",
+                code="other-unit",
                 instead=f"declare the unit of then; {AMEND}",
             )
 
@@ -85,6 +88,7 @@ def admit(state: State, dataset: str, mechanism: Mechanism) -> None:
         raise NotAllowed(
             f"on record for the table {table} of {dataset} is: {whose.get(table, 'no such table')}; this question is"
             " about other units.",
+            code="other-unit",
             instead="open the data again, with the catalogue that is on record",
         )
 

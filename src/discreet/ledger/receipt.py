@@ -55,29 +55,54 @@ class Receipt:
         An engine says which data set it is about to read, in which version: the receipt must be for those.
         """
         if self.answer is not None:
-            raise NotAllowed("this question was answered before; its answer is kept.", instead="read receipt.answer")
+            raise NotAllowed(
+                "this question was answered before; its answer is kept.",
+                code="receipt-used",
+                instead="read receipt.answer",
+            )
         if self._process != os.getpid():
-            raise NotAllowed("a receipt stays in the process that got it.", instead="spend in this process")
+            raise NotAllowed(
+                "a receipt stays in the process that got it.", code="receipt-copied", instead="spend in this process"
+            )
         if write(mechanism) != self._question.mechanism:
-            raise NotAllowed("this receipt is for another mechanism.", instead="spend on the one you want to run")
+            raise NotAllowed(
+                "this receipt is for another mechanism.",
+                code="wrong-receipt",
+                instead="spend on the one you want to run",
+            )
         if dataset not in (None, self.dataset) or version not in (None, self.version):
-            raise NotAllowed("this receipt is for other data.", instead="spend on the data set that is read")
+            raise NotAllowed(
+                "this receipt is for other data.", code="wrong-receipt", instead="spend on the data set that is read"
+            )
         if self._question.key is not None and not self._answering.locked():
             raise NotAllowed(
                 "the answer to a question with a key is kept before it is shown.",
+                code="wrong-receipt",
                 instead="look at the data inside ledger.answer(receipt, look), or spend without a key",
             )
         if not self._unused.acquire(blocking=False):
-            raise NotAllowed("this receipt was used before.", instead="spend again: every look at the data is paid for")
+            raise NotAllowed(
+                "this receipt was used before.",
+                code="receipt-used",
+                instead="spend again: every look at the data is paid for",
+            )
         return self.mechanism
 
     @contextmanager
     def answering(self, ledger: str, dataset: str | None) -> Iterator[None]:
         """For the length of one answer, which is kept: of this ledger, about this data set."""
         if (self._ledger, self.dataset) != (ledger, dataset):
-            raise NotAllowed("this receipt is from another ledger, or for other data.", instead="answer it there")
+            raise NotAllowed(
+                "this receipt is from another ledger, or for other data.",
+                code="wrong-receipt",
+                instead="answer it there",
+            )
         if not self._answering.acquire(blocking=False):
-            raise NotAllowed("this receipt is being answered.", instead="spend again: the question is paid for once")
+            raise NotAllowed(
+                "this receipt is being answered.",
+                code="receipt-used",
+                instead="spend again: the question is paid for once",
+            )
         try:
             yield
         finally:
@@ -88,4 +113,4 @@ class Receipt:
         return f"<receipt for entry {self.entry}: {self.cost}, {state}>"
 
     def __reduce__(self) -> NoReturn:
-        raise NotAllowed("a receipt cannot be copied.", instead="spend where the data is read")
+        raise NotAllowed("a receipt cannot be copied.", code="receipt-copied", instead="spend where the data is read")

@@ -63,7 +63,9 @@ def report(entries: Iterable[Entry], dataset: str, delta: Number | None) -> Repo
             texts[entry.fact.mechanism] += 1
     cap = state.caps.get(("dataset", dataset, ""))
     if cap is None:
-        raise NotUnderstood(f"the ledger does not know a data set {dataset}.", instead=_known(state))
+        raise NotUnderstood(
+            f"the ledger does not know a data set {dataset}.", code="unknown-dataset", instead=_known(state)
+        )
     at = probability(delta if delta is not None else cap.delta or "1e-6", "delta")
     history: Counter[Mechanism] = Counter()
     for text, times in texts.items():
@@ -84,7 +86,9 @@ def draw(entries: Iterable[Entry]) -> Figure:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  # an extra, imported where it is needed
     except ImportError:
-        raise NotUnderstood("a picture needs matplotlib.", instead='pip install "discreet[report]"') from None
+        raise NotUnderstood(
+            "a picture needs matplotlib.", code="not-installed", instead='pip install "discreet[report]"'
+        ) from None
     state, paths = State(), dict[Account, list[tuple[datetime, Loss]]]()
     for entry in entries:
         state.take(entry)
@@ -94,7 +98,9 @@ def draw(entries: Iterable[Entry]) -> Figure:
                 if account[0] != "analyst":
                     paths.setdefault(account, []).append((when, state.loss(account)))
     if not paths:
-        raise NotUnderstood("nothing was spent yet, so there is nothing to draw.", instead="spend first")
+        raise NotUnderstood(
+            "nothing was spent yet, so there is nothing to draw.", code="no-number", instead="spend first"
+        )
     figure = Figure(figsize=(8, 0.8 + 2.7 * len(paths)), layout="constrained")
     panes = figure.subplots(len(paths), 1, squeeze=False, sharex=True)[:, 0]
     for pane, (account, path) in zip(panes, sorted(paths.items()), strict=True):

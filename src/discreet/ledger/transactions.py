@@ -67,11 +67,13 @@ def declare(journal: Journal, wanted: Declared, caps: Caps, *, replace: bool = F
     if known is None and ("dataset", name, "") not in caps:
         raise NotUnderstood(
             f"the ledger does not know the data set {name} yet.",
+            code="unknown-dataset",
             instead="give it a budget: budget=dp.Budget(epsilon=…, delta=…)",
         )
     if known is None and state.lost:
         raise NotAllowed(
             f"entries of this ledger were lost, and with them perhaps what was spent on {name}.",
+            code="entries-lost",
             instead="keep it in another ledger, with a budget that is for what is spent from there on",
         )
     fact = Dataset(
@@ -88,6 +90,7 @@ def declare(journal: Journal, wanted: Declared, caps: Caps, *, replace: bool = F
         if account in state.caps and not replace:
             raise NotAllowed(
                 f"the budget of {title(account)} on record is {state.caps[account]}, not {cap}.",
+                code="other-budget",
                 instead="open it with that budget, or change the record: ledger.amend(…), discreet ledger … --amend",
             )
     _kin(state, fact)
@@ -104,6 +107,7 @@ def _another_kind(state: State, known: Dataset, replace: bool) -> None:
     raise NotAllowed(
         f"the ledger protects each {known.unit} of {name} under {known.neighbours} neighbours; losses of another"
         " kind cannot be added to it.",
+        code="other-unit",
         instead="give the data set another name, and a budget of its own"
         if replace
         else f'open it with neighbours="{known.neighbours}", unit="{known.unit}", or leave both out',
@@ -129,6 +133,7 @@ def _kin(state: State, fact: Dataset) -> None:
         if not same and set(other.families) & set(fact.families):
             raise NotAllowed(
                 f"{fact.dataset} and {other.dataset} share a family and protect different units or neighbours.",
+                code="other-unit",
                 instead="declare both with the same neighbours= and unit=",
             )
 
@@ -178,6 +183,7 @@ def _admissible(state: State, fact: Charge) -> None:
         raise NotAllowed(
             f"{fact.dataset} protects each {kind.unit} under {kind.neighbours} neighbours, and this mechanism each"
             f" {mechanism.unit} under {mechanism.neighbours} neighbours.",
+            code="other-unit",
             instead=f'build it with neighbours="{kind.neighbours}", for each {kind.unit}',
         )
     protection.admit(state, fact.dataset, mechanism)
@@ -186,7 +192,9 @@ def _admissible(state: State, fact: Charge) -> None:
 def _the_same(journal: Journal, paid: int, fact: Charge) -> None:
     before = _charge_at(journal, paid)
     if not before.asks_the_same(fact) or before.mechanism != fact.mechanism:
-        raise NotUnderstood("this key was used for another mechanism.", instead="give every question its own key")
+        raise NotUnderstood(
+            "this key was used for another mechanism.", code="key-used", instead="give every question its own key"
+        )
 
 
 def _receipt(journal: Journal, fact: Charge) -> Receipt:
@@ -257,7 +265,11 @@ def resume(journal: Journal, dataset: str, seen: int) -> bool:
     state = journal.state
     failed = len(state.failures.get(dataset, ()))
     if failed > seen:
-        raise NotAllowed("there are failures that were not shown yet.", instead="look again: discreet resume CATALOGUE")
+        raise NotAllowed(
+            "there are failures that were not shown yet.",
+            code="failures-unseen",
+            instead="look again: discreet resume CATALOGUE",
+        )
     if not failed and not waiting(journal, dataset):
         return False
     journal.append(Resumed(dataset=dataset))
@@ -273,9 +285,11 @@ def waiting(journal: Journal, dataset: str) -> int:
 def accept_loss(journal: Journal, seen: Missing) -> None:
     """Go on without what is missing, on record: by whoever was shown what that is."""
     if journal.missing is None:
-        raise NotUnderstood("nothing is missing from this ledger.", instead="use it as it is")
+        raise NotUnderstood("nothing is missing from this ledger.", code="entries-lost", instead="use it as it is")
     if journal.missing != seen:
-        raise NotAllowed("something else is missing than was shown.", instead="look again: ledger.missing")
+        raise NotAllowed(
+            "something else is missing than was shown.", code="entries-lost", instead="look again: ledger.missing"
+        )
     link = seen.seen or Link(0, "")
     journal.append(Lost(last=link.seq, hash=link.hash))
 

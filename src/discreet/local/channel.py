@@ -58,11 +58,16 @@ def keeps(rows: Rows, epsilon: Number) -> bool:
 
 def _check(rows: Rows) -> None:
     if not len(rows) or len({len(row) for row in rows}) > 1:
-        raise NotUnderstood("a table has rows of one length, one for each value.", instead="[[3/4, 1/4], [1/4, 3/4]]")
+        raise NotUnderstood(
+            "a table has rows of one length, one for each value.",
+            code="wrong-argument",
+            instead="[[3/4, 1/4], [1/4, 3/4]]",
+        )
     for row in rows:
         if any(not isinstance(p, (int, Fraction)) or p < 0 for p in row) or sum(row) != 1:
             raise NotUnderstood(
                 "a row of a table holds probabilities: rationals, none negative, that add up to one exactly.",
+                code="wrong-argument",
                 instead='write Fraction("0.75"), not 0.75',
             )
 
@@ -95,5 +100,6 @@ def too_large(cells: int) -> None:
     if cells > CELLS:
         raise NotUnderstood(
             "the table would have more than a million cells.",
+            code="wrong-argument",
             instead="look at the same randomizer with a smaller k; its probabilities are .hit, .miss and .odds",
         )

@@ -16,7 +16,9 @@ def values_of(k: object) -> int:
     """A number of values: at least two, and fewer than 2^31."""
     read = whole(k, "k")
     if read < 2 or read >= MOST:
-        raise NotUnderstood("k counts the values: at least two, and fewer than 2^31.", instead="for example k=10")
+        raise NotUnderstood(
+            "k counts the values: at least two, and fewer than 2^31.", code="wrong-argument", instead="for example k=10"
+        )
     return read
 
 
@@ -24,7 +26,9 @@ def share(value: Number) -> Fraction:
     """A share of respondents: from zero to one."""
     read = number(value, "frequency")
     if not 0 <= read <= 1:
-        raise NotUnderstood("a frequency is a share of the respondents, from 0 to 1.", instead='frequency="0.1"')
+        raise NotUnderstood(
+            "a frequency is a share of the respondents, from 0 to 1.", code="wrong-argument", instead='frequency="0.1"'
+        )
     return read
 
 

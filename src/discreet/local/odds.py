@@ -36,21 +36,28 @@ def claims(epsilon: Fraction, odds: Fraction) -> bool:
 def priced(*, epsilon: Number | None, odds: Number | None) -> tuple[Fraction, Fraction]:
     """Both of them, from either; or both as they are, if the odds keep what the ε promises."""
     if epsilon is None and odds is None:
-        raise NotUnderstood("a randomizer needs an ε.", instead="for example epsilon=1, or odds=3")
+        raise NotUnderstood(
+            "a randomizer needs an ε.", code="wrong-argument", instead="for example epsilon=1, or odds=3"
+        )
     if odds is None:
         e = price(epsilon, "epsilon")
         if e > MOST:
-            raise NotUnderstood("epsilon is so large that it protects nobody.", instead="for example epsilon=1")
+            raise NotUnderstood(
+                "epsilon is so large that it protects nobody.", code="wrong-argument", instead="for example epsilon=1"
+            )
         return e, odds_of(e)
     ratio = number(odds, "odds")
     if ratio <= 1 or ratio > 1 << 92:
         raise NotUnderstood(
             "odds say how much likelier a true report is: more than one, and fewer than 2^92.",
+            code="wrong-argument",
             instead="for example odds=3, which is epsilon=ln 3",
         )
     if epsilon is None:
         return ceiling(lambda: ball(ratio).log()), ratio
     e = price(epsilon, "epsilon")
     if not claims(e, ratio):
-        raise NotUnderstood("these odds are more than e^ε.", instead="leave odds= out, or epsilon=")
+        raise NotUnderstood(
+            "these odds are more than e^ε.", code="wrong-argument", instead="leave odds= out, or epsilon="
+        )
     return e, ratio

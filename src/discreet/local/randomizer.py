@@ -127,7 +127,9 @@ class Collected(Randomizer):
         if reports.ndim != len(shape) + 1 or reports.shape[1:] != shape or reports.dtype.kind not in "bui":
             like = f"rows of {shape[0]}" if shape else "numbers"
             raise NotUnderstood(
-                f"reports of this randomizer are {like}.", instead="pass what randomize(values) returned"
+                f"reports of this randomizer are {like}.",
+                code="wrong-argument",
+                instead="pass what randomize(values) returned",
             )
         return reports
 
@@ -259,6 +261,7 @@ class Tally:
         if other.randomizer != self.randomizer:
             raise NotUnderstood(
                 "tallies add up when all their reports come from the same randomizer.",
+                code="wrong-argument",
                 instead="collect reports of different randomizers apart, and average the estimates",
             )
         return Tally(
@@ -271,7 +274,9 @@ class Tally:
     def estimate(self, *, sampling: bool = False) -> Any:
         """What the randomizer reads from it: an `Estimate`, of shares if it has values to choose from."""
         if not self.n:
-            raise NotUnderstood("there are no reports to estimate from.", instead="collect at least one")
+            raise NotUnderstood(
+                "there are no reports to estimate from.", code="wrong-argument", instead="collect at least one"
+            )
         return self.randomizer.read(self.sketch, self.n, sampling=sampling, set_aside=self.set_aside)
 
 
@@ -293,10 +298,11 @@ def several(values: Any) -> tuple[NDArray[Any], bool]:
     if not whole_numbers:
         raise NotUnderstood(
             "values are whole numbers (or True and False), each the number of one of the k values.",
+            code="wrong-argument",
             instead="pass for example [0, 2, 1] or a numpy array of integers",
         )
     if given.ndim > 1:
-        raise NotUnderstood("each respondent has one value.", instead="pass a row of values")
+        raise NotUnderstood("each respondent has one value.", code="wrong-argument", instead="pass a row of values")
     row = np.atleast_1d(given)
     if row.dtype.kind == "O":
         row = np.array([min(max(int(value), -LARGEST), LARGEST) for value in row], np.int64)

@@ -46,10 +46,13 @@ class Wire:
         if not isinstance(self.randomizer, Collected):
             raise NotUnderstood(
                 "reports of this do not add up, so they have no wire.",
+                code="wrong-argument",
                 instead="for example randomizer=KaryResponse(k=4, epsilon=1); of a Memoised, its .single",
             )
         if not is_text(self.question):
-            raise NotUnderstood("a question is a text.", instead='for example question="Which ward?"')
+            raise NotUnderstood(
+                "a question is a text.", code="wrong-argument", instead='for example question="Which ward?"'
+            )
 
     @property
     def length(self) -> int:
@@ -69,7 +72,9 @@ class Wire:
         array = self.randomizer.shaped(array[None] if single else array)
         if not np.all(self.randomizer.valid(array)):
             raise NotUnderstood(
-                "these cannot be reports of this randomizer.", instead="encode what randomize(values) returned"
+                "these cannot be reports of this randomizer.",
+                code="wrong-argument",
+                instead="encode what randomize(values) returned",
             )
         rows = np.empty((len(array), self.length), np.uint8)
         rows[:, :HEAD] = np.frombuffer(self.head, np.uint8)

@@ -43,7 +43,9 @@ def unpack(text: str, cells: int) -> Whole:
             raise ValueError("not a way to write a matrix")
         planes = np.frombuffer(data, np.uint8, offset=2).reshape(width, -1, cells).astype(np.int64)
     except (binascii.Error, zlib.error, ValueError, IndexError):
-        raise NotUnderstood("this is not a matrix of whole numbers.", instead="build it of one") from None
+        raise NotUnderstood(
+            "this is not a matrix of whole numbers.", code="not-a-record", instead="build it of one"
+        ) from None
     folded = sum((plane << (8 * n) for n, plane in enumerate(planes)), start=np.zeros(planes.shape[1:], np.int64))
     return _restored(way, np.where(folded & 1, -(folded >> 1) - 1, folded >> 1))
 

@@ -74,7 +74,9 @@ class Queries(ABC):
         """Refuse to write out too many answers."""
         if self.size > MOST_LISTED:
             raise NotAllowed(
-                f"{self.size:,} answers are too many to list.", instead="read .cells, and add up the ranges you want"
+                f"{self.size:,} answers are too many to list.",
+                code="too-large",
+                instead="read .cells, and add up the ranges you want",
             )
 
 

@@ -96,11 +96,17 @@ class Combined(Mechanism):
         whole = type(self.rows) is int and self.rows >= 1
         fits = all(isinstance(each, Strategy) for each in self.strategies) and self.strategies
         if not fits or not whole or not all(isinstance(each, Law) for each in self.laws):
-            raise NotUnderstood("this takes strategies and as many laws.", instead="build plans with discreet.workload")
+            raise NotUnderstood(
+                "this takes strategies and as many laws.",
+                code="wrong-argument",
+                instead="build plans with discreet.workload",
+            )
         few = type(self.cells) is not int or self.cells < 1 or any(each.cells < self.cells for each in self.strategies)
         if len(self.laws) != len(self.strategies) or few:
             raise NotUnderstood(
-                "every strategy has a law, and all cells.", instead="build plans with discreet.workload"
+                "every strategy has a law, and all cells.",
+                code="wrong-argument",
+                instead="build plans with discreet.workload",
             )
 
     def reach(self, strategy: Strategy) -> Reach:
@@ -122,10 +128,14 @@ class Combined(Mechanism):
         try:
             counts = WHOLE.steps(exact)
         except NotAllowed:  # by its type alone
-            raise NotAllowed("counts are whole numbers.", instead="release(counts.astype(int))") from None
+            raise NotAllowed(
+                "counts are whole numbers.", code="wrong-argument", instead="release(counts.astype(int))"
+            ) from None
         if counts.size != self.cells:
             raise NotUnderstood(
-                f"this takes {self.cells:,} counts, and there are {counts.size:,}.", instead="pass one for each cell"
+                f"this takes {self.cells:,} counts, and there are {counts.size:,}.",
+                code="wrong-argument",
+                instead="pass one for each cell",
             )
         found = []
         for strategy, law in zip(self.strategies, self.laws, strict=True):

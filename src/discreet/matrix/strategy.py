@@ -191,9 +191,9 @@ class Matrix(_Written):
     def __post_init__(self) -> None:
         whole = all(type(each) is int and abs(each) < 1 << 31 for each in self.entries)
         if not whole or self.cells < 1 or not self.entries or len(self.entries) % self.cells:
-            raise NotUnderstood("this is not a matrix of whole numbers.", instead=WRONG)
+            raise NotUnderstood("this is not a matrix of whole numbers.", code="wrong-argument", instead=WRONG)
         if not np.abs(self._matrix).max():
-            raise NotUnderstood("a strategy of zeros asks for nothing.", instead=WRONG)
+            raise NotUnderstood("a strategy of zeros asks for nothing.", code="wrong-argument", instead=WRONG)
 
     @classmethod
     def of(cls, matrix: NDArray[Any]) -> Matrix:
@@ -214,9 +214,9 @@ class Packed(_Written):
 
     def __post_init__(self) -> None:
         if type(self.cells) is not int or self.cells < 1 or not isinstance(self.data, str):
-            raise NotUnderstood("this is not a matrix of whole numbers.", instead=WRONG)
+            raise NotUnderstood("this is not a matrix of whole numbers.", code="wrong-argument", instead=WRONG)
         if not self._matrix.size or not 0 < np.abs(self._matrix).max() < 1 << 31:
-            raise NotUnderstood("a strategy of zeros asks for nothing.", instead=WRONG)
+            raise NotUnderstood("a strategy of zeros asks for nothing.", code="wrong-argument", instead=WRONG)
 
     @classmethod
     def of(cls, matrix: NDArray[Any]) -> Packed:
@@ -243,7 +243,7 @@ class Spiked(_Written):
         numbers = (*self.diagonal, *self.entries)
         whole = all(type(each) is int and abs(each) < 1 << 31 for each in numbers)
         if not whole or not self.diagonal or len(self.entries) % len(self.diagonal) or min(self.diagonal) < 1:
-            raise NotUnderstood("this is not a p-Identity.", instead=WRONG)
+            raise NotUnderstood("this is not a p-Identity.", code="wrong-argument", instead=WRONG)
 
     @property
     def cells(self) -> int:  # type: ignore[override]
@@ -264,7 +264,7 @@ class Merged(Factor):
 
     def __post_init__(self) -> None:
         if not self.places or not all(type(each) is int and -1 <= each < self.of.cells for each in self.places):
-            raise NotUnderstood("these are not groups of cells.", instead=WRONG)
+            raise NotUnderstood("these are not groups of cells.", code="wrong-argument", instead=WRONG)
 
     @property
     def cells(self) -> int:  # type: ignore[override]
@@ -306,9 +306,9 @@ class Strategy:
 
     def __post_init__(self) -> None:
         if not self.factors or not all(isinstance(each, Factor) for each in self.factors):
-            raise NotUnderstood("a strategy is made of matrices.", instead=WRONG)
+            raise NotUnderstood("a strategy is made of matrices.", code="wrong-argument", instead=WRONG)
         if any(each.cells < 1 for each in self.factors):
-            raise NotUnderstood("a strategy needs cells.", instead=WRONG)
+            raise NotUnderstood("a strategy needs cells.", code="wrong-argument", instead=WRONG)
 
     @property
     def cells(self) -> int:

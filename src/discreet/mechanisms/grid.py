@@ -47,6 +47,7 @@ class Grid:
         if not self.cells and any(issubclass(kind, REAL) for kind in kinds(array)):
             raise NotAllowed(
                 "real numbers need a public grid: the digits of a float can reveal the exact answer under its noise.",
+                code="no-grid",
                 instead='say how fine the answer should be, for example step="0.01"; counts go in as whole numbers',
             )
         if not self.cells:
@@ -54,6 +55,7 @@ class Grid:
         if array.size > self.cells:
             raise NotAllowed(
                 f"this mechanism was built for {self.cells} real answer(s) at a time, and there are {array.size}.",
+                code="wrong-argument",
                 instead=f"build it with cells={array.size}",
             )
         wide = np.empty(array.size, object)

@@ -71,7 +71,11 @@ class Noise(Mechanism):
 
     def __post_init__(self) -> None:
         if not (isinstance(self.law, Law) and isinstance(self.reach, Reach) and isinstance(self.grid, Grid)):
-            raise NotUnderstood("noise has a law, a reach and a grid.", instead="use dp.Laplace(…) or dp.Gaussian(…)")
+            raise NotUnderstood(
+                "noise has a law, a reach and a grid.",
+                code="wrong-argument",
+                instead="use dp.Laplace(…) or dp.Gaussian(…)",
+            )
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> Any:
         """The exact answer plus noise: a number for a number, an array of the same shape for anything larger.
@@ -156,6 +160,7 @@ def Gaussian(  # noqa: N802
     if rho is not None or epsilon is None or delta is None:
         raise NotUnderstood(
             "Gaussian noise takes either epsilon and delta, or rho.",
+            code="wrong-argument",
             instead='write Gaussian(epsilon=1, delta="1e-6", sensitivity=1) or Gaussian(rho="0.1", sensitivity=1)',
         )
     e, d = price(epsilon, "epsilon"), probability(delta, "delta")
@@ -192,5 +197,6 @@ def _refuse_fractions(sensitivity: Number | Reach, norm: int) -> None:
         raise NotAllowed(
             "whole numbers move by whole numbers, and this sensitivity does not: it belongs to a real answer, and"
             " rounding that answer first would break the promise.",
+            code="no-grid",
             instead='pass the answer as it is and say how fine it should be, for example step="0.01"',
         )

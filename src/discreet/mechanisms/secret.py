@@ -27,7 +27,9 @@ def read(given: Any, *, missing: bool = False) -> NDArray[Any]:
     """
     if type(given).__name__ == "MaskedArray":
         raise NotUnderstood(
-            "a masked array hides values that would be read.", instead="pass x.compressed() or x.filled(0)"
+            "a masked array hides values that would be read.",
+            code="wrong-argument",
+            instead="pass x.compressed() or x.filled(0)",
         )
     plain = isinstance(given, (list, tuple, int, float, Fraction, Decimal))
     try:
@@ -41,6 +43,7 @@ def read(given: Any, *, missing: bool = False) -> NDArray[Any]:
     if strange:
         raise NotUnderstood(
             f"exact answers are numbers or arrays of numbers, not {', '.join(strange)}.",
+            code="wrong-argument",
             instead="pass a number, a list (of a dict: list(d.values())) or a numpy array, all rows of one length",
         )
     if array.dtype.kind == "i":
@@ -67,6 +70,7 @@ def row(given: Any, *, missing: bool = False) -> NDArray[Any]:
     if array.ndim != 1:
         raise NotUnderstood(
             "this takes one row of numbers.",
+            code="wrong-argument",
             instead="pass a list with one number for each, or an array of one dimension",
         )
     return array

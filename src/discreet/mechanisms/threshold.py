@@ -68,7 +68,9 @@ def _counts(exact: Any) -> Integers:
     counts = row(exact)
     if any(issubclass(kind, REAL) for kind in kinds(counts)):
         raise NotUnderstood(
-            "a threshold reads how many people share each key.", instead="pass whole numbers: counts.astype(int)"
+            "a threshold reads how many people share each key.",
+            code="wrong-argument",
+            instead="pass whole numbers: counts.astype(int)",
         )
     return narrowest(counts)
 
@@ -235,6 +237,7 @@ class GaussianThreshold(_Keys):
         if (self.epsilon is None) == (self.rho is None):
             raise NotUnderstood(
                 "a Gaussian threshold takes delta, and either epsilon or rho.",
+                code="wrong-argument",
                 instead='add epsilon=1 for a promise of (ε, δ), or rho="0.1" for a budget that counts ρ',
             )
         for name in ("epsilon", "rho"):

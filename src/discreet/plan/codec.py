@@ -33,6 +33,7 @@ def read(data: bytes) -> Released:
     if data == TOO_LARGE:
         raise NotAllowed(
             "the answer was too large to keep, so it was thrown away; what it cost stays spent.",
+            code="answer-too-large",
             instead="ask for fewer groups, or shorter ones",
         )
     said = json.loads(data)

@@ -161,7 +161,7 @@ class Part:
 
     def __post_init__(self) -> None:
         if self.how not in ("first", "inner", "left", "semi", "anti") or (self.on is None) != (self.how == "first"):
-            raise NotUnderstood("this is not a part of a join.", instead="ask in SQL")
+            raise NotUnderstood("this is not a part of a join.", code="not-a-record", instead="ask in SQL")
 
     @property
     def tests_only(self) -> bool:
@@ -273,7 +273,7 @@ class Total:
 
     def __post_init__(self) -> None:
         if self.function not in FUNCTIONS or (self.of is None) != (self.function == "rows"):
-            raise NotUnderstood("this is not an aggregate of a unit.", instead="ask in SQL")
+            raise NotUnderstood("this is not an aggregate of a unit.", code="not-a-record", instead="ask in SQL")
 
 
 @recorded("folded/1")
@@ -360,7 +360,7 @@ class Few(Rows):
 
     def __post_init__(self) -> None:
         if self.most < 1:
-            raise NotUnderstood("this is not a part of a join.", instead="ask in SQL")
+            raise NotUnderstood("this is not a part of a join.", code="not-a-record", instead="ask in SQL")
 
     @property
     def sources(self) -> tuple[Relation, ...]:

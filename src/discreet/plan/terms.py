@@ -46,6 +46,7 @@ def read_terms(
         if epsilon is None and default is None:
             raise NotUnderstood(
                 "say what the answer may cost, or how exact it must be.",
+                code="no-terms",
                 instead='epsilon="0.1", or within=25 for ±25 at 95 %, or within="2%"',
             )
         cost = price(default if epsilon is None else epsilon, "epsilon")
@@ -53,7 +54,7 @@ def read_terms(
     relative = isinstance(within, str) and within.strip().endswith("%")
     margin = number(within.strip().removesuffix("%") if isinstance(within, str) else within, "within")
     if margin <= 0:
-        raise NotUnderstood("a margin is greater than zero.", instead='within=25, or within="2%"')
+        raise NotUnderstood("a margin is greater than zero.", code="out-of-range", instead='within=25, or within="2%"')
     most = None if epsilon is None else price(epsilon, "epsilon")
     share = margin / 100 if relative else margin
     return Within(margin=share, relative=relative, most=most, delta=keys, confidence=sure)
@@ -64,7 +65,9 @@ def search(enough: Callable[[Fraction], bool], margin: Fraction) -> Fraction:
     most, exponent = Fraction(10**6), 0
     if not enough(most):
         raise NotAllowed(
-            f"no cost makes it as exact as ±{show(margin)}.", instead="ask for a wider margin, or by epsilon"
+            f"no cost makes it as exact as ±{show(margin)}.",
+            code="margin-too-small",
+            instead="ask for a wider margin, or by epsilon",
         )
     epsilon = most
     while enough(epsilon / 10) and exponent > -30:

@@ -72,13 +72,16 @@ def run(select: str, given: Sequence[Given], *, trial: bool = False) -> Rows:
     except duckdb.Error:
         raise NotUnderstood(
             "what is asked of the answer cannot be computed.",
+            code="not-answered",
             instead="compare and compute with numbers; docs/sql.md lists the SQL that works",
         ) from None
     finally:
         clock.cancel()
     if any(str(each[1]) == "INTERVAL" for each in heads):
         raise NotUnderstood(
-            "an interval is no column of an answer.", instead="write DATE_DIFF('day', first, last), or day + INTERVAL …"
+            "an interval is no column of an answer.",
+            code="wrong-type",
+            instead="write DATE_DIFF('day', first, last), or day + INTERVAL …",
         )
     names = tuple(str(each[0]) for each in heads)
     kinds: tuple[Any, ...] = tuple(KINDS.get(str(each[1]), "real") for each in heads)

@@ -62,19 +62,24 @@ class _Sizes:
         """The most letters that an expression can have, as text."""
         self.parts += 1
         if self.parts > MOST_PARTS:
-            raise NotAllowed("this question is too large.", instead="write it with fewer parts", place=what.place)
+            raise NotAllowed(
+                "this question is too large.", code="too-large", instead="write it with fewer parts", place=what.place
+            )
         if what.column is not None:
             return known.get(what.column.lower(), PLAIN)
         if what.is_constant:
             return len(what.literal) if isinstance(what.literal, str) else PLAIN
         if not self.inside and _planned(what) > MOST_PLANNED:
-            raise NotAllowed("this expression is too large.", instead="write it with fewer parts", place=what.place)
+            raise NotAllowed(
+                "this expression is too large.", code="too-large", instead="write it with fewer parts", place=what.place
+            )
         before, self.inside = self.inside, True
         size = MADE[type(what)](what, [self.letters_of(each, known) for each in what.children])
         self.inside = before
         if size > LONGEST_TEXT:
             raise NotAllowed(
                 f"this text could have more than {LONGEST_TEXT:,} letters.",
+                code="too-large",
                 instead="join fewer or shorter texts",
                 place=what.place,
             )
@@ -82,6 +87,7 @@ class _Sizes:
         if self.letters > MOST_LETTERS:
             raise NotAllowed(
                 f"the texts of one row could have more than {MOST_LETTERS:,} letters together.",
+                code="too-large",
                 instead="ask for fewer of them at once",
                 place=what.place,
             )

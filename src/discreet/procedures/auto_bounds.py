@@ -74,6 +74,7 @@ def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
     if not isinstance(draft.relation, str):
         raise NotAllowed(
             f"the upper bound of `{min(auto)}` is found in questions of its own table only.",
+            code="bounds-unknown",
             instead=f"declare it: {min(auto)} = {{ min = 0, max = 100 }}, or leave the other tables out",
             place=draft.view.place,
         )
@@ -83,6 +84,7 @@ def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
             name = min(fields(tree) & auto.keys())
             raise NotAllowed(
                 f"the upper bound of `{name}` is found in the data, so the values of this are not known.",
+                code="values-unknown",
                 instead=f"declare it: {name} = {{ min = 0, max = 100 }}",
                 place=draft.view.place,
             )
@@ -167,6 +169,7 @@ def divided(draft: Draft, wanted: Terms) -> tuple[Fraction, Spend]:
     if not isinstance(wanted, Spend):
         raise NotAllowed(
             "its upper bound is found for a part of the cost, so the cost must be known.",
+            code="bounds-unknown",
             instead='epsilon="0.5"',
             place=draft.view.place,
         )
@@ -180,6 +183,7 @@ def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Left) -> No
     if bounds and not any(sum(bounds, plan.loss) in left for plan in plans):
         raise BudgetExceeded(
             f"there is no room for the bounds and the question: {left} is left.",
+            code="budget-exceeded",
             instead="ask for less, or declare the bounds",
         )
 

@@ -139,10 +139,14 @@ def several(questions: Iterable[str], params: Params) -> list[tuple[str, Params]
     found = list(islice(questions, MOST_QUESTIONS + 1)) if texts else []
     if not found:
         raise NotUnderstood(
-            "questions are a list of SQL texts.", instead='ask_many(["SELECT …", "SELECT …"], epsilon=1)'
+            "questions are a list of SQL texts.",
+            code="wrong-argument",
+            instead='ask_many(["SELECT …", "SELECT …"], epsilon=1)',
         )
     if len(found) > MOST_QUESTIONS:
-        raise NotUnderstood("these are too many questions.", instead=f"at most {MOST_QUESTIONS:,} at once")
+        raise NotUnderstood(
+            "these are too many questions.", code="too-large", instead=f"at most {MOST_QUESTIONS:,} at once"
+        )
     if isinstance(params, Mapping):
         return [(each, _used(params, each, n == 0, found)) for n, each in enumerate(found)]
     lists = isinstance(params, Sequence) and not isinstance(params, (str, bytes))
@@ -150,11 +154,13 @@ def several(questions: Iterable[str], params: Params) -> list[tuple[str, Params]
     if not one and len(params or ()) != len(found):
         raise NotUnderstood(
             f"these are {len(found):,} questions, and params of another number.",
+            code="wrong-parameter",
             instead="give one list or dict for each, None where there is none; or one for all",
         )
     if one and lists and len(params or ()) == len(found) > 1 and all(map(_asks_one, found)):
         raise NotUnderstood(
             f"these are {len(found):,} questions with one `?` each, and a list of params is for each of them.",
+            code="wrong-parameter",
             instead="params=[[20], [40]] has a list for each question",
         )
     return [(each, params if one or params is None else params[n]) for n, each in enumerate(found)]
@@ -181,12 +187,15 @@ def wanted_once(epsilon: Number | None, within: Number | None, confidence: Numbe
     """What all of them may cost together, or how exact each number must be; or a refusal."""
     if epsilon is None and within is None and default is None:
         raise NotUnderstood(
-            "say what all of these may cost together, or how exact they must be.", instead='epsilon="0.1", or within=25'
+            "say what all of these may cost together, or how exact they must be.",
+            code="no-terms",
+            instead='epsilon="0.1", or within=25',
         )
     wanted = read_terms(epsilon=epsilon, within=within, confidence=confidence, delta=None, default=default)
     if isinstance(wanted, Within) and wanted.relative:
         raise NotAllowed(
             "a relative margin depends on the data, and here the cost must be known before.",
+            code="cost-unknown",
             instead="within=25 for ±25; or ask one by one",
         )
     return wanted
@@ -260,6 +269,7 @@ def _known_cost(draft: Draft, wanted: Within) -> Fraction:
     if depends(draft, wanted) or wanted_bounds(draft):
         raise NotAllowed(
             "what this margin costs depends on the data, and here the cost must be known before.",
+            code="cost-unknown",
             instead="leave this question out and ask it on its own; or give all of them a cost: epsilon=1",
             place=draft.view.place,
         )
@@ -332,6 +342,7 @@ def no_room(cost: Loss, left: Left | None) -> BudgetExceeded:
     """A refusal of several questions, that says what they cost and what is left."""
     return BudgetExceeded(
         f"the budget has no room for all of these: together they cost {cost}.",
+        code="budget-exceeded",
         instead=f"ask fewer, or for less: {left} is left",
     )
 

@@ -42,6 +42,7 @@ def ask_free(sql: str, params: Params, wanted: Terms, context: Context, *, or_bu
     if not or_buy:
         raise NotAllowed(
             "this does not follow from what was answered so far.",
+            code="does-not-follow",
             instead='ask it for a cost: epsilon="0.1"',
             place=draft.view.place,
         )

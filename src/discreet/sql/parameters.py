@@ -70,14 +70,20 @@ class Parameters:
         if given is None:
             return cls()
         if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, Mapping)):
-            raise NotUnderstood("params are a list or a dict.", instead='params=[65], or params={"age": 65}')
+            raise NotUnderstood(
+                "params are a list or a dict.", code="wrong-parameter", instead='params=[65], or params={"age": 65}'
+            )
         named = isinstance(given, Mapping)
         pairs = dict(given) if isinstance(given, Mapping) else {str(n): each for n, each in enumerate(given, start=1)}
         if len(pairs) > MOST or not all(isinstance(name, str) and NAME.fullmatch(name) for name in pairs):
-            raise NotUnderstood(f"params are at most {MOST:,}, by simple names.", instead='params={"age": 65}')
+            raise NotUnderstood(
+                f"params are at most {MOST:,}, by simple names.", code="wrong-parameter", instead='params={"age": 65}'
+            )
         values = {name: _value(name, each) for name, each in pairs.items()}
         if sum(len(each) for each in values.values() if isinstance(each, str)) > LONGEST:
-            raise NotUnderstood(f"params have at most {LONGEST:,} letters.", instead="ask in several parts")
+            raise NotUnderstood(
+                f"params have at most {LONGEST:,} letters.", code="too-large", instead="ask in several parts"
+            )
         return cls(values, named)
 
     @property
@@ -92,6 +98,7 @@ class Parameters:
                 size = 1 if text[start] == "?" else 1 + len(name)
                 raise NotUnderstood(
                     "a parameter has no value here.",
+                    code="wrong-parameter",
                     instead=f'give it: params={{"{name}": …}}' if not name.isdecimal() else "give it: params=[…]",
                     place=Place(text, start, start + size),
                 )
@@ -103,6 +110,7 @@ class Parameters:
                 what = f"params has a value for `{extra[0]}`, and the question has no such parameter."
             raise NotUnderstood(
                 what,
+                code="wrong-parameter",
                 instead="leave it out, or write $name where it belongs",
             )
 
@@ -121,7 +129,11 @@ def _value(name: str, given: Any) -> q.Value:
         return given
     if isinstance(given, str):
         if UNHEARD.search(given):
-            raise NotUnderstood(f"the parameter `{name}` has letters that do not exist.", instead="leave out NUL")
+            raise NotUnderstood(
+                f"the parameter `{name}` has letters that do not exist.",
+                code="wrong-parameter",
+                instead="leave out NUL",
+            )
         return str(given)
     if isinstance(given, datetime):
         local = given if given.tzinfo is None else given.astimezone(UTC)
@@ -139,7 +151,11 @@ def _value(name: str, given: Any) -> q.Value:
             raise _beyond(name) from None
         if found is not None:  # neither NaN nor infinity
             return _sized(name, found)
-    raise NotUnderstood(f"the parameter `{name}` is of a kind that cannot be asked with.", instead=f"give {KNOWN}")
+    raise NotUnderstood(
+        f"the parameter `{name}` is of a kind that cannot be asked with.",
+        code="wrong-parameter",
+        instead=f"give {KNOWN}",
+    )
 
 
 def _sized(name: str, value: int | Fraction) -> int | Fraction:
@@ -149,4 +165,6 @@ def _sized(name: str, value: int | Fraction) -> int | Fraction:
 
 
 def _beyond(name: str) -> NotUnderstood:
-    return NotUnderstood(f"the parameter `{name}` is beyond reason.", instead="give it with fewer digits")
+    return NotUnderstood(
+        f"the parameter `{name}` is beyond reason.", code="out-of-range", instead="give it with fewer digits"
+    )

@@ -20,9 +20,13 @@ __all__ = ["conditions"]
 def conditions(texts: Sequence[str], columns: Mapping[str, Any]) -> Regions:
     """The regions of some SQL conditions on columns that are declared as for `open`, or a refusal."""
     if isinstance(texts, str) or not texts or not all(isinstance(each, str) for each in texts):
-        raise NotUnderstood("conditions are a list of SQL texts.", instead='["age < 30", "age >= 65 AND sex = \'F\'"]')
+        raise NotUnderstood(
+            "conditions are a list of SQL texts.",
+            code="wrong-argument",
+            instead='["age < 30", "age >= 65 AND sex = \'F\'"]',
+        )
     if not isinstance(columns, Mapping):
-        raise NotUnderstood("columns are declared by name.", instead='columns={"age": (0, 120)}')
+        raise NotUnderstood("columns are declared by name.", code="wrong-argument", instead='columns={"age": (0, 120)}')
     table = Table(name="rows", columns=tuple(declarations.column(name, said) for name, said in columns.items()))
     known = table.stored({each.name: _stored(each) for each in table.columns})
     catalogue = Catalogue(name="rows", budget=Budget(epsilon=1), tables=(known,), ledger=None)
@@ -31,11 +35,14 @@ def conditions(texts: Sequence[str], columns: Mapping[str, Any]) -> Regions:
     for text, select in zip(texts, asked, strict=True):
         more = select.having, select.qualify, select.limit, select.offset
         if select.keys or select.order or len(select.items) != 1 or any(each is not None for each in more):
-            raise NotUnderstood(f"`{text}` is more than a condition.", instead='for example "age < 30"')
+            raise NotUnderstood(
+                f"`{text}` is more than a condition.", code="wrong-argument", instead='for example "age < 30"'
+            )
     found = regions([each.where for each in drafts])
     if found is None or not found.codes:
         raise NotAllowed(
             f"these conditions divide the rows into more than {MOST_REGIONS:,} regions, or none; or they are too many.",
+            code="too-large",
             instead="for example \"age BETWEEN 20 AND 29 AND sex = 'F'\"; or fewer conditions at once",
         )
     return found

@@ -64,10 +64,12 @@ class Cost:
     def of(cls, epsilon: Number | None, rho: Number | None, within: Number | None, confidence: Number) -> Cost:
         """What a user asked for, read and checked; with a margin, ε is the most that may be spent."""
         if (rho is not None) + (epsilon is not None or within is not None) != 1:
-            raise NotUnderstood("say one of cost and margin.", instead='epsilon=1, rho="0.1" or within=25')
+            raise NotUnderstood(
+                "say one of cost and margin.", code="no-terms", instead='epsilon=1, rho="0.1" or within=25'
+            )
         margin = None if within is None else number(within, "within")
         if margin is not None and margin <= 0:
-            raise NotUnderstood("a margin is greater than zero.", instead="within=25")
+            raise NotUnderstood("a margin is greater than zero.", code="out-of-range", instead="within=25")
         return cls(
             epsilon=None if epsilon is None else price(epsilon, "epsilon"),
             rho=None if rho is None else price(rho, "rho"),
@@ -93,13 +95,17 @@ class Question:
         known = next((each for each in context.catalogue.tables if each.name == table), None)
         columns = _columns(by, known)
         if not all(isinstance(each, str) for each in (table, count, "" if where is None else where)):
-            raise NotUnderstood("name a table, and what its rows are grouped by, as SQL texts.", instead=BY)
+            raise NotUnderstood(
+                "name a table, and what its rows are grouped by, as SQL texts.", code="wrong-argument", instead=BY
+            )
         if len(_parts(count)) != 1 or (known is not None and known.column(count) is not None):
             raise _not_a_count(None if known is None else known.unit)
         draft = context.draft(_sql(table, known, columns, where, count), params)
         wanted_bounds(draft)
         if len(draft.keys) != len(columns) or draft.sets:
-            raise NotUnderstood("cells are by columns or expressions, each on its own, and once.", instead=BY)
+            raise NotUnderstood(
+                "cells are by columns or expressions, each on its own, and once.", code="wrong-argument", instead=BY
+            )
         counted = [isinstance(each, Sums) and each.parts in COUNTS for each in draft.measures]
         shown = [getattr(each.what, "name", None) for each in draft.view.items]
         if counted != [True] or shown != [*(f"k{n}" for n in range(len(columns))), "a0"]:
@@ -108,6 +114,7 @@ class Question:
             if not key.declared:
                 raise NotAllowed(
                     f"the values of `{name}` are not declared, so there are no cells.",
+                    code="values-unknown",
                     instead=f'declare them: {name} = {{ values = ["a", "b"] }}, or the bounds of at most'
                     f" {MOST_VALUES:,} whole numbers",
                 )
@@ -115,11 +122,13 @@ class Question:
             sizes = ", ".join(f"`{name}` has {key.size:,}" for key, name in zip(draft.keys, columns, strict=True))
             raise NotUnderstood(
                 f"the workload has {queries.cells:,} cells, and these are {math.prod(k.size for k in draft.keys):,}.",
+                code="wrong-argument",
                 instead=f"a workload with a cell for every combination of values: {sizes}",
             )
         if (shape := queries.misfit(tuple(key.size for key in draft.keys))) is not None:
             raise NotUnderstood(
                 f"the workload has {_product(shape)}, and these are {_product(key.size for key in draft.keys)}.",
+                code="wrong-argument",
                 instead="name the columns in the order of the workload, or give it their sizes in this one",
             )
         return cls(queries, context, draft)
@@ -171,7 +180,11 @@ class Question:
                 offer = self._offer(design, prices[family])
                 found += [] if offer is None else [offer]
         if not found:
-            raise NotAllowed("no strategy for these is short enough to be on record.", instead="ask in several parts")
+            raise NotAllowed(
+                "no strategy for these is short enough to be on record.",
+                code="too-large",
+                instead="ask in several parts",
+            )
         return tuple(sorted(found, key=lambda each: each.error.mean))
 
     def _room(self, epsilon: Fraction | None, rho: Fraction | None) -> None:
@@ -179,7 +192,9 @@ class Question:
         left = self.context.left()
         pure = epsilon is not None and Loss(pure=epsilon, rho=min(epsilon, epsilon**2) / LITTLE) in left
         if not pure and not (rho and Loss(rho=rho) in left):
-            raise BudgetExceeded("the budget has no room for these.", instead=f"ask for less: {left} is left")
+            raise BudgetExceeded(
+                "the budget has no room for these.", code="budget-exceeded", instead=f"ask for less: {left} is left"
+            )
 
     def _designs(self, families: Iterable[NoiseFamily]) -> list[tuple[NoiseFamily, Design]]:
         """All designs for these kinds of noise."""
@@ -202,7 +217,9 @@ class Question:
         least, best = cheapest(fit, margin, cost.confidence, noised)
         if cost.epsilon is not None and least > cost.epsilon:
             raise NotUnderstood(
-                f"that margin costs ε = {show(least)}, more than was allowed.", instead="allow more, or a wider one"
+                f"that margin costs ε = {show(least)}, more than was allowed.",
+                code="margin-too-dear",
+                instead="allow more, or a wider one",
             )
         return least, best
 
@@ -258,14 +275,18 @@ def _plan(draft: Draft, measure: Cells, laws: tuple[Any, ...]) -> Plan:
 def _columns(by: Any, known: Table | None) -> list[str]:
     """What rows are grouped by: columns, or expressions."""
     if isinstance(by, (set, frozenset)):
-        raise NotUnderstood("a set has no order, and cells have one.", instead=BY)
+        raise NotUnderstood("a set has no order, and cells have one.", code="wrong-argument", instead=BY)
     columns = [by] if isinstance(by, str) else list(by) if isinstance(by, Iterable) else []
     if not columns or not all(isinstance(each, str) and each.strip() for each in columns):
-        raise NotUnderstood("name a table, and what its rows are grouped by, as SQL texts.", instead=BY)
+        raise NotUnderstood(
+            "name a table, and what its rows are grouped by, as SQL texts.", code="wrong-argument", instead=BY
+        )
     apart = [[each] if known is not None and known.column(each) is not None else _parts(each) for each in columns]
     if any(len(each) > 1 for each in apart):
         meant = json.dumps([part for each in apart for part in each if part], ensure_ascii=False)
-        raise NotUnderstood("what rows are grouped by is a list, a text for each.", instead=f"by={meant}")
+        raise NotUnderstood(
+            "what rows are grouped by is a list, a text for each.", code="wrong-argument", instead=f"by={meant}"
+        )
     return columns
 
 
@@ -283,7 +304,9 @@ def _parts(text: str) -> list[str]:
 
 def _not_a_count(unit: str | None) -> NotUnderstood:
     units = "" if unit is None else f', or count="COUNT(DISTINCT {unit})", which counts units'
-    return NotUnderstood("`count` is one count, of rows or of units.", instead=f'count="COUNT(*)"{units}')
+    return NotUnderstood(
+        "`count` is one count, of rows or of units.", code="wrong-argument", instead=f'count="COUNT(*)"{units}'
+    )
 
 
 def _sql(table: str, known: Table | None, by: Sequence[str], where: str | None, count: str) -> str:

@@ -63,7 +63,11 @@ class Prospect:
 
 
 def _behind() -> NotAllowed:
-    return NotAllowed("the plan stays with the curator.", instead="read the cost, the answers and their margins")
+    return NotAllowed(
+        "the plan stays with the curator.",
+        code="stays-with-curator",
+        instead="read the cost, the answers and their margins",
+    )
 
 
 def axes_of(draft: Draft) -> tuple[Axis, ...]:

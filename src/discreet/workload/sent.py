@@ -81,7 +81,11 @@ class SentError:
         if self.law is not None:
             return weighted(self.law, self._weights, sure)
         if self.variance is None:
-            raise NotAllowed("the margins of this strategy were not sent.", instead="read those of the chosen one")
+            raise NotAllowed(
+                "the margins of this strategy were not sent.",
+                code="margin-unknown",
+                instead="read those of the chosen one",
+            )
         return spread(self.variance, self.heavy, sure)
 
     def describe(self) -> str:
@@ -240,4 +244,4 @@ def _axes(axes: tuple[tuple[Value, ...], ...], queries: Queries) -> None:
 
 def _true(said: bool) -> None:
     if not said:
-        raise NotUnderstood("these are no answers.", instead="hand over what to_dict() gave")
+        raise NotUnderstood("these are no answers.", code="not-a-document", instead="hand over what to_dict() gave")

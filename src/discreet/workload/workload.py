@@ -54,7 +54,9 @@ class Workload:
         if not isinstance(self.queries, Queries):
             object.__setattr__(self, "queries", _matrix(self.queries))
         if self.cells > MOST_CELLS:
-            raise NotAllowed(f"{self.cells:,} cells are too many.", instead=f"ask of at most {MOST_CELLS:,}")
+            raise NotAllowed(
+                f"{self.cells:,} cells are too many.", code="too-large", instead=f"ask of at most {MOST_CELLS:,}"
+            )
 
     # ── families ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -80,7 +82,9 @@ class Workload:
         """Every range of so many consecutive cells."""
         n, wide = whole(cells, "cells"), whole(width, "width")
         if wide > n:
-            raise NotUnderstood("a window is no wider than the cells.", instead=f"at most width={n}")
+            raise NotUnderstood(
+                "a window is no wider than the cells.", code="wrong-argument", instead=f"at most width={n}"
+            )
         return cls(Intervals(n, "windows", wide))
 
     @classmethod
@@ -95,23 +99,29 @@ class Workload:
         """Tables of counts by attributes with so many values each: by all sets of `ways` of them, or by those kept."""
         known = tuple(whole(each, "size") for each in _listed(sizes))
         if not known:
-            raise NotUnderstood("sizes are the numbers of values of the attributes.", instead="sizes=(10, 10, 2)")
+            raise NotUnderstood(
+                "sizes are the numbers of values of the attributes.", code="wrong-argument", instead="sizes=(10, 10, 2)"
+            )
         if (ways is None) == (kept is None):
-            raise NotUnderstood("say which tables.", instead="ways=2, or kept=[(0, 1), (2,)]")
+            raise NotUnderstood("say which tables.", code="wrong-argument", instead="ways=2, or kept=[(0, 1), (2,)]")
         if ways is not None:
             many = 0 if type(ways) is int and ways == 0 else whole(ways, "ways")
             if many > len(known):
-                raise NotUnderstood("there are not so many attributes.", instead=f"at most ways={len(known)}")
+                raise NotUnderstood(
+                    "there are not so many attributes.", code="wrong-argument", instead=f"at most ways={len(known)}"
+                )
             if math.comb(len(known), many) > MOST_TABLES:
-                raise NotAllowed("these are too many tables.", instead="ask by fewer attributes at once")
+                raise NotAllowed(
+                    "these are too many tables.", code="too-large", instead="ask by fewer attributes at once"
+                )
             sets = tuple(combinations(range(len(known)), many))
         else:
             sets = tuple(_attributes(each, len(known)) for each in _listed(kept))
         if not sets or len(set(sets)) < len(sets):
-            raise NotUnderstood("each table is named once.", instead="kept=[(0, 1), (2,)]")
+            raise NotUnderstood("each table is named once.", code="wrong-argument", instead="kept=[(0, 1), (2,)]")
         found = Marginals(known, sets)
         if sum(2 ** len(each) for each in sets) > 16 * MOST_TABLES or len(found.below) > MOST_TABLES:
-            raise NotAllowed("these are too many tables.", instead="ask by fewer attributes at once")
+            raise NotAllowed("these are too many tables.", code="too-large", instead="ask by fewer attributes at once")
         return cls(found)
 
     @classmethod
@@ -139,7 +149,9 @@ class Workload:
         """The queries of all of them, over the same cells."""
         _some(parts)
         if len({each.cells for each in parts}) > 1:
-            raise NotUnderstood("these are over different cells.", instead="unite workloads with as many cells")
+            raise NotUnderstood(
+                "these are over different cells.", code="wrong-argument", instead="unite workloads with as many cells"
+            )
         return parts[0] if len(parts) == 1 else cls(Stacked(tuple(each.queries for each in parts)))
 
     @classmethod
@@ -179,7 +191,9 @@ class Workload:
         same workload is planned once.
         """
         if sum(each is not None for each in (epsilon, rho, within)) != 1:
-            raise NotUnderstood("say one of cost and margin.", instead='epsilon=1, rho="0.1" or within=25')
+            raise NotUnderstood(
+                "say one of cost and margin.", code="no-terms", instead='epsilon=1, rho="0.1" or within=25'
+            )
         said: Any = {"cells": self.cells, "rows": whole(rows, "rows"), "neighbours": neighbourhood(neighbours)}
         sure = probability(confidence, "confidence")
         if rho is not None:
@@ -189,7 +203,7 @@ class Workload:
             return planned(found, Pure(price(epsilon, "epsilon")), **said)
         margin = number(within, "within")
         if margin <= 0:
-            raise NotUnderstood("a margin is greater than zero.", instead="within=25")
+            raise NotUnderstood("a margin is greater than zero.", code="out-of-range", instead="within=25")
         self.queries.listed()
         own = {"rows": said["rows"], "neighbours": said["neighbours"]}
         cost, best = cheapest(found, margin, sure, lambda each, cost: noised(each, Pure(cost), **own))
@@ -254,18 +268,25 @@ def _matrix(given: Any) -> Dense:
     try:
         matrix = np.asarray(given, np.float64)
     except (TypeError, ValueError):
-        raise NotUnderstood("a workload is a matrix of numbers.", instead=MATRIX) from None
+        raise NotUnderstood("a workload is a matrix of numbers.", code="wrong-argument", instead=MATRIX) from None
     if matrix.ndim != 2:
-        raise NotUnderstood("a workload has a row for each query and a column for each cell.", instead=MATRIX)
+        raise NotUnderstood(
+            "a workload has a row for each query and a column for each cell.", code="wrong-argument", instead=MATRIX
+        )
     if not matrix.size or matrix.size > MOST_ENTRIES:
-        raise NotUnderstood(f"a matrix has from one to {MOST_ENTRIES:,} entries.", instead=MATRIX)
+        raise NotUnderstood(
+            f"a matrix has from one to {MOST_ENTRIES:,} entries.", code="wrong-argument", instead=MATRIX
+        )
     if not np.isfinite(matrix).all() or np.abs(matrix).max() > 1e9:
-        raise NotUnderstood("weights are finite numbers, of at most a billion.", instead=MATRIX)
+        raise NotUnderstood("weights are finite numbers, of at most a billion.", code="wrong-argument", instead=MATRIX)
     if not matrix.any(axis=1).all():
-        raise NotUnderstood("a query of zeros asks for nothing.", instead="leave it out, or give a cell a weight")
+        raise NotUnderstood(
+            "a query of zeros asks for nothing.", code="wrong-argument", instead="leave it out, or give a cell a weight"
+        )
     if matrix.shape[1] > MOST_DENSE and len({column.tobytes() for column in matrix.T.copy()}) > MOST_DENSE:
         raise NotAllowed(
             f"a matrix tells at most {MOST_DENSE:,} cells apart.",
+            code="too-large",
             instead="for more use a family: Workload.ranges(n), Workload.marginals(sizes, ways=2), Workload.product(…)",
         )
     return Dense.of(matrix)
@@ -275,9 +296,13 @@ def _attributes(given: Any, known: int) -> tuple[int, ...]:
     places = _listed(given)
     plain = all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in places)
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) or not plain:
-        raise NotUnderstood("a table names attributes by their places.", instead=f"from 0 to {known - 1}: (0, 1)")
+        raise NotUnderstood(
+            "a table names attributes by their places.", code="wrong-argument", instead=f"from 0 to {known - 1}: (0, 1)"
+        )
     if not all(0 <= each < known for each in places):
-        raise NotUnderstood(f"there are {known} attributes.", instead=f"places from 0 to {known - 1}: (0, 1)")
+        raise NotUnderstood(
+            f"there are {known} attributes.", code="wrong-argument", instead=f"places from 0 to {known - 1}: (0, 1)"
+        )
     return tuple(sorted({int(each) for each in places}))
 
 
@@ -293,4 +318,8 @@ def _axes(queries: Queries) -> tuple[Queries, ...]:
 
 def _some(parts: Sequence[Any]) -> None:
     if not parts or not all(isinstance(each, Workload) for each in parts):
-        raise NotUnderstood("this takes workloads.", instead="Workload.product(Workload.prefix(10), Workload.total(2))")
+        raise NotUnderstood(
+            "this takes workloads.",
+            code="wrong-argument",
+            instead="Workload.product(Workload.prefix(10), Workload.total(2))",
+        )

@@ -113,7 +113,7 @@ class Source:
             }
         except duckdb.Error:
             self.connection.close()
-            raise NotUnderstood(UNREADABLE[0], instead=UNREADABLE[1]) from None
+            raise NotUnderstood(UNREADABLE[0], code="cannot-read", instead=UNREADABLE[1]) from None
         self._types = {table: _types(self.connection, place) for table, place in self._places.items()}
         self._empty: tuple[int, duckdb.DuckDBPyConnection] | None = None
         self.seen = self.version()
@@ -206,7 +206,9 @@ class Source:
             return self
         fresh = self.again()
         if fresh.stored != self.stored:
-            raise NotUnderstood("the columns of the data have changed.", instead="open the data again")
+            raise NotUnderstood(
+                "the columns of the data have changed.", code="data-changed", instead="open the data again"
+            )
         return fresh  # whoever still asks the old one may finish
 
     def connect(self, *first: str) -> duckdb.DuckDBPyConnection:
@@ -229,6 +231,7 @@ class Source:
                 connection.close()
                 raise NotUnderstood(
                     f"{self._attach.name} cannot be opened as a DuckDB database.",
+                    code="cannot-read",
                     instead="close whoever writes to it, or copy it",
                 ) from None
         for name, frame in self._frames.items():
@@ -238,7 +241,9 @@ class Source:
             except duckdb.Error:
                 connection.close()
                 raise NotUnderstood(
-                    f"the frame {name} holds what DuckDB cannot.", instead="leave out columns of unusual types"
+                    f"the frame {name} holds what DuckDB cannot.",
+                    code="cannot-read",
+                    instead="leave out columns of unusual types",
                 ) from None
             connection.unregister("\x01frame")
         self._name(connection)
@@ -257,7 +262,7 @@ class Source:
                     connection.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM {place}")
         except duckdb.Error:
             connection.close()
-            raise NotUnderstood(UNREADABLE[0], instead=UNREADABLE[1]) from None
+            raise NotUnderstood(UNREADABLE[0], code="cannot-read", instead=UNREADABLE[1]) from None
 
 
 def _described(connection: duckdb.DuckDBPyConnection, place: str) -> dict[str, str]:

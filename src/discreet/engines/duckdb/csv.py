@@ -64,6 +64,7 @@ def header(line: bytes, file: str, form: Csv) -> list[str]:
     if len({name.lower() for name in names}) < len(names) or not names or not all(name.strip() for name in names):
         raise NotUnderstood(
             f"the first line of {file} must name every column once.",
+            code="csv-unclear",
             instead=form.delimiter.join(("write: age", "sex", "cost")),
         )
     return names
@@ -181,6 +182,7 @@ def _written(file: IO[bytes], width: int, name: str, form: Csv) -> Iterator[Fiel
 def _misspelt(name: str, line: int, what: str) -> NotUnderstood:
     return NotUnderstood(
         f"line {line} of {name} {what}, so it is not certain where records begin.",
+        code="csv-unclear",
         instead="write it with a program that quotes line breaks and doubles quotes; or leave out newlines = true, if"
         " every line is a record",
     )

@@ -68,7 +68,9 @@ class DuckDB:
                     return self._opened
             except Exception:  # whatever it says, it may say it of somebody
                 self._unreadable = (now, time.monotonic() + OPENED_AGAIN)
-        raise Stopped("the data cannot be read as they are now.", instead="let their owner open them again")
+        raise Stopped(
+            "the data cannot be read as they are now.", code="stopped", instead="let their owner open them again"
+        )
 
     @property
     def latest(self) -> DuckDBSnapshot:
@@ -88,6 +90,7 @@ class DuckDB:
         if self.shelf is None:
             raise NotUnderstood(
                 "an index is kept beside the ledger, and this ledger is not a file.",
+                code="no-index",
                 instead='name one: ledger="clinic.ledger"',
             )
         return self.shelf

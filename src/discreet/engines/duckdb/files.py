@@ -74,7 +74,9 @@ def _steady(path: Path, names: list[str] | None, said: Said, progress: Progress 
         if _states(path) == before:
             break
     else:
-        raise NotUnderstood("the data change while they are opened.", instead="wait until they are written")
+        raise NotUnderstood(
+            "the data change while they are opened.", code="data-changed", instead="wait until they are written"
+        )
     source.again = lambda: _steady(path, names, said, None)
     return source
 
@@ -93,7 +95,9 @@ def _states(path: Path) -> list[tuple[str, int, int, int]]:
 def _open(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
     if not path.exists():
         raise NotUnderstood(
-            f"there is no {path}.", instead="name a .parquet, .csv or .duckdb file, or a folder of files"
+            f"there is no {path}.",
+            code="cannot-read",
+            instead="name a .parquet, .csv or .duckdb file, or a folder of files",
         )
     if path.is_dir():
         return _folder(path, names, said, progress)
@@ -102,23 +106,35 @@ def _open(path: Path, names: list[str] | None, said: Said, progress: Progress | 
         return _database(path, names)
     if path.suffix.lower() not in FILES:
         raise NotUnderstood(
-            f"{path.name} is of a kind that cannot be read.", instead="name a .parquet, .csv or .duckdb file"
+            f"{path.name} is of a kind that cannot be read.",
+            code="cannot-read",
+            instead="name a .parquet, .csv or .duckdb file",
         )
     if names is not None and len(names) != 1:
-        raise NotUnderstood(f"{path.name} is one table.", instead="declare one table, or name a folder of files")
+        raise NotUnderstood(
+            f"{path.name} is one table.",
+            code="wrong-declaration",
+            instead="declare one table, or name a folder of files",
+        )
     return _files({names[0] if names else path.stem: path}, said, progress)
 
 
 def _no_csv(said: Said, name: str) -> None:
     if said.csv:
-        raise NotUnderstood(f"{name} is no CSV file, so there is nothing to say of how.", instead="leave out csv")
+        raise NotUnderstood(
+            f"{name} is no CSV file, so there is nothing to say of how.",
+            code="wrong-declaration",
+            instead="leave out csv",
+        )
 
 
 def _folder(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
     files = {each.stem: each for each in sorted(path.iterdir()) if each.suffix.lower() in FILES}
     for name in names or ():
         if name not in files:
-            raise NotUnderstood(f"{path.name} has no file for the table {name}.", instead=f"add {name}.parquet")
+            raise NotUnderstood(
+                f"{path.name} has no file for the table {name}.", code="cannot-read", instead=f"add {name}.parquet"
+            )
     return _files({name: files[name] for name in (names or files)}, said, progress)
 
 
@@ -143,7 +159,9 @@ def _files(files: Mapping[str, Path], said: Said, progress: Progress | None) -> 
             frames[name] = loaded
     for name in said.csv:
         if name not in files:
-            raise NotUnderstood(f"there is no CSV file {name}.", instead="leave out csv, or name one file")
+            raise NotUnderstood(
+                f"there is no CSV file {name}.", code="cannot-read", instead="leave out csv, or name one file"
+            )
     disabled = parquet.UNPRUNED if len(frames) < len(files) else ""
     return Source(places=places, paths=files.values(), frames=frames, beside=beside, disabled=disabled)
 
@@ -158,7 +176,7 @@ def _parquet(
         parquet.check(columns, telling)
         return columns, parquet.load(path, columns, wanted, telling)
     except (duckdb.Error, OSError, ValueError):  # Arrow's errors are ValueErrors and OSErrors
-        raise NotUnderstood(UNREADABLE[0], instead=UNREADABLE[1]) from None
+        raise NotUnderstood(UNREADABLE[0], code="cannot-read", instead=UNREADABLE[1]) from None
     finally:
         found.close()
 
@@ -167,7 +185,9 @@ def _csv(path: Path, form: Csv, progress: Progress | None) -> pyarrow.Table:
     try:
         return read_csv(path, form, progress)
     except OSError:
-        raise NotUnderstood(f"{path.name} cannot be read.", instead="name a file that you may read") from None
+        raise NotUnderstood(
+            f"{path.name} cannot be read.", code="cannot-read", instead="name a file that you may read"
+        ) from None
 
 
 def _database(path: Path, names: list[str] | None) -> Source:
@@ -184,11 +204,14 @@ def _database(path: Path, names: list[str] | None) -> Source:
             if name.lower() in views:
                 raise NotUnderstood(
                     f"{name} is a view, in which one row can change or break what is read of all others.",
+                    code="unreadable-table",
                     instead="make it a table: CREATE TABLE … AS SELECT …",
                 )
             if name.lower() not in there:
                 some = ", ".join(list(there.values())[:20])
-                raise NotUnderstood(f"{path.name} has no table {name}.", instead=f"it has: {some}")
+                raise NotUnderstood(
+                    f"{path.name} has no table {name}.", code="unknown-table", instead=f"it has: {some}"
+                )
         read = {name: _table(found, there[name.lower()]) for name in (names or list(there.values()))}
     finally:
         found.close()

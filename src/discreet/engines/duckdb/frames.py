@@ -51,6 +51,7 @@ def read_frame(frame: Any, columns: Iterable[str], unit: str | None = None) -> p
     if not isinstance(frame, pa.Table) and type(frame).__name__ not in ("DataFrame", "LazyFrame"):
         raise NotUnderstood(
             f"a {type(frame).__name__} is not data that can be opened.",
+            code="cannot-read",
             instead="give a path, or a pandas, polars or Arrow frame",
         )
     if hasattr(frame, "collect"):
@@ -60,10 +61,16 @@ def read_frame(frame: Any, columns: Iterable[str], unit: str | None = None) -> p
     there = {each.lower() for each in names}
     for each in columns:
         if each.lower() not in there:
-            raise NotUnderstood(f"the frame has no column `{each}`.", instead=f"its columns: {', '.join(names[:20])}")
+            raise NotUnderstood(
+                f"the frame has no column `{each}`.",
+                code="unknown-column",
+                instead=f"its columns: {', '.join(names[:20])}",
+            )
     places = [n for n, name in enumerate(names) if name.lower() in wanted]
     if len({names[n].lower() for n in places}) < len(places):
-        raise NotUnderstood("the frame has two columns of one name.", instead="names differ in more than case")
+        raise NotUnderstood(
+            "the frame has two columns of one name.", code="ambiguous-column", instead="names differ in more than case"
+        )
     who = (unit or "").lower()
     found = [_column(frame, n, names[n], telling=names[n].lower() == who) for n in places]
     return pa.table(found, names=[names[n] for n in places])
@@ -79,7 +86,9 @@ def _column(frame: Any, place: int, name: str, *, telling: bool) -> pa.ChunkedAr
     except (Refusal, KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException:  # polars panics
-        raise NotUnderstood(f"`{name}` is of a type that cannot be read.", instead=READABLE) from None
+        raise NotUnderstood(
+            f"`{name}` is of a type that cannot be read.", code="unreadable-column", instead=READABLE
+        ) from None
 
 
 def _arrow(frame: pa.Table, place: int, name: str, *, telling: bool) -> Any:
@@ -216,11 +225,13 @@ def total(column: Any, name: str = "", *, telling: bool = False) -> pa.ChunkedAr
             return read(column)
     if telling and any(holds(kind) for holds, _ in TOTAL):
         raise _untold(name, kind)
-    raise NotUnderstood(f"`{name}` is of a type that cannot be read: {kind}.", instead=READABLE)
+    raise NotUnderstood(
+        f"`{name}` is of a type that cannot be read: {kind}.", code="unreadable-column", instead=READABLE
+    )
 
 
 def _untold(name: str, kind: Any) -> NotUnderstood:
-    return NotUnderstood(UNTOLD[0].format(name=name, kind=kind), instead=UNTOLD[1])
+    return NotUnderstood(UNTOLD[0].format(name=name, kind=kind), code="unit-unclear", instead=UNTOLD[1])
 
 
 def _chunks(column: pa.ChunkedArray, read: Callable[[Any], Any], kind: pa.DataType) -> pa.ChunkedArray:
@@ -379,4 +390,6 @@ def open_frame(frame: Any, name: str, columns: Iterable[str], unit: str | None =
     except (Refusal, KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException:  # of pandas, polars or Arrow, whose words may be of somebody; polars panics
-        raise NotUnderstood("this frame cannot be read.", instead="leave out columns of unusual types") from None
+        raise NotUnderstood(
+            "this frame cannot be read.", code="cannot-read", instead="leave out columns of unusual types"
+        ) from None

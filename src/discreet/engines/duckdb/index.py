@@ -53,7 +53,7 @@ class Index:
         places = {each.table: f"data.counting.{quoted(each.table)}" for each in tables}
         self.source = Source(places=places, paths=[path], attach=path)
         if self.source.cursor().execute("SELECT name FROM data.main.about").fetchall() != [(name,)]:
-            raise NotUnderstood("this is another index.", instead="build it anew: discreet index")
+            raise NotUnderstood("this is another index.", code="no-index", instead="build it anew: discreet index")
 
     def statements(self, plan: Plan) -> dict[int | None, str] | None:
         """What a plan runs on the rows that count, or None where they will not do.
@@ -143,7 +143,9 @@ class Shelf:
         """
         if not self.tables:
             raise NotUnderstood(
-                "no table has a unit, so there is nothing to index.", instead="ask: every row counts, and fast"
+                "no table has a unit, so there is nothing to index.",
+                code="no-index",
+                instead="ask: every row counts, and fast",
             )
         path = self._path(version)
         with self._alone():
@@ -153,7 +155,9 @@ class Shelf:
                 salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1
                 index_build.write(unfinished, source, self.tables, salt=salt, name=path.stem, progress=progress)
                 if source.version() != source.seen:
-                    raise NotUnderstood("the data changed while they were read.", instead="build the index again")
+                    raise NotUnderstood(
+                        "the data changed while they were read.", code="data-changed", instead="build the index again"
+                    )
                 _force(unfinished)
                 unfinished.rename(path)
                 _force(self.folder)
@@ -161,11 +165,13 @@ class Shelf:
             except duckdb.OutOfMemoryException:
                 raise NotUnderstood(
                     "there is not enough memory to build the index.",
+                    code="no-index",
                     instead="build it on a larger machine; questions are answered without it, too",
                 ) from None
             except (duckdb.IOException, OSError):
                 raise NotUnderstood(
                     f"the index cannot be written to {self.folder}: the disk is full, or nobody may write there.",
+                    code="no-index",
                     instead="free about as much space as the data take; questions are answered without it, too",
                 ) from None
             except duckdb.Error:
@@ -201,7 +207,9 @@ class Shelf:
             descriptor = os.open(self.folder, os.O_RDONLY)
         except OSError:
             raise NotUnderstood(
-                f"the folder {self.folder} cannot be made.", instead="keep the ledger where files may be written"
+                f"the folder {self.folder} cannot be made.",
+                code="no-index",
+                instead="keep the ledger where files may be written",
             ) from None
         try:
             try:
@@ -210,7 +218,9 @@ class Shelf:
             except OSError:
                 gone = True
             if gone:
-                raise NotUnderstood("an index is being built or dropped here.", instead="wait until that is done")
+                raise NotUnderstood(
+                    "an index is being built or dropped here.", code="no-index", instead="wait until that is done"
+                )
             yield
         finally:
             os.close(descriptor)

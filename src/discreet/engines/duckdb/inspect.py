@@ -47,7 +47,9 @@ def look(path: Path) -> list[Found]:
         found = [Found(name, _kinds(source.stored[name]), True) for name in source.tables]
     found = list({each.name: each for each in found}.values())  # of two files with one name, the last
     if not found:
-        raise NotUnderstood(f"there is no table in {path}.", instead="name a .parquet, .csv or .duckdb file")
+        raise NotUnderstood(
+            f"there is no table in {path}.", code="cannot-read", instead="name a .parquet, .csv or .duckdb file"
+        )
     return found
 
 
@@ -63,7 +65,9 @@ def _csv(path: Path) -> Found:
         with path.open("rb") as file:
             first, *lines = [file.readline(LONGEST).rstrip(b"\r\n") for _ in range(LINES + 1)]
     except OSError:
-        raise NotUnderstood(f"{path} cannot be read.", instead="name a file that you may read") from None
+        raise NotUnderstood(
+            f"{path} cannot be read.", code="cannot-read", instead="name a file that you may read"
+        ) from None
     names = header(first, path.name, Csv())
     rows = [row for line in lines if len(row := split(line, Csv()) or []) == len(names)]
     kinds = {name: _guess([(row[n] or "").strip() for row in rows]) for n, name in enumerate(names)}

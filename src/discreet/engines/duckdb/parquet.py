@@ -171,7 +171,7 @@ def check(columns: Iterable[Type], telling: Iterable[str]) -> None:
     for each in columns:
         if each.name.lower() in names and not each.tells:
             kind = f"{each.stored} in {each.physical}"
-            raise NotUnderstood(UNTOLD[0].format(name=each.name, kind=kind), instead=UNTOLD[1])
+            raise NotUnderstood(UNTOLD[0].format(name=each.name, kind=kind), code="unit-unclear", instead=UNTOLD[1])
 
 
 def place(path: Path, columns: Iterable[Type], telling: Iterable[str] = ()) -> str:

@@ -68,6 +68,7 @@ def _check(text: str, source: Source) -> bool:
     except duckdb.Error:
         raise NotAllowed(
             "the engine cannot run this question.",
+            code="not-answered",
             instead="write it another way; docs/sql.md lists the SQL that works",
         ) from None
     finally:

@@ -57,6 +57,7 @@ def fitting(plan: Plan) -> None:
     if wide is not None:
         raise NotAllowed(
             f"what would be added up here, {wide.what}, can be too large to be exact.",
+            code="too-wide",
             instead="declare larger steps or narrower bounds, or count fewer rows of one unit",
         )
 

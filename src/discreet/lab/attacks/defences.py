@@ -40,7 +40,9 @@ class Defence(ABC):
         """What is told instead of the exact counts."""
         bits, asked = np.asarray(secret, np.int64), np.asarray(queries, np.uint8)
         if asked.ndim != 2 or asked.shape[1] != len(bits):
-            raise NotUnderstood("a query is about all people.", instead="one column for each of them")
+            raise NotUnderstood(
+                "a query is about all people.", code="wrong-argument", instead="one column for each of them"
+            )
         return self._told(bits, asked, coins)
 
     @abstractmethod

@@ -77,7 +77,9 @@ def caught(*, students: int = 30, sample: int = 3, questions: int = 5) -> Fracti
     """The probability that averages of random samples show Alice at least once: 1 - (1 - C(29,2)/C(30,3))^5."""
     n, k, times = whole(students, "students"), whole(sample, "sample"), whole(questions, "questions")
     if k > n:
-        raise NotUnderstood("a sample is a part of the class.", instead="for example sample=3 of students=30")
+        raise NotUnderstood(
+            "a sample is a part of the class.", code="wrong-argument", instead="for example sample=3 of students=30"
+        )
     return 1 - (1 - Fraction(comb(n - 1, k - 1), comb(n, k))) ** times
 
 
@@ -110,7 +112,9 @@ def trace(records: ArrayLike, published: ArrayLike, reference: ArrayLike) -> Rea
     """
     x, q, p = (np.asarray(each, float) for each in (records, published, reference))
     if x.ndim != 2 or q.shape != p.shape or x.shape[1:] != q.shape:
-        raise NotUnderstood("a record has one value for each published mean.", instead="one row for each record")
+        raise NotUnderstood(
+            "a record has one value for each published mean.", code="wrong-argument", instead="one row for each record"
+        )
     scores: Real = (x - p) @ (q - p)
     return scores
 

@@ -61,7 +61,9 @@ class Naive:
         with self._base.cursor() as cursor:
             rows = cursor.execute(sql).fetchall()
         if self.smallest and len(rows) == 1 and len(rows[0]) == 1 and not self._allowed(rows[0][0]):
-            raise Refusal("too few people, or too many.", instead=f"ask about at least {self.smallest}")
+            raise Refusal(
+                "too few people, or too many.", code="wrong-argument", instead=f"ask about at least {self.smallest}"
+            )
         return [tuple(self._told(value, sql) for value in row) for row in rows]
 
     def _allowed(self, value: Any) -> bool:

@@ -106,10 +106,13 @@ def exhaustive(answers: ArrayLike, bound: float = 0.5) -> Candidates:
     if len(a) != 1 << n or not 1 <= n <= MOST or np.isnan(a).any():
         raise NotUnderstood(
             f"the exhaustive attack needs the answers to all subsets of at most {MOST} people.",
+            code="wrong-argument",
             instead="pass 2, 4, 8, … answers in counting order, or use least_squares",
         )
     if not bound >= 0:
-        raise NotUnderstood("the bound of the noise must not be negative.", instead="for example bound=0.5")
+        raise NotUnderstood(
+            "the bound of the noise must not be negative.", code="wrong-argument", instead="for example bound=0.5"
+        )
     limit = bound + SLACK * max(1.0, bound)
     alive = np.zeros(1 if abs(a[0]) <= limit else 0, np.uint32)
     for k in range(n):
@@ -117,6 +120,7 @@ def exhaustive(answers: ArrayLike, bound: float = 0.5) -> Candidates:
         if len(alive) << k > LONGEST:
             raise NotUnderstood(
                 "too many databases fit such noise to go through them all.",
+                code="wrong-argument",
                 instead="use least_squares or linear_program",
             )
         alive = _consistent(alive, 1 << k, a, limit)
@@ -234,14 +238,18 @@ def by(noise: str) -> Callable[[ArrayLike, ArrayLike], Bits]:
     Least squares for noise without tails, the linear program for Laplace noise and for a part of answers far off.
     """
     if noise not in METHODS:
-        raise NotUnderstood("there is no such kind of noise.", instead=f"one of {', '.join(METHODS)}")
+        raise NotUnderstood(
+            "there is no such kind of noise.", code="wrong-argument", instead=f"one of {', '.join(METHODS)}"
+        )
     return METHODS[noise]
 
 
 def expected(*, n: int, m: int, sigma: float) -> float:
     """The fraction of bits that least squares on m random queries gets right: Φ(√(m - n)/(4σ))."""
     if m <= n:
-        raise NotUnderstood("this holds for more queries than people.", instead=f"for example m={4 * n}")
+        raise NotUnderstood(
+            "this holds for more queries than people.", code="wrong-argument", instead=f"for example m={4 * n}"
+        )
     return 1.0 if sigma == 0 else NormalDist().cdf(math.sqrt(m - n) / (4 * sigma))
 
 
@@ -258,7 +266,11 @@ def _numbers(values: ArrayLike, name: str, *, dimensions: int) -> Real:
     except (TypeError, ValueError):
         read = np.empty(())
     if read.ndim != dimensions or not read.size or np.isinf(read).any():
-        raise NotUnderstood(f"{name} must be finite numbers.", instead="queries: one row for each; answers: one number")
+        raise NotUnderstood(
+            f"{name} must be finite numbers.",
+            code="wrong-argument",
+            instead="queries: one row for each; answers: one number",
+        )
     return read
 
 
@@ -268,10 +280,12 @@ def _asked(queries: ArrayLike, answers: ArrayLike) -> tuple[Real, Real]:
     small = isinstance(queries, np.ndarray) and queries.ndim == 2 and queries.dtype in (np.uint8, np.bool_)
     q = np.asarray(queries) if small else _numbers(queries, "queries", dimensions=2)
     if len(q) != len(a) or (not small and np.isnan(q).any()):
-        raise NotUnderstood("there must be one answer to each query.", instead="give NaN where there was none")
+        raise NotUnderstood(
+            "there must be one answer to each query.", code="wrong-argument", instead="give NaN where there was none"
+        )
     heard = ~np.isnan(a)
     if not heard.any():
-        raise NotUnderstood("no question was answered.", instead="ask less, or for less")
+        raise NotUnderstood("no question was answered.", code="wrong-argument", instead="ask less, or for less")
     bits = small and bool((q <= 1).all()) and len(q) < EXACT
     return (q if heard.all() else q[heard]).astype(np.float32 if bits else float), a[heard]
 
@@ -279,7 +293,11 @@ def _asked(queries: ArrayLike, answers: ArrayLike) -> tuple[Real, Real]:
 def _power(n: int) -> int:
     size = whole(n, "n")
     if size & (size - 1):
-        raise NotUnderstood("Hadamard queries are about 2^k people.", instead=f"for example {1 << size.bit_length()}")
+        raise NotUnderstood(
+            "Hadamard queries are about 2^k people.",
+            code="wrong-argument",
+            instead=f"for example {1 << size.bit_length()}",
+        )
     return size
 
 
@@ -287,4 +305,6 @@ def _scipy() -> None:
     try:
         import scipy  # noqa: F401, PLC0415
     except ImportError:
-        raise NotUnderstood("this attack needs scipy.", instead='pip install "discreet[lab]"') from None
+        raise NotUnderstood(
+            "this attack needs scipy.", code="not-installed", instead='pip install "discreet[lab]"'
+        ) from None

@@ -58,7 +58,9 @@ class Web:
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
-            raise NotUnderstood("a server has a URL.", instead="for example http://127.0.0.1:8080/")
+            raise NotUnderstood(
+                "a server has a URL.", code="wrong-argument", instead="for example http://127.0.0.1:8080/"
+            )
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
         body = json.dumps({"sql": sql}).encode()
@@ -68,7 +70,9 @@ class Web:
             with direct.open(request, timeout=PATIENCE) as reply:
                 return [tuple(row) for row in json.load(reply)["rows"]]
         except urllib.error.HTTPError as refused:
-            raise Refusal(f"the server refused, with status {refused.code}.", instead="ask something else") from None
+            raise Refusal(
+                f"the server refused, with status {refused.code}.", code="server-refused", instead="ask something else"
+            ) from None
         except (OSError, ValueError, KeyError, TypeError):
             raise Broken(WRONG) from None
 

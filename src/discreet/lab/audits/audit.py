@@ -92,7 +92,11 @@ def counted(
     at, doubt = _delta(delta), probability(alarm, "alarm")
     sides = [np.asarray(each) for each in (one, other)]
     if not named or not all(len(side) for side in sides):
-        raise NotUnderstood("an audit needs an event, and outputs under both secrets.", instead="draw some thousands")
+        raise NotUnderstood(
+            "an audit needs an event, and outputs under both secrets.",
+            code="wrong-argument",
+            instead="draw some thousands",
+        )
     sure = 1 - doubt / (4 * len(named))
     found: list[Bound] = []
     for event in named:
@@ -125,7 +129,9 @@ def searched(one: Any, other: Any, *, delta: Number = 0, alarm: Number = ALARM) 
     sides = [np.asarray(each) for each in (one, other)]
     if any(side.ndim != 1 or len(side) < 4 for side in sides):
         raise NotUnderstood(
-            "an audit needs a row of outputs for each secret.", instead="number the outputs, or name them by texts"
+            "an audit needs a row of outputs for each secret.",
+            code="wrong-argument",
+            instead="number the outputs, or name them by texts",
         )
     halves = [(side[: len(side) // 2], side[len(side) // 2 :]) for side in sides]
     at, doubt = float(_delta(delta)), float(probability(alarm, "alarm")) / 8
@@ -303,12 +309,14 @@ def one_run(
     m = whole(canaries, "canaries")
     r = m if guesses is None else whole(guesses, "guesses")
     if r > m:
-        raise NotUnderstood("there are no more guesses than canaries.", instead=f"guesses={m}")
+        raise NotUnderstood("there are no more guesses than canaries.", code="wrong-argument", instead=f"guesses={m}")
     at, doubt = _delta(delta), probability(alarm, "alarm")
     included = (coins.flip(m) & 1).astype(bool)
     scores = np.asarray(release(included.copy(), coins), float)
     if scores.shape != (m,):
-        raise NotUnderstood(f"each of the {m} canaries has one score.", instead=f"return an array of length {m}")
+        raise NotUnderstood(
+            f"each of the {m} canaries has one score.", code="wrong-argument", instead=f"return an array of length {m}"
+        )
     order = np.argsort(scores, kind="stable")
     surest = _surest(included[order])
     right = int(surest[r])

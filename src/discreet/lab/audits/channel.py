@@ -62,7 +62,9 @@ class Table:
         found = [(int(a), int(b)) for a, b in given]
         if not all(0 <= a < count and 0 <= b < count and a != b for a, b in found):
             raise NotUnderstood(
-                f"neighbours are pairs of two different rows, from 0 to {count - 1}.", instead="pairs=[(0, 1)]"
+                f"neighbours are pairs of two different rows, from 0 to {count - 1}.",
+                code="wrong-argument",
+                instead="pairs=[(0, 1)]",
             )
         return list(dict.fromkeys(pair for a, b in found for pair in ((a, b), (b, a))))
 
@@ -135,17 +137,22 @@ def read(table: Any) -> Table:
     if not isinstance(table, (list, tuple, np.ndarray)) or not all(
         isinstance(row, (list, tuple, np.ndarray)) for row in table
     ):
-        raise NotUnderstood("a table is a list of rows, one for each input.", instead=EXAMPLE)
+        raise NotUnderstood("a table is a list of rows, one for each input.", code="wrong-argument", instead=EXAMPLE)
     rows = tuple(tuple(number(each, "a probability") for each in row) for row in table)
     if len(rows) < 2 or not rows[0] or len({len(row) for row in rows}) > 1:
-        raise NotUnderstood("a table has two or more rows (inputs), all of the same length (outputs).", instead=EXAMPLE)
+        raise NotUnderstood(
+            "a table has two or more rows (inputs), all of the same length (outputs).",
+            code="wrong-argument",
+            instead=EXAMPLE,
+        )
     for n, (given, row) in enumerate(zip(table, rows, strict=True)):
         if min(row) < 0:
-            raise NotUnderstood(f"row {n} has a negative probability.", instead=EXAMPLE)
+            raise NotUnderstood(f"row {n} has a negative probability.", code="wrong-argument", instead=EXAMPLE)
         floats = any(isinstance(each, (float, np.floating)) for each in given)
         if abs(sum(row, Fraction(-1))) > (ROUNDING if floats else Fraction(0)):
             raise NotUnderstood(
                 f"the probabilities of row {n} sum to {show(sum(row, Fraction(0)), 12)}, not to one.",
+                code="wrong-argument",
                 instead="list every output; write thirds as '1/3'",
             )
     return Table(rows, rows)
@@ -212,7 +219,7 @@ def delta(table: Any, epsilon: Number, *, pairs: Pairs = None) -> Delta:
     """
     known, at = read(table), number(epsilon, "epsilon")
     if at < 0:
-        raise NotUnderstood("epsilon must not be negative.", instead='for example epsilon="0.5"')
+        raise NotUnderstood("epsilon must not be negative.", code="wrong-argument", instead='for example epsilon="0.5"')
     down, up = (_exp(at, side) for side in (floor, ceiling))
     best: tuple[Fraction, Fraction, tuple[int, int], tuple[int, ...]] | None = None
     for i, j in _hopeful(known, known.pairs(pairs), float(min(up, HUGE))):

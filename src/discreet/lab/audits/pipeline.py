@@ -139,7 +139,7 @@ def canaries(
              the noise: every canary is protected by the whole ε, `one_run`.
     """
     if aggregate not in AGGREGATES:
-        raise NotUnderstood("canaries are counted or summed.", instead=" or ".join(AGGREGATES))
+        raise NotUnderstood("canaries are counted or summed.", code="wrong-argument", instead=" or ".join(AGGREGATES))
     import pyarrow as pa  # noqa: PLC0415
 
     m, cost, replaced = whole(canaries, "canaries"), number(epsilon, "epsilon"), neighbourhood(neighbours).changes > 1

@@ -54,7 +54,11 @@ class Tape(Coins):
     def flip(self, count: int) -> NDArray[np.uint8]:
         end = self._at + count
         if end > LONGEST:
-            raise NotUnderstood("this run draws more coins than a tape can hold.", instead="audit a smaller question")
+            raise NotUnderstood(
+                "this run draws more coins than a tape can hold.",
+                code="wrong-argument",
+                instead="audit a smaller question",
+            )
         if end > len(self._kept):
             self._kept += self._source.flip(end - len(self._kept)).tobytes()
         piece = np.frombuffer(bytes(self._kept[self._at : end]), np.uint8).copy()

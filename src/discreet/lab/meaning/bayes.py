@@ -44,6 +44,7 @@ def posterior(prior: ArrayLike, channel: ArrayLike) -> Real:
     if p.ndim != 1 or c.ndim != 2 or len(p) != len(c) or not np.isclose(p.sum(), 1) or (p < 0).any():
         raise NotUnderstood(
             "a prior has one probability for each row of the channel, and they add up to one.",
+            code="wrong-argument",
             instead="posterior([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]])",
         )
     joint = p[:, None] * c
@@ -126,10 +127,14 @@ def smoking(*, people: int = 10, epsilon: Number = 1, link: Number = "0.9") -> S
     """
     n, e, p = whole(people, "people"), price(epsilon, "epsilon"), float(probability(link, "link"))
     if n > MOST:
-        raise NotUnderstood("all databases are listed, so people must be few.", instead=f"at most {MOST}")
+        raise NotUnderstood(
+            "all databases are listed, so people must be few.", code="wrong-argument", instead=f"at most {MOST}"
+        )
     if e * max(n, 2) > FARTHEST:
         raise NotUnderstood(
-            "at this epsilon some odds are too small to be told.", instead=f"at most {FARTHEST // max(n, 2)}"
+            "at this epsilon some odds are too small to be told.",
+            code="wrong-argument",
+            instead=f"at most {FARTHEST // max(n, 2)}",
         )
     databases = np.arange(1 << n)
     ill = np.bitwise_count(databases).astype(int)

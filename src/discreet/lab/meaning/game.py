@@ -87,7 +87,9 @@ class Tradeoff:
         Because  (ε, δ) says 1 - missed <= e^ε·alarm + δ, and the same with the databases exchanged.
         """
         if not 0 <= alarm <= 1:
-            raise NotUnderstood("a rate of false alarms is between zero and one.", instead="for example 0.05")
+            raise NotUnderstood(
+                "a rate of false alarms is between zero and one.", code="wrong-argument", instead="for example 0.05"
+            )
         sides = [0.0]
         for e, d in self.points:
             spare = float(1 - d)
@@ -125,15 +127,23 @@ def _points(promised: Loss | Mechanism) -> list[tuple[Fraction, Fraction]]:
 def _promise(promise: Loss | Mechanism | None, epsilon: Number | None, delta: Number) -> Loss | Mechanism:
     if (promise is None) == (epsilon is None):
         raise NotUnderstood(
-            "the game is about one promise.", instead="game.error(epsilon=1), or game.error(noise.loss)"
+            "the game is about one promise.",
+            code="wrong-argument",
+            instead="game.error(epsilon=1), or game.error(noise.loss)",
         )
     if promise is not None:
         if not isinstance(promise, (Loss, Mechanism)):
-            raise NotUnderstood("a promise is a loss or a mechanism.", instead="for example game.error(epsilon=1)")
+            raise NotUnderstood(
+                "a promise is a loss or a mechanism.",
+                code="wrong-argument",
+                instead="for example game.error(epsilon=1)",
+            )
         return promise
     event = number(delta, "delta")
     if not 0 <= event < 1:
-        raise NotUnderstood("delta is at least zero and below one.", instead='for example delta="1e-6"')
+        raise NotUnderstood(
+            "delta is at least zero and below one.", code="wrong-argument", instead='for example delta="1e-6"'
+        )
     return Loss(pure=_amount(epsilon), event=event)
 
 
@@ -175,7 +185,9 @@ def play(noise: Noise, *, rounds: int = 100_000, coins: Coins = SYSTEM) -> Playe
              a tie is broken by a coin.
     """
     if not isinstance(noise, Noise):
-        raise NotUnderstood("the game is played against noise on a number.", instead="for example dp.Laplace(…)")
+        raise NotUnderstood(
+            "the game is played against noise on a number.", code="wrong-argument", instead="for example dp.Laplace(…)"
+        )
     count = whole(rounds, "rounds")
     step = math.isqrt(int(noise.reach.l2_squared))  # how far one person moves one cell
     fair = (coins.flip(2 * count) & 1).reshape(2, count)

@@ -56,7 +56,11 @@ def of_table(table: Any, epsilon: Number | None = None) -> Report:
     """The certificate of a table: its ε, and its δ at one ε, or at some."""
     known = channel.read(table)
     if len(known.low) ** 2 * len(known.low[0]) > MOST:
-        raise NotUnderstood("that table is too large to compare all rows with all.", instead="give a part of its rows")
+        raise NotUnderstood(
+            "that table is too large to compare all rows with all.",
+            code="wrong-argument",
+            instead="give a part of its rows",
+        )
     found = channel.epsilon(known)
     top = 2.0 if found.ratio is None else max(float(found), 0.1)
     asked = [Fraction(math.ceil(top * 2500 * n), 10**4) for n in range(5)] if epsilon is None else [epsilon]

@@ -268,7 +268,9 @@ def tracing(*, epsilon: Number = 1, members: int = 50, columns: int = 400, coins
     """Whose record is behind published means: exact ones tell, those of this curator do not."""
     e, n, d = price(epsilon, "epsilon"), whole(members, "people"), whole(columns, "columns")
     if n < FEWEST:
-        raise NotUnderstood(f"{n} people are too few to tell a share.", instead=f"people={FEWEST}, at least")
+        raise NotUnderstood(
+            f"{n} people are too few to tell a share.", code="wrong-argument", instead=f"people={FEWEST}, at least"
+        )
     p = 0.2 + 0.6 * uniform(d, coins)
     inside, outside, held = ((uniform(k * d, coins).reshape(k, d) < p).astype(np.int64) for k in (n, n, HELD_OUT))
     found = {

@@ -51,7 +51,9 @@ def report(
     """Reconstruction from the worked examples to this curator, for n people, m queries and a total of ε."""
     n, m, e = _several(n), whole(4 * n if m is None else m, "queries"), number(epsilon, "epsilon")
     if m <= n:
-        raise NotUnderstood("ask more questions than there are people.", instead=f"for example {4 * n}")
+        raise NotUnderstood(
+            "ask more questions than there are people.", code="wrong-argument", instead=f"for example {4 * n}"
+        )
     steps: list[Callable[[], Finding]] = [
         _worked,
         lambda: _defences(n, m, e, runs, coins),
@@ -68,7 +70,9 @@ def report(
 
 def _several(people: int) -> int:
     if whole(people, "people") < 2:
-        raise NotUnderstood("answers about many take at least 2 people.", instead="for example 64")
+        raise NotUnderstood(
+            "answers about many take at least 2 people.", code="wrong-argument", instead="for example 64"
+        )
     return people
 
 
@@ -194,7 +198,9 @@ def outside(
     n = _several(target.n)
     asked = whole(4 * n if m is None else m, "queries")
     if truth is not None and len(np.asarray(truth)) != target.n:
-        raise NotUnderstood("the truth has one bit for each person.", instead=f"{target.n} of them")
+        raise NotUnderstood(
+            "the truth has one bit for each person.", code="wrong-argument", instead=f"{target.n} of them"
+        )
     guess = besiege(target, m=asked, noise=noise, coins=coins, progress=progress)
     outcomes = [] if truth is None else [judged("the server", [(guess, truth)], queries=asked)]
     method = reconstruct.by(noise).__name__.replace("_", " ")

@@ -22,7 +22,9 @@ class Postgres(Store):
             import psycopg  # noqa: PLC0415  # an extra, imported where it is needed
         except ImportError as problem:
             raise NotUnderstood(
-                "a ledger in PostgreSQL needs the driver psycopg.", instead='pip install "discreet[postgres]"'
+                "a ledger in PostgreSQL needs the driver psycopg.",
+                code="not-installed",
+                instead='pip install "discreet[postgres]"',
             ) from problem
         self._psycopg = psycopg
         self.problems = (psycopg.Error,)
@@ -33,7 +35,9 @@ class Postgres(Store):
             self._parts = psycopg.conninfo.conninfo_to_dict(url)
         except psycopg.Error as problem:
             raise NotUnderstood(
-                "this is no PostgreSQL address.", instead="write postgresql://user@host:5432/database"
+                "this is no PostgreSQL address.",
+                code="wrong-argument",
+                instead="write postgresql://user@host:5432/database",
             ) from problem
 
     @property

@@ -55,14 +55,18 @@ class SQLite(Store):
     def connect(self) -> None:
         new = self.absent
         if new and not self.path.parent.is_dir():
-            raise NotUnderstood(f"there is no folder {self.path.parent}.", instead="make it first, or name another")
+            raise NotUnderstood(
+                f"there is no folder {self.path.parent}.", code="cannot-write", instead="make it first, or name another"
+            )
         if new:
             self._make()
         self._connection = self._dial()
         # In one statement: between two, another process may have made the ledger.
         ours = "SELECT 1 FROM sqlite_master WHERE name = 'discreet_answers'"
         if self.execute(f"SELECT 1 FROM sqlite_master WHERE NOT EXISTS ({ours}) LIMIT 1"):
-            raise NotUnderstood("this file holds other things than a ledger.", instead="name another file for it")
+            raise NotUnderstood(
+                "this file holds other things than a ledger.", code="cannot-read", instead="name another file for it"
+            )
         self._tighten()
         if new:
             _sync_folder(self.path.parent)
@@ -97,6 +101,7 @@ class SQLite(Store):
             except OSError:
                 raise NotAllowed(
                     f"others can read {path}, and this user cannot change that.",
+                    code="readable-by-others",
                     instead=f"let its owner run: chmod 600 {path}",
                 ) from None
 

@@ -63,9 +63,15 @@ class Collector:
 
     def __init__(self, wire: Wire, *, secret: bytes | None = None) -> None:
         if not isinstance(wire, Wire):
-            raise NotUnderstood("a collector reads a wire.", instead="Collector(Wire(randomizer=…, question=…))")
+            raise NotUnderstood(
+                "a collector reads a wire.", code="wrong-argument", instead="Collector(Wire(randomizer=…, question=…))"
+            )
         if secret is not None and (not isinstance(secret, bytes) or not 16 <= len(secret) <= 64):
-            raise NotUnderstood("a secret is 16 to 64 bytes.", instead="leave secret= out, or pass another's .secret")
+            raise NotUnderstood(
+                "a secret is 16 to 64 bytes.",
+                code="wrong-argument",
+                instead="leave secret= out, or pass another's .secret",
+            )
         self.wire = wire
         self.secret = SYSTEM.flip(32).tobytes() if secret is None else secret
         zeros = np.zeros(wire.randomizer.counters, np.int64)
@@ -103,12 +109,14 @@ class Collector:
         if isinstance(reports, (bytes, bytearray, memoryview)):
             return self.add([bytes(reports)], keys=None if keys is None else [keys])
         if isinstance(reports, str) or not isinstance(reports, Iterable):
-            raise NotUnderstood("reports are bytes.", instead="add(wire.encode(report))")
+            raise NotUnderstood("reports are bytes.", code="wrong-argument", instead="add(wire.encode(report))")
         named = None if keys is None else self._digests(keys)
         if named is not None:
             reports = reports if isinstance(reports, np.ndarray) else list(islice(reports, len(named) + 1))
             if len(reports) != len(named):
-                raise NotUnderstood("there is one key for each report.", instead="pass as many keys as reports")
+                raise NotUnderstood(
+                    "there is one key for each report.", code="wrong-argument", instead="pass as many keys as reports"
+                )
         before, start = self._tally.n, 0
         for batch in self._batches(reports):
             rows, where = self._fitting(batch)
@@ -123,7 +131,11 @@ class Collector:
         part = max(1, PART // max(self.wire.length, decoded))
         if isinstance(reports, np.ndarray):
             if reports.ndim != 2 or reports.dtype != np.uint8:
-                raise NotUnderstood("an array of reports has a row of bytes for each.", instead="add(wire.encode(…))")
+                raise NotUnderstood(
+                    "an array of reports has a row of bytes for each.",
+                    code="wrong-argument",
+                    instead="add(wire.encode(…))",
+                )
             yield from (reports[start : start + part] for start in range(0, len(reports), part))
             return
         stream = iter(reports)
@@ -136,6 +148,7 @@ class Collector:
         if named is None or not all(_is_key(key) for key in named):
             raise NotUnderstood(
                 "keys are texts, bytes or whole numbers, one for each report.",
+                code="wrong-argument",
                 instead='for example keys=["ada", "bob"]',
             )
         texts = (key if isinstance(key, bytes) else str(key).encode() for key in named)
@@ -177,12 +190,15 @@ class Collector:
             return NotImplemented
         if other.wire != self.wire:
             raise NotUnderstood(
-                "collectors add up when they collect the same question.", instead="give both the same Wire(…)"
+                "collectors add up when they collect the same question.",
+                code="wrong-argument",
+                instead="give both the same Wire(…)",
             )
         mine, theirs = self._seen.all(), other._seen.all()
         if self.secret != other.secret and len(mine) and len(theirs):
             raise NotUnderstood(
                 "the keys of these collectors are hidden under different secrets.",
+                code="wrong-argument",
                 instead="make the second one with the first one's: Collector(wire, secret=first.secret)",
             )
         both = Collector(self.wire, secret=other.secret if len(theirs) else self.secret)
@@ -214,7 +230,9 @@ class Collector:
         try:
             return cls._read(json.loads(data))
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as problem:
-            raise NotUnderstood("this is not a collector.", instead="load what dump() returned") from problem
+            raise NotUnderstood(
+                "this is not a collector.", code="wrong-argument", instead="load what dump() returned"
+            ) from problem
 
     @classmethod
     def _read(cls, form: dict[str, Any]) -> Collector:

@@ -54,7 +54,11 @@ class Memoised:
         object.__setattr__(self, "forever", price(self.forever, "forever"))
         object.__setattr__(self, "each", price(self.each, "each"))
         if self.each >= self.forever:
-            raise NotUnderstood("one report must tell less than all of them.", instead="for example forever=2, each=1")
+            raise NotUnderstood(
+                "one report must tell less than all of them.",
+                code="wrong-argument",
+                instead="for example forever=2, each=1",
+            )
         object.__setattr__(self, "k", self.permanent.k)
         _ = self.daily  # refused if one report tells all but everything
 
@@ -73,7 +77,11 @@ class Memoised:
         """What the kept value goes through for every report."""
         a, both = odds_of(self.forever), odds_of(self.each)
         if a == both:
-            raise NotUnderstood("one report must tell less than all of them.", instead="for example forever=2, each=1")
+            raise NotUnderstood(
+                "one report must tell less than all of them.",
+                code="wrong-argument",
+                instead="for example forever=2, each=1",
+            )
         return KaryResponse(k=self.k, odds=(both * (a + self.k - 2) - (self.k - 1)) / (a - both))
 
     def remember(self, value: Any, coins: Coins = SYSTEM) -> Any:

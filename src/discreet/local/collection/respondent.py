@@ -80,12 +80,15 @@ class Respondent:
     def __init__(self, path: str | os.PathLike[str], *, budget: Budget | None = None, new: bool = False) -> None:
         self.path, self._name = Path(path), ""
         if budget is not None and not isinstance(budget, Budget):
-            raise NotUnderstood("a budget is a Budget.", instead="write budget=Budget(epsilon=4)")
+            raise NotUnderstood(
+                "a budget is a Budget.", code="wrong-argument", instead="write budget=Budget(epsilon=4)"
+            )
         if new:
             self._begin(budget)
         elif not self.path.exists():
             raise NotUnderstood(
                 "there is no such file, and with it what was told would be forgotten.",
+                code="cannot-read",
                 instead="give the right path, or for a respondent who has never answered: new=True and a budget",
             )
         with self._transaction() as db:
@@ -93,13 +96,16 @@ class Respondent:
         if budget is not None and budget != kept:
             raise NotAllowed(
                 f"this file was made with another budget, ε = {show(kept.epsilon)}.",
+                code="other-budget",
                 instead="leave budget= out, or keep a new file for other respondents",
             )
 
     def _begin(self, budget: Budget | None) -> None:
         """Make the file, under a name of its own; all at once, so that nobody ever sees half of it."""
         if budget is None:
-            raise NotUnderstood("a new file needs a budget.", instead="write budget=Budget(epsilon=4), new=True")
+            raise NotUnderstood(
+                "a new file needs a budget.", code="wrong-argument", instead="write budget=Budget(epsilon=4), new=True"
+            )
         made = self.path.with_name(f".{self.path.name}.{SYSTEM.bits(64):016x}")
         with _problems():
             try:
@@ -110,7 +116,9 @@ class Respondent:
                 os.link(made, self.path)  # refused if there is one
             except FileExistsError:
                 raise NotAllowed(
-                    "there is such a file already, and it is not replaced.", instead="leave new= out to open it"
+                    "there is such a file already, and it is not replaced.",
+                    code="cannot-write",
+                    instead="leave new= out to open it",
                 ) from None
             finally:
                 made.unlink(missing_ok=True)
@@ -140,7 +148,11 @@ class Respondent:
     def answer(self, question: str, value: Any, randomizer: Randomizer, coins: Coins = SYSTEM) -> Any:
         """A report of the value. The same question by the same randomizer gets the same report, whatever the value."""
         if not isinstance(randomizer, Randomizer):
-            raise NotUnderstood("an answer needs a randomizer.", instead="for example RandomizedResponse(epsilon=1)")
+            raise NotUnderstood(
+                "an answer needs a randomizer.",
+                code="wrong-argument",
+                instead="for example RandomizedResponse(epsilon=1)",
+            )
         return self._once(question, write(randomizer), randomizer, lambda: randomizer.randomize(value, coins))
 
     def again(self, question: str, value: Any, memoised: Memoised, coins: Coins = SYSTEM) -> Any:
@@ -150,7 +162,11 @@ class Respondent:
         charged, and the value is not looked at any more. When it may have changed, that is a new question.
         """
         if not isinstance(memoised, Memoised):
-            raise NotUnderstood("asking again needs a memo.", instead="for example Memoised(k=2, forever=2, each=1)")
+            raise NotUnderstood(
+                "asking again needs a memo.",
+                code="wrong-argument",
+                instead="for example Memoised(k=2, forever=2, each=1)",
+            )
         made = write((memoised.permanent, memoised.daily))
         kept = self._once(question, made, memoised.permanent, lambda: memoised.remember(value, coins))
         return memoised.report(int(kept), coins)
@@ -159,7 +175,7 @@ class Respondent:
         """The report that is kept under a name, or a new one, charged and kept."""
         loss = randomizer.loss
         if not is_text(question) or not question:
-            raise NotUnderstood("a question is a text.", instead='for example "Do you smoke?"')
+            raise NotUnderstood("a question is a text.", code="wrong-argument", instead='for example "Do you smoke?"')
         with self._transaction() as db:
             found = db.execute(
                 "SELECT kind, shape, report FROM answers WHERE question = ? AND randomizer = ?", (question, name)
@@ -171,11 +187,14 @@ class Respondent:
                     raise BudgetExceeded(
                         f"this answer costs {loss}, and of the budget of ε = {show(budget.epsilon)} there is too"
                         " little left.",
+                        code="budget-exceeded",
                         instead="leave this question unanswered; what was answered before can be repeated for nothing",
                     )
                 report = np.asarray(draw())
                 if report.shape != randomizer.shape():  # several reports would cost as many times
-                    raise NotUnderstood("a respondent has one value.", instead="answer with a single value")
+                    raise NotUnderstood(
+                        "a respondent has one value.", code="wrong-argument", instead="answer with a single value"
+                    )
                 found = report.dtype.str, json.dumps(report.shape), report.tobytes()
                 row = (question, name, str(loss.pure), str(loss.rho), *found)
                 db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", row)

@@ -59,15 +59,22 @@ class Shuffled:
         if wrong or n is None or (epsilon is None) == (randomizer is None):
             raise NotUnderstood(
                 "shuffling needs an ε or a randomizer, and how many honest respondents there are, each by its name.",
+                code="wrong-argument",
                 instead="Shuffled(epsilon=1, n=10_000), or Shuffled(randomizer=KaryResponse(k=4, epsilon=1), n=10_000)",
             )
         if randomizer is not None and not isinstance(randomizer, Randomizer):
             raise NotUnderstood(
-                "this is no randomizer.", instead="for example randomizer=RandomizedResponse(epsilon=1)"
+                "this is no randomizer.",
+                code="wrong-argument",
+                instead="for example randomizer=RandomizedResponse(epsilon=1)",
             )
         price_of_one = price(epsilon if randomizer is None else randomizer.epsilon, "epsilon")
         if price_of_one > 40 or whole(n, "n") > 1 << 32:
-            raise NotUnderstood("shuffling is computed for epsilon up to 40, n up to 2^32.", instead="for example n=30")
+            raise NotUnderstood(
+                "shuffling is computed for epsilon up to 40, n up to 2^32.",
+                code="wrong-argument",
+                instead="for example n=30",
+            )
         for name, value in {"epsilon": price_of_one, "n": whole(n, "n"), "randomizer": randomizer}.items():
             object.__setattr__(self, name, value)
 
@@ -91,7 +98,9 @@ class Shuffled:
         """
         at = number(epsilon, "epsilon")
         if at < 0:
-            raise NotUnderstood("epsilon must not be negative.", instead='for example epsilon="0.5"')
+            raise NotUnderstood(
+                "epsilon must not be negative.", code="wrong-argument", instead='for example epsilon="0.5"'
+            )
         if at >= self.epsilon:
             return Fraction(0)
         return min(_delta(self.epsilon, self.n, k, at) for k in self._values)
@@ -126,6 +135,7 @@ class Shuffled:
         if float(self.epsilon) > math.log(self.n / (16 * (math.log(4) - log(wanted)))):
             raise NotAllowed(
                 "the closed form holds for many reports and a small epsilon only.",
+                code="wrong-argument",
                 instead="ask central(delta=…), which holds for any",
             )
 

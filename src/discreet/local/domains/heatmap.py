@@ -20,7 +20,9 @@ def draw(maps: dict[str, NDArray[np.float64]]) -> Figure:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  # an extra, imported where it is needed
     except ImportError:
-        raise NotUnderstood("pictures need matplotlib.", instead='pip install "discreet[report]"') from None
+        raise NotUnderstood(
+            "pictures need matplotlib.", code="not-installed", instead='pip install "discreet[report]"'
+        ) from None
     figure = Figure(figsize=(0.6 + 3 * len(maps), 3.2), layout="constrained")
     panels = figure.subplots(1, len(maps), squeeze=False)[0]
     top = max(float(shares.max()) for shares in maps.values())

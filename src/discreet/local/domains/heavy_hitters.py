@@ -91,12 +91,16 @@ class HeavyHitters(Randomizer):
         epsilon, odds = priced(epsilon=self.epsilon, odds=self.odds)
         if not isinstance(self.alphabet, str) or not 1 <= len(set(self.alphabet)) == len(self.alphabet) <= 255:
             raise NotUnderstood(
-                "the alphabet is a text of up to 255 different letters.", instead='for example alphabet="abc"'
+                "the alphabet is a text of up to 255 different letters.",
+                code="wrong-argument",
+                instead='for example alphabet="abc"',
             )
         length, keep = whole(self.length, "length"), whole(self.keep, "keep")
         if length > 256 or keep > 4096:
             raise NotUnderstood(
-                "length is at most 256 letters, and keep at most 4096.", instead="for example length=12"
+                "length is at most 256 letters, and keep at most 4096.",
+                code="wrong-argument",
+                instead="for example length=12",
             )
         for name, value in {"epsilon": epsilon, "odds": odds, "length": length, "keep": keep}.items():
             object.__setattr__(self, name, value)
@@ -171,7 +175,9 @@ class HeavyHitters(Randomizer):
         """Each word as numbers, one for each level. Only types are looked at."""
         rows = list(words)
         if not all(isinstance(word, str) for word in rows):
-            raise NotUnderstood("values are words.", instead='pass for example ["alpha", "beta"]')
+            raise NotUnderstood(
+                "values are words.", code="wrong-argument", instead='pass for example ["alpha", "beta"]'
+            )
         part = max(1, PART // self.length)
         parts = [self._encoded(rows[start : start + part]) for start in range(0, len(rows), part)]
         return np.concatenate([np.zeros((0, self.levels), np.uint16), *parts])
@@ -209,7 +215,9 @@ class HeavyHitters(Randomizer):
         """The words that many have, most frequent first, with the share of those who have each."""
         array = np.asarray(reports)
         if array.ndim != 2 or array.shape[1:] != self.shape() or array.dtype.kind not in "ui":
-            raise NotUnderstood("these are not reports of words.", instead="pass what randomize(words) returned")
+            raise NotUnderstood(
+                "these are not reports of words.", code="wrong-argument", instead="pass what randomize(words) returned"
+            )
         good = array[self._valid(array)].astype(np.uint16, copy=False)
         kept: list[tuple[int, ...]] = [()]
         crowded, counts, n = False, np.zeros(0, np.int64), 0
@@ -305,7 +313,11 @@ class HeavyHitters(Randomizer):
         wanted = float(number(recall, "recall"))
         low, high = 0.0, 1.0
         if not 0 < wanted < 1 or self.recall(n, 1) < wanted:
-            raise NotUnderstood("so few reports find no word that surely.", instead="collect more, or raise epsilon")
+            raise NotUnderstood(
+                "so few reports find no word that surely.",
+                code="wrong-argument",
+                instead="collect more, or raise epsilon",
+            )
         for _ in range(40):
             middle = (low + high) / 2
             low, high = (low, middle) if self.recall(n, middle) >= wanted else (middle, high)

@@ -70,10 +70,16 @@ class GridLocation(Collected):
     def __post_init__(self) -> None:
         size = whole(self.size, "size")
         if not 2 <= size <= LARGEST:
-            raise NotUnderstood(f"size counts the cells on a side, from 2 to {LARGEST}.", instead="for example size=8")
+            raise NotUnderstood(
+                f"size counts the cells on a side, from 2 to {LARGEST}.",
+                code="wrong-argument",
+                instead="for example size=8",
+            )
         if not isinstance(self.method, str) or self.method not in METHODS:
             raise NotUnderstood(
-                f"there are three methods: {', '.join(METHODS)}.", instead='write method="coarse", which errs least'
+                f"there are three methods: {', '.join(METHODS)}.",
+                code="wrong-argument",
+                instead='write method="coarse", which errs least',
             )
         epsilon, _ = priced(epsilon=self.epsilon, odds=None)
         object.__setattr__(self, "size", size)
@@ -119,7 +125,9 @@ class GridLocation(Collected):
     def _pairs(self, places: Any) -> tuple[NDArray[np.int64], bool]:
         array = np.array(places, object) if isinstance(places, (list, tuple)) else np.asarray(places)
         if array.ndim not in (1, 2) or array.shape[-1] != 2:
-            raise NotUnderstood("a place is a pair: row and column.", instead="pass for example [(0, 3), (7, 7)]")
+            raise NotUnderstood(
+                "a place is a pair: row and column.", code="wrong-argument", instead="pass for example [(0, 3), (7, 7)]"
+            )
         flat, _ = several(array.reshape(-1))
         return flat.astype(np.int64).reshape(-1, 2), array.ndim == 1
 

@@ -41,7 +41,11 @@ class Way(ABC):
     def divide(cls, size: int, epsilon: Fraction, blocks: Blocks | None) -> Blocks | None:
         """The blocks that this method divides the grid into, if any."""
         if blocks is not None:
-            raise NotUnderstood("only the coarse method has blocks.", instead='leave blocks= out, or method="coarse"')
+            raise NotUnderstood(
+                "only the coarse method has blocks.",
+                code="wrong-argument",
+                instead='leave blocks= out, or method="coarse"',
+            )
         return None
 
     @property
@@ -95,10 +99,16 @@ class Coarse(Way):
             found = min(squares, key=lambda each: each.expected_error())
             return found.blocks or (2, 2)
         if not isinstance(blocks, (tuple, list)) or len(blocks) != 2:
-            raise NotUnderstood("blocks are a pair: parts of the rows and of the columns.", instead="blocks=(2, 2)")
+            raise NotUnderstood(
+                "blocks are a pair: parts of the rows and of the columns.",
+                code="wrong-argument",
+                instead="blocks=(2, 2)",
+            )
         rows, columns = (whole(parts, "blocks") for parts in blocks)
         if max(rows, columns) > size:
-            raise NotUnderstood("there are more blocks than cells.", instead="for example blocks=(2, 2)")
+            raise NotUnderstood(
+                "there are more blocks than cells.", code="wrong-argument", instead="for example blocks=(2, 2)"
+            )
         return rows, columns
 
     def _weights(self, block: int, axis: int) -> list[Fraction]:
@@ -153,7 +163,9 @@ class Coarse(Way):
     def _told(self) -> KaryResponse:
         if not self.invertible or self.response is None:
             raise NotAllowed(
-                "a single block tells nothing, so nothing can be estimated.", instead="choose blocks=(2, 2)"
+                "a single block tells nothing, so nothing can be estimated.",
+                code="wrong-argument",
+                instead="choose blocks=(2, 2)",
             )
         return self.response
 
@@ -181,7 +193,11 @@ class EveryCell(Coarse):
     @classmethod
     def divide(cls, size: int, epsilon: Fraction, blocks: Blocks | None) -> Blocks:
         if blocks is not None and tuple(blocks) != (size, size):
-            raise NotUnderstood("only the coarse method has blocks.", instead='leave blocks= out, or method="coarse"')
+            raise NotUnderstood(
+                "only the coarse method has blocks.",
+                code="wrong-argument",
+                instead='leave blocks= out, or method="coarse"',
+            )
         return size, size
 
     def _best(self, block: int) -> tuple[int, int]:

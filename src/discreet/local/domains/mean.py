@@ -98,20 +98,28 @@ class BoundedMean(Collected):
         if steps.denominator != 1 or steps > MOST:
             raise NotUnderstood(
                 "the bounds must be a whole number of steps apart, at most a million.",
+                code="wrong-argument",
                 instead=f"for example step={show((high - low) / 100)}",
             )
         top = max(abs(low), abs(high))
         if step < APART * Fraction(math.ulp(float(top))):
             raise NotUnderstood(
                 "floats cannot tell numbers apart that are as close as the steps between these bounds.",
+                code="wrong-argument",
                 instead="subtract the lower bound from every number, or take larger steps: for example bounds=(0, 100)",
             )
         share = None if self.places is None else number(self.places, "places")
         if share is not None and not 0 <= share <= 1:
-            raise NotUnderstood("places is the share of reports that are places.", instead='for example places="0.5"')
+            raise NotUnderstood(
+                "places is the share of reports that are places.",
+                code="wrong-argument",
+                instead='for example places="0.5"',
+            )
         window = None if self.window is None else whole(self.window, "window")
         if window is not None and window > 8 * steps:
-            raise NotUnderstood("the window is wider than any that helps.", instead="leave window= out")
+            raise NotUnderstood(
+                "the window is wider than any that helps.", code="wrong-argument", instead="leave window= out"
+            )
         share, window = _best(int(steps), odds, share, window)
         window = window if share else 1  # no place is drawn from it
         for name, value in {
@@ -333,9 +341,11 @@ def _numbers(values: Any, low: float, high: float) -> NDArray[Any]:
         fine = all(each is None or isinstance(each, (int, float, np.number, np.bool_)) for each in array.flat)
         fine = fine and not any(isinstance(each, np.complexfloating) for each in array.flat)
     if not fine:
-        raise NotUnderstood("values are numbers.", instead="pass for example [20.5, 31] or a numpy array")
+        raise NotUnderstood(
+            "values are numbers.", code="wrong-argument", instead="pass for example [20.5, 31] or a numpy array"
+        )
     if array.ndim > 1:
-        raise NotUnderstood("each respondent has one number.", instead="pass a row of numbers")
+        raise NotUnderstood("each respondent has one number.", code="wrong-argument", instead="pass a row of numbers")
     if array.dtype.kind == "O":
         cut = [math.nan if each is None else float(min(max(each, low), high)) for each in array.flat]
         return np.array(cut, np.float64).reshape(array.shape)

@@ -64,7 +64,9 @@ class HadamardResponse(Categories):
         block = whole(self.block, "block")
         if block & (block - 1) or not 2 <= block <= largest:
             raise NotUnderstood(
-                f"a block is a power of two, from 2 to {largest} for these values.", instead=f"for example {largest}"
+                f"a block is a power of two, from 2 to {largest} for these values.",
+                code="wrong-argument",
+                instead=f"for example {largest}",
             )
         object.__setattr__(self, "block", block)
 

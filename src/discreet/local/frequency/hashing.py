@@ -72,12 +72,18 @@ class LocalHashing(Supporting):
         else:
             g = whole(self.g, "g")
         if not 2 <= g <= BUCKETS:
-            raise NotUnderstood("g counts the buckets: from two to 65,536.", instead="for example g=2, or leave it out")
+            raise NotUnderstood(
+                "g counts the buckets: from two to 65,536.",
+                code="wrong-argument",
+                instead="for example g=2, or leave it out",
+            )
         object.__setattr__(self, "g", g)
         object.__setattr__(self, "prime", whole(self.prime, "prime"))
         if not max(self.k, g) <= self.prime <= PRIME or not fmpz(self.prime).is_prime():
             raise NotUnderstood(
-                "hashing counts modulo a prime: at least k and g, at most 2^31 - 1.", instead="leave prime= out"
+                "hashing counts modulo a prime: at least k and g, at most 2^31 - 1.",
+                code="wrong-argument",
+                instead="leave prime= out",
             )
 
     @property

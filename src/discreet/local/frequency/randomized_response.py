@@ -67,7 +67,9 @@ class RandomizedResponse(Supporting):
             truth = probability(self.p, "p")
             if truth <= HALF:
                 raise NotUnderstood(
-                    "p is the probability of the truth: more than one half.", instead='for example p="0.75"'
+                    "p is the probability of the truth: more than one half.",
+                    code="wrong-argument",
+                    instead='for example p="0.75"',
                 )
             odds = truth / (1 - truth)
         epsilon, odds = priced(epsilon=self.epsilon, odds=odds)

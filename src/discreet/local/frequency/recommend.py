@@ -82,10 +82,14 @@ def best(k: int, epsilon: Number, n: int = 10_000, *, longest: int | None = None
     """
     most, extra = None if longest is None else whole(longest, "longest"), number(slack, "slack")
     if extra < 0:
-        raise NotUnderstood("slack is how much more variance is as good.", instead='for example slack="0.05"')
+        raise NotUnderstood(
+            "slack is how much more variance is as good.", code="wrong-argument", instead='for example slack="0.05"'
+        )
     fitting = [option for option in options(k=k, epsilon=epsilon, n=n) if most is None or option.length <= most]
     if not fitting:
         least = min(option.length for option in options(k, epsilon, n))
-        raise NotAllowed("no randomizer has reports as short as that.", instead=f"allow {least} bytes or more")
+        raise NotAllowed(
+            "no randomizer has reports as short as that.", code="not-answered", instead=f"allow {least} bytes or more"
+        )
     limit = fitting[0].variance * float(1 + extra)
     return min((o for o in fitting if o.variance <= limit), key=lambda o: (o.length, o.variance)).randomizer

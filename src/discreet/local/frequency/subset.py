@@ -60,7 +60,9 @@ class SubsetSelection(BitRows):
         else:
             size = whole(self.size, "size")
             if size >= self.k:
-                raise NotUnderstood("a set of all values says nothing.", instead="leave size= out")
+                raise NotUnderstood(
+                    "a set of all values says nothing.", code="wrong-argument", instead="leave size= out"
+                )
         object.__setattr__(self, "size", size)
 
     @property

@@ -72,6 +72,7 @@ class Extreme(Mechanism):
         if self.side not in ("least", "greatest") or self.last >= MOST_POINTS or not isinstance(self.grouped, bool):
             raise NotUnderstood(
                 "this is the least or the greatest of a grid of at most 2^48 points.",
+                code="wrong-argument",
                 instead='for example side="greatest", last=1000000',
             )
 
@@ -84,7 +85,9 @@ class Extreme(Mechanism):
         """One row: for each group a value."""
         data = Histogram.of(exact)
         if data.groups > 1 and not self.grouped:
-            raise NotUnderstood("there are several groups.", instead="build it with grouped=True")
+            raise NotUnderstood(
+                "there are several groups.", code="wrong-argument", instead="build it with grouped=True"
+            )
         found = np.zeros((1, data.groups), np.int64)
         for group, part in enumerate(data.parts(self.last)):
             aim = self.rank if self.side == "least" else part.total - self.rank

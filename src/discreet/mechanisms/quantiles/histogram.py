@@ -35,7 +35,11 @@ class Histogram:
             return given
         values = row(given)
         if not all(issubclass(kind, (int, np.integer)) for kind in kinds(values)):
-            raise NotUnderstood("records are whole numbers of steps.", instead="pass np.round(x / step).astype(int)")
+            raise NotUnderstood(
+                "records are whole numbers of steps.",
+                code="wrong-argument",
+                instead="pass np.round(x / step).astype(int)",
+            )
         if values.dtype != np.int64:
             values = np.array([max(-FAR, min(FAR, int(each))) for each in values], np.int64)
         value, count = np.unique(values, return_counts=True)

@@ -97,7 +97,9 @@ class Edges(Mechanism):
         """Two rows, lower and upper ends, and a column for each group. They may cross where there are few records."""
         data = Histogram.of(exact)
         if data.groups > 1 and not self.grouped:
-            raise NotUnderstood("there are several groups.", instead="build it with grouped=True")
+            raise NotUnderstood(
+                "there are several groups.", code="wrong-argument", instead="build it with grouped=True"
+            )
         found = np.zeros((2, data.groups), np.int64)
         for group, part in enumerate(data.parts(self.last)):
             for row, (padded, aim) in enumerate(self._aims(part)):

@@ -154,16 +154,24 @@ class Quantiles(Mechanism):
         object.__setattr__(self, "records", whole(self.records, "records"))
         object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
         if not isinstance(self.at, (tuple, list)) or not 1 <= len(self.at) <= MOST:
-            raise NotUnderstood(f"1 to {MOST} quantiles are asked for at once.", instead='at=("0.25", "0.5", "0.75")')
+            raise NotUnderstood(
+                f"1 to {MOST} quantiles are asked for at once.",
+                code="wrong-argument",
+                instead='at=("0.25", "0.5", "0.75")',
+            )
         at = tuple(probability(each, "q") for each in self.at)
         if list(at) != sorted(set(at)) or math.lcm(*(each.denominator for each in at)) > DENOMINATOR:
             raise NotUnderstood(
-                "quantiles increase, and have up to six decimals.", instead='for example at=("0.25", "0.5", "0.75")'
+                "quantiles increase, and have up to six decimals.",
+                code="wrong-argument",
+                instead='for example at=("0.25", "0.5", "0.75")',
             )
         object.__setattr__(self, "at", at)
         fine = self._fine if self.fine is None else whole(self.fine, "fine")
         if self.last >= MOST_POINTS or not isinstance(self.grouped, bool) or (self.last + 1) * fine > LONGEST:
-            raise NotUnderstood("the grid has at most 2^48 points.", instead="for example last=1000000")
+            raise NotUnderstood(
+                "the grid has at most 2^48 points.", code="wrong-argument", instead="for example last=1000000"
+            )
         object.__setattr__(self, "fine", fine)
 
     @property
@@ -203,7 +211,9 @@ class Quantiles(Mechanism):
         """
         data = Histogram.of(exact)
         if data.groups > 1 and not self.grouped:
-            raise NotUnderstood("there are several groups.", instead="build it with grouped=True")
+            raise NotUnderstood(
+                "there are several groups.", code="wrong-argument", instead="build it with grouped=True"
+            )
         found = np.zeros((len(self.at), data.groups), np.int64)
         for group, part in enumerate(data.parts(self.last, self.fine)):
             for index, point in self._chosen(self._root, part, coins):
@@ -261,7 +271,9 @@ class QuantilesError:
         """The exact mean of the distance in records, for these values of one group; of a single quantile."""
         m, data = self.quantiles, Histogram.of(values)
         if len(m.at) > 1 or data.groups > 1:
-            raise NotUnderstood("this is exact for one quantile of one group.", instead='at=("0.5",)')
+            raise NotUnderstood(
+                "this is exact for one quantile of one group.", code="wrong-argument", instead='at=("0.5",)'
+            )
         (part,) = data.parts(m.last)
         return part.mean_miss(m.at[0] * part.total, m._rate(m._root))
 

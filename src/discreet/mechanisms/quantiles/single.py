@@ -93,10 +93,15 @@ class Quantile(Mechanism):
         low, high = interval(self.bounds)
         step = _billionth(high - low) if self.step is None else positive(self.step, "step")
         if step > high - low:
-            raise NotUnderstood("the step is wider than the bounds.", instead="leave step out, or take a finer one")
+            raise NotUnderstood(
+                "the step is wider than the bounds.",
+                code="wrong-argument",
+                instead="leave step out, or take a finer one",
+            )
         if self.q.denominator > 10**6 or (high - low) / step > MOST:
             raise NotUnderstood(
                 "q takes up to six decimals, and the grid up to 2^50 points.",
+                code="wrong-argument",
                 instead='for example q="0.5", step="0.01"',
             )
         object.__setattr__(self, "bounds", (low, high))

@@ -41,6 +41,7 @@ class Modes(Mechanism):
         if not isinstance(self.choose, Selection) or self.choose.monotone != self.neighbours.monotone:
             raise NotUnderstood(
                 "counts are monotone scores, unless units are replaced.",
+                code="wrong-argument",
                 instead="choose=dp.PermuteAndFlip(epsilon=1, sensitivity=1, monotone=True)",
             )
 
@@ -49,7 +50,9 @@ class Modes(Mechanism):
         counts = read(exact)
         if counts.ndim != 2 or not counts.shape[0]:
             raise NotUnderstood(
-                "counts have a row for each candidate and a column for each group.", instead="[[3], [5]]"
+                "counts have a row for each candidate and a column for each group.",
+                code="wrong-argument",
+                instead="[[3], [5]]",
             )
         return np.array([[self.choose.release(column, coins) for column in counts.T]], np.int64).reshape(1, -1)
 

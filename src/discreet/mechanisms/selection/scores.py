@@ -29,7 +29,9 @@ class Scores:
     def __init__(self, given: Any) -> None:
         values = row(given)
         if not len(values):
-            raise NotUnderstood("a choice needs at least one candidate.", instead="pass one score for each")
+            raise NotUnderstood(
+                "a choice needs at least one candidate.", code="wrong-argument", instead="pass one score for each"
+            )
         if values.dtype.kind == "O":
             read = np.empty(len(values), object)
             read[:] = [_extended(value) for value in values]

@@ -67,17 +67,27 @@ class Selection(Mechanism):
         if isinstance(self.sensitivity, Reach):
             raise NotUnderstood(
                 "a choice takes the most that one person can move a single score, as a number.",
+                code="wrong-argument",
                 instead="write sensitivity=1 for counts",
             )
         object.__setattr__(self, "sensitivity", positive(self.sensitivity, "sensitivity"))
         object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
         if not Fraction(1, 1 << 900) < self.rate < 1 << 900:
-            raise NotUnderstood("epsilon / sensitivity is beyond reason.", instead="scale the scores to ordinary units")
+            raise NotUnderstood(
+                "epsilon / sensitivity is beyond reason.",
+                code="wrong-argument",
+                instead="scale the scores to ordinary units",
+            )
         if not isinstance(self.monotone, bool):
-            raise NotUnderstood("monotone is True or False.", instead="write monotone=True only for scores like counts")
+            raise NotUnderstood(
+                "monotone is True or False.",
+                code="wrong-argument",
+                instead="write monotone=True only for scores like counts",
+            )
         if self.monotone and not self.neighbours.monotone:
             raise NotAllowed(
                 "when a person is replaced one score can rise while another falls, so half the noise is not enough.",
+                code="other-neighbours",
                 instead='leave monotone out, or use neighbours="add-remove"',
             )
 
@@ -248,7 +258,9 @@ class TopK(Mechanism):
         """The indices of the winners, first the first."""
         scores = Scores(exact)
         if self.k > len(scores):
-            raise NotUnderstood(f"there are fewer than {self.k} candidates.", instead=f"at most k={len(scores)}")
+            raise NotUnderstood(
+                f"there are fewer than {self.k} candidates.", code="wrong-argument", instead=f"at most k={len(scores)}"
+            )
         left = np.arange(len(scores))
         winners = []
         for _ in range(self.k):

@@ -52,6 +52,7 @@ class Places(Mechanism):
         if not isinstance(self.choose, Selection) or not self.k < whole(self.among, "among"):
             raise NotUnderstood(
                 "the first k are chosen among more than k groups.",
+                code="wrong-argument",
                 instead="choose=dp.PermuteAndFlip(epsilon=1, sensitivity=1, monotone=True), k=3, among=10",
             )
 
@@ -63,7 +64,11 @@ class Places(Mechanism):
         """From one row of scores, a column for each group."""
         scores = read(exact)
         if scores.shape != (1, self.among):
-            raise NotUnderstood(f"there is one row of {self.among} scores.", instead="[[3, 5, 4]] for three groups")
+            raise NotUnderstood(
+                f"there is one row of {self.among} scores.",
+                code="wrong-argument",
+                instead="[[3, 5, 4]] for three groups",
+            )
         sign = -1 if self.least else 1
         places = np.zeros((1, self.among), np.int64)
         for place, group in enumerate(self._top.release(sign * scores[0], coins)):

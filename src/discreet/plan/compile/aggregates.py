@@ -111,6 +111,7 @@ def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
         if function != "count":
             raise NotAllowed(
                 f"{function.upper()} of DISTINCT values is not answered.",
+                code="not-answered",
                 instead=f"COUNT(DISTINCT {named(argument)}), or leave DISTINCT out",
                 place=place,
             )
@@ -130,13 +131,17 @@ def _numeric(what: Typed, function: str, place: Place) -> None:
     if what.kind == "text" and what.tree.column is not None:
         raise NotAllowed(
             f"`{what.tree.column}` is text here, without bounds, so it cannot be added up.",
+            code="no-bounds",
             instead=f"if it holds numbers, declare it: {what.tree.column} = {{ min = 0, max = 100 }}",
             place=place,
         )
     if what.kind not in ("integer", "real", "boolean"):
         days = "; AVG(DATE_DIFF('day', DATE '2000-01-01', …)) has days" if what.dated else ""
         raise NotUnderstood(
-            f"{function.upper()} adds up numbers.", instead=f"COUNT(…) counts anything{days}", place=place
+            f"{function.upper()} adds up numbers.",
+            code="wrong-type",
+            instead=f"COUNT(…) counts anything{days}",
+            place=place,
         )
 
 
@@ -193,6 +198,7 @@ def _range(what: Typed, table: Table, place: Place, fine: int, most: int) -> tup
     if not SMALLEST <= step <= 1 / SMALLEST:
         raise NotAllowed(
             "its values are smaller or larger than an engine can compute with.",
+            code="too-wide",
             instead="multiply it by a constant first",
             place=place,
         )
@@ -204,6 +210,7 @@ def _range(what: Typed, table: Table, place: Place, fine: int, most: int) -> tup
     if max(abs(low), abs(high)) > MOST_STEPS or high - low > most:
         raise NotAllowed(
             "its range has too many steps to be added up exactly.",
+            code="too-wide",
             instead="declare a larger step",
             place=place,
         )
@@ -226,6 +233,7 @@ def statistic_of(aggregate: q.Aggregate, what: Typed, named: str) -> Statistic |
         if what.domain is None:
             raise NotAllowed(
                 "MODE chooses among declared values, and these are not.",
+                code="values-unknown",
                 instead=f'declare them: {named} = {{ values = ["a", "b"] }}',
                 place=aggregate.place,
             )
@@ -235,12 +243,14 @@ def statistic_of(aggregate: q.Aggregate, what: Typed, named: str) -> Statistic |
     if what.kind == "text" and what.tree.column is not None:
         raise NotAllowed(
             f"`{what.tree.column}` is text here, without bounds, so its values have no order that is public.",
+            code="no-bounds",
             instead=f"if it holds numbers, declare it: {what.tree.column} = {{ min = 0, max = 100 }}",
             place=aggregate.place,
         )
     if what.kind not in ("integer", "real", "boolean", "date"):
         raise NotUnderstood(
             "quantiles are of numbers and dates.",
+            code="wrong-type",
             instead="CAST(… AS DATE) has whole days" if what.dated else "COUNT(…) counts anything",
             place=aggregate.place,
         )
@@ -270,7 +280,12 @@ def chosen(statistics: set[Statistic], what: Typed, span: tuple[int, int, Fracti
     """The measure of chosen values that answers all of these; they are of one family."""
     low, high, step = span
     if high - low > 1 << 47:
-        raise NotAllowed("its range has too many steps to choose from.", instead="declare a larger step", place=place)
+        raise NotAllowed(
+            "its range has too many steps to choose from.",
+            code="too-wide",
+            instead="declare a larger step",
+            place=place,
+        )
     sides: tuple[Side, ...] = ("least", "greatest")
     for side in sides:
         if statistics == {Statistic(side)}:

@@ -45,7 +45,9 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     table = question.table
     if table.public:
         said = f"{table.name} is public: nobody is in it."
-        raise NotUnderstood(said, instead="read it directly", place=question.view.innermost.source.place)
+        raise NotUnderstood(
+            said, code="public-table", instead="read it directly", place=question.view.innermost.source.place
+        )
     asked = condition(question.where, table, question.alias)
     where = both(question.given, None if asked is None else asked.tree)
     keys = tuple(_key(each, question) for each in question.keys)
@@ -53,21 +55,12 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     if cells > MOST_CELLS:
         raise NotAllowed(
             f"this would answer {cells:,} groups; at most {MOST_CELLS:,} are answered.",
+            code="too-many-groups",
             instead="group by fewer or coarser columns",
             place=question.keys[0].place,
         )
     measures, readings = aggregates.measures(question)
-    if cells * sum(len(each.parts) for each in measures) * DIGITS > LARGEST:
-        raise NotAllowed(
-            "this answer would be too large to keep.", instead="ask for fewer groups or fewer numbers at once",
-            place=question.keys[0].place,
-        )  # fmt: skip
-    if not measures and all(key.declared for key in keys):
-        raise NotUnderstood(
-            "these values are declared, so there is nothing to ask.",
-            instead="add COUNT(*)",
-            place=question.keys[0].place,
-        )
+    _answerable(question, keys, measures, cells)
     _added_up(question, measures)
     caps = _caps(question, cells if all(key.declared for key in keys) else None)
     known = bool(keys) and all(key.declared for key in keys) and not question.sets
@@ -101,6 +94,24 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     )
 
 
+def _answerable(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ...], cells: int) -> None:
+    """Refuse an answer that would be too large to keep, or of which everything is known."""
+    if cells * sum(len(each.parts) for each in measures) * DIGITS > LARGEST:
+        raise NotAllowed(
+            "this answer would be too large to keep.",
+            code="answer-too-large",
+            instead="ask for fewer groups or fewer numbers at once",
+            place=question.keys[0].place,
+        )
+    if not measures and all(key.declared for key in keys):
+        raise NotUnderstood(
+            "these values are declared, so there is nothing to ask.",
+            code="nothing-to-ask",
+            instead="add COUNT(*)",
+            place=question.keys[0].place,
+        )
+
+
 def _added_up(question: Question, measures: Sequence[Measure]) -> None:
     """Count the work of the sums: an engine reads them all, above each table."""
     rows = node(question.relation)
@@ -117,9 +128,11 @@ def _made(relation: Relation, trees: Sequence[Tree | None], question: Question) 
     """
     if sum(map(texts, (*trees, *trees_of(relation)))) > MOST_TEXTS:
         raise NotAllowed(
-            f"this makes more than {MOST_TEXTS} texts of each row.", instead="use fewer functions of texts",
+            f"this makes more than {MOST_TEXTS} texts of each row.",
+            code="too-large",
+            instead="use fewer functions of texts",
             place=question.view.place,
-        )  # fmt: skip
+        )
 
 
 def _tested(relation: Relation, conditions: Sequence[Tree], question: Question) -> None:
@@ -127,8 +140,11 @@ def _tested(relation: Relation, conditions: Sequence[Tree], question: Question) 
     sizes, largest = tests_of(relation)
     if max(largest, *(each.size(sizes) for each in conditions), 0) > MOST_TESTED:
         raise NotAllowed(
-            "this question is too large.", instead="write it with fewer parts", place=question.view.place
-        )  # fmt: skip
+            "this question is too large.",
+            code="too-large",
+            instead="write it with fewer parts",
+            place=question.view.place,
+        )
 
 
 def _adds(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ...], caps: Caps) -> None:
@@ -137,12 +153,14 @@ def _adds(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ..
         if not key.declared:
             raise NotAllowed(
                 "ROLLUP, CUBE and GROUPING SETS add up groups, so all of them must be known.",
+                code="values-unknown",
                 instead=f'declare its values: {aggregates.named(written)} = {{ values = ["a", "b"] }}',
                 place=written.place,
             )
     if not all(each.adds(caps) for each in measures):
         raise NotAllowed(
             "a total of people, of different values or of quantiles is not the sum over groups.",
+            code="not-answered",
             instead="ask each grouping as a question, or COUNT(*), SUM and AVG",
             place=question.keys[0].place if question.keys else question.view.place,
         )
@@ -167,17 +185,19 @@ def _key(what: q.Expression, question: Question) -> Key:
     if found is None or question.unit in fields(found.tree):
         raise NotAllowed(
             f"grouping by `{question.table.unit}` would make a group of every single one.",
+            code="group-per-unit",
             instead=f"group by something that many share, or count: COUNT(DISTINCT {question.table.unit})",
             place=what.place,
         )
     if found.kind is None:
-        raise NotUnderstood("NULL is no group.", instead="group by a column", place=what.place)
+        raise NotUnderstood("NULL is no group.", code="wrong-group", instead="group by a column", place=what.place)
     if found.domain is not None:
         return _declared(found)
     if found.kind == "real":
         name, bounded = aggregates.named(what), what.column and found.bounds
         raise NotAllowed(
             "groups of a number with decimals are nearly one for each person.",
+            code="group-per-unit",
             instead=f"group by a range of it: FLOOR({name} / 10)" + (", or declare step = 1" if bounded else ""),
             place=what.place,
         )
@@ -214,12 +234,14 @@ def _caps(question: Question, cells: int | None) -> Caps:
         if not aggregates.people(aggregate, question) and table.rows_per_unit is None:
             raise NotAllowed(
                 f"how many rows of one {table.unit} count is not declared, so one could count without limit.",
+                code="no-cap",
                 instead="declare rows_per_unit = 10, or ask COUNT(DISTINCT " + table.unit + ")",
                 place=aggregate.place,
             )
     if table.rows_per_unit is not None and table.rows_per_unit > MOST_ROWS:
         raise NotAllowed(
             f"one {table.unit} could count with {table.rows_per_unit:,} rows here.",
+            code="no-cap",
             instead="join fewer tables of many rows, or group by the unit inside first",
             place=(question.keys or question.aggregates)[0].place,
         )
@@ -227,6 +249,7 @@ def _caps(question: Question, cells: int | None) -> Caps:
     if question.keys and not known:
         raise NotAllowed(
             f"in how many groups one {table.unit} counts is not declared.",
+            code="no-cap",
             instead="declare groups_per_unit = 3",
             place=question.keys[0].place,
         )

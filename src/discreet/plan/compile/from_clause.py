@@ -53,7 +53,12 @@ def scanned(source: q.Source, catalogue: Catalogue) -> Below:
     table = catalogue.table(source.name)
     if table is None:
         names = ", ".join(each.name for each in catalogue.tables[:12])
-        raise NotUnderstood(f"there is no table `{source.name}`.", instead=f"there are: {names}", place=source.place)
+        raise NotUnderstood(
+            f"there is no table `{source.name}`.",
+            code="unknown-table",
+            instead=f"there are: {names}",
+            place=source.place,
+        )
     return Below(relation=table.name, table=table, alias=source.alias, unit=table.unit)
 
 
@@ -63,7 +68,9 @@ def condition(where: q.Expression | None, table: Table, alias: str) -> Typed | N
         return None
     found = typed(where, table, alias)
     if found.kind not in ("boolean", None):
-        raise NotUnderstood("WHERE takes a condition.", instead="for example WHERE age > 65", place=where.place)
+        raise NotUnderstood(
+            "WHERE takes a condition.", code="wrong-type", instead="for example WHERE age > 65", place=where.place
+        )
     return found
 
 
@@ -85,16 +92,23 @@ def derived(select: q.Select, below: Below) -> Below:
             if called.lower() == item.name.lower():
                 continue
             said = f"`{called}` and `{item.name}` are both the unit."
-            raise NotUnderstood(said, instead=f"name it once: {called}", place=item.place)
+            raise NotUnderstood(said, code="wrong-union", instead=f"name it once: {called}", place=item.place)
         if item.name.lower() in taken:
-            raise NotUnderstood(f"two columns are called `{item.name}`.", instead="write … AS other", place=item.place)
+            raise NotUnderstood(
+                f"two columns are called `{item.name}`.",
+                code="ambiguous-column",
+                instead="write … AS other",
+                place=item.place,
+            )
         taken.add(item.name.lower())
         if unit:
             called = item.name
             continue
         found = typed(item.what, table, alias)
         if found.kind is None:
-            raise NotUnderstood("NULL alone has no kind.", instead="write CAST(NULL AS INT)", place=item.place)
+            raise NotUnderstood(
+                "NULL alone has no kind.", code="wrong-type", instead="write CAST(NULL AS INT)", place=item.place
+            )
         columns.append(known(item.name, found))
     if table.unit is not None:
         called = called or free(table.unit, [each.name for each in columns])
@@ -175,7 +189,10 @@ def _expanded(items: tuple[q.Item, ...], below: Below) -> list[q.Item]:
         said = star.table
         if said is not None and said.lower() != below.alias.lower():
             raise NotUnderstood(
-                f"there is no table `{said}` in this question.", instead=f"write {below.alias}.*", place=item.place
+                f"there is no table `{said}` in this question.",
+                code="unknown-table",
+                instead=f"write {below.alias}.*",
+                place=item.place,
             )
         found += [
             q.Item(what=q.Name(name=each, place=item.place), name=each, place=item.place) for each in starred(below)
@@ -202,12 +219,15 @@ def _plain(select: q.Select) -> None:
     for said, clause in (("LIMIT", select.limit), ("OFFSET", select.offset)):
         if clause is not None:
             raise NotAllowed(
-                f"{said} inside would choose among people.", instead=f"leave {said} out, or aggregate first",
+                f"{said} inside would choose among people.",
+                code="people-compared",
+                instead=f"leave {said} out, or aggregate first",
                 place=select.place,
-            )  # fmt: skip
+            )
     if select.distinct:
         raise NotAllowed(
             "DISTINCT inside would tell rows of people apart.",
+            code="people-compared",
             instead="group by the unit inside, or leave DISTINCT out",
             place=select.items[0].place,
         )
@@ -215,7 +235,10 @@ def _plain(select: q.Select) -> None:
     if windows or select.qualify is not None:
         place = windows[0].place if windows else select.qualify.place if select.qualify else select.place
         raise NotAllowed(
-            "a window inside would compare people with each other.", instead="aggregate first", place=place
+            "a window inside would compare people with each other.",
+            code="people-compared",
+            instead="aggregate first",
+            place=place,
         )
 
 
@@ -228,26 +251,33 @@ def united(union: q.Union, parts: list[Below]) -> Below:
     for each, select in zip(parts, union.parts, strict=True):
         if (each.table.unit is None) != (first.table.unit is None) or each.table.public != first.table.public:
             raise NotAllowed(
-                "these are rows of different units.", instead="unite tables that have the same unit", place=select.place
+                "these are rows of different units.",
+                code="unit-not-joined",
+                instead="unite tables that have the same unit",
+                place=select.place,
             )
         if each.table.unit is None and not each.table.public:
             raise NotAllowed(
-                "every row is a person here, so one could count twice.", instead="ask of each table on its own",
+                "every row is a person here, so one could count twice.",
+                code="row-is-unit",
+                instead="ask of each table on its own",
                 place=select.place,
-            )  # fmt: skip
+            )
         if each.table.unit is not None and not same(_owner(each), _owner(first)):
             raise NotAllowed(
-                "the unit is stored in different ways, so it is not certain who is the same.",
+                "the unit is stored in different ways, so it is not certain who is the same.", code="unit-unclear",
                 instead="unite tables that store it alike", place=select.place,
             )  # fmt: skip
         if len(each.table.columns) != len(first.table.columns) or len(each.places or ()) != len(first.places or ()):
             raise NotUnderstood(
-                "each SELECT of a UNION ALL has as many columns as the first.", instead="name the same columns in each",
+                "each SELECT of a UNION ALL has as many columns as the first.",
+                code="wrong-union",
+                instead="name the same columns in each",
                 place=select.place,
-            )  # fmt: skip
+            )
         if each.places != first.places:
             raise NotUnderstood(
-                "the unit stands at different places in the SELECTs of a UNION ALL.",
+                "the unit stands at different places in the SELECTs of a UNION ALL.", code="wrong-union",
                 instead="name it at the same place in each", place=select.place,
             )  # fmt: skip
     columns = [_hull(each, union) for each in zip(*(part.table.columns for part in parts), strict=True)]
@@ -289,9 +319,11 @@ def _hull(columns: tuple[Column, ...], union: q.Union) -> Column:
     kinds = {each.kind for each in columns}
     if len(kinds) > 1 and not kinds <= {"integer", "real"}:
         raise NotUnderstood(
-            f"`{columns[0].name}` is of different kinds in the SELECTs of a UNION ALL.", instead="CAST one of them",
+            f"`{columns[0].name}` is of different kinds in the SELECTs of a UNION ALL.",
+            code="wrong-union",
+            instead="CAST one of them",
             place=union.place,
-        )  # fmt: skip
+        )
     kind = "real" if len(kinds) > 1 else columns[0].kind
     domains = [_domain(each) for each in columns]
     values = None

@@ -36,6 +36,7 @@ def _counts(item: q.Item, table: Table, alias: str) -> list[q.Item]:
     ways += [f"SELECT {name}, COUNT(*) … GROUP BY {name}"] if found.domain is not None or not ways else []
     raise NotAllowed(
         f"HISTOGRAM has a column for each declared value, at most {MOST_LISTED}, and {many}.",
+        code="values-unknown",
         instead=f"write {', or '.join(ways)}",
         place=what.place,
     )
@@ -54,6 +55,7 @@ def alone(what: q.Aggregate) -> None:
     if what.function in BINNED:
         raise NotUnderstood(
             "a histogram is several columns, and cannot be a part of an expression.",
+            code="wrong-expression",
             instead="let it stand alone in SELECT; or write COUNT(*) FILTER (WHERE …)",
             place=what.place,
         )

@@ -104,13 +104,19 @@ class _Joiner:
         if side.table.through is None:
             owner = side.own(side.table.unit)
             if owner is None and side.table.unit is not None:  # then a row would pass for a person
-                raise NotAllowed("it is not said whose rows these are.", instead="name the unit", place=side.place)
+                raise NotAllowed(
+                    "it is not said whose rows these are.",
+                    code="unit-not-followed",
+                    instead="name the unit",
+                    place=side.place,
+                )
             return owner
         there = self._parent(side, classes)
         if there is None:
             wanted = side.table.through
             raise NotAllowed(
                 f"whose rows those of `{side.below.alias}` are is said by {wanted.table}.",
+                code="unit-not-joined",
                 instead=f"join it too: ON {side.table.unit} = {wanted.table}.{wanted.column}",
                 place=side.place,
             )
@@ -124,13 +130,14 @@ class _Joiner:
             who = (first if owner is None else side).below.alias
             raise NotAllowed(
                 f"every row of `{who}` is a person, so it cannot be joined with other people's rows.",
+                code="row-is-unit",
                 instead="declare its unit, or join public tables only",
                 place=side.place,
             )
         if not classes.same(owner, other):
             if self._classes(*([] if side.inner else [side]), loose=True).same(owner, other):
                 raise NotAllowed(
-                    "the unit is stored in different ways, so it is not certain who is the same.",
+                    "the unit is stored in different ways, so it is not certain who is the same.", code="unit-unclear",
                     instead="join tables that store it alike", place=side.place,
                 )  # fmt: skip
             a, b = (each.below.alias.lstrip("\x01") for each in (first, side))
@@ -138,6 +145,7 @@ class _Joiner:
             on = f"join on the unit: ON {a}.{first.table.unit} = {b}.{side.table.unit}"
             raise NotAllowed(
                 f"this joins rows of different people: `{a}` and `{b}`.",
+                code="unit-not-joined",
                 instead=on if through is None else f"join {through.table} in between, on {through.column}",
                 place=side.place,
             )
@@ -153,7 +161,10 @@ class _Joiner:
                 begin = f"begin with {a}: FROM {a} LEFT JOIN {b} …"
                 count = f"count people's rows, each with its row of {b}: FROM … JOIN {b} ON …"
                 raise NotAllowed(
-                    "rows without anybody would be counted.", instead=count if side.tests else begin, place=side.place
+                    "rows without anybody would be counted.",
+                    code="rows-of-nobody",
+                    instead=count if side.tests else begin,
+                    place=side.place,
                 )
             if side is not first:
                 self._same_people(side, first)
@@ -166,6 +177,7 @@ class _Joiner:
             if following is None:
                 raise NotAllowed(
                     f"nothing joins `{rest[0].below.alias}` with the rest.",
+                    code="unit-not-joined",
                     instead="write JOIN … ON a.id = b.id, with an equality of columns",
                     place=rest[0].place,
                 )
@@ -309,6 +321,7 @@ class _Caps:
             heavy = f", each as heavy as {share}, for its texts or for others like it" if share > 1 else ""
             raise NotAllowed(
                 f"one {self.many[0].table.unit} could have {declared:,} joined rows here{heavy}.",
+                code="too-many-rows-meet",
                 instead="join fewer tables of many rows, or group by the unit inside first",
                 place=self.many[-1].place,
             )

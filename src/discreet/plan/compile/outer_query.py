@@ -27,7 +27,10 @@ def outer(select: q.Select, inner: q.Select) -> q.Select:
             items.append(replace(item, what=_checked(item.what, columns, select)))
         if len(items) > MOST_COLUMNS:
             raise NotAllowed(
-                f"an answer has at most {MOST_COLUMNS:,} columns.", instead="name fewer of them", place=item.place
+                f"an answer has at most {MOST_COLUMNS:,} columns.",
+                code="too-large",
+                instead="name fewer of them",
+                place=item.place,
             )
     aliases = {**{item.name.lower(): item.name for item in items}, **columns}
     order = tuple(
@@ -50,9 +53,11 @@ def _starred(what: q.Star, select: q.Select) -> None:
     alias = select.source.alias or ""
     if what.table is not None and what.table.lower() != alias.lower():
         raise NotUnderstood(
-            f"there is no table `{what.table}` in this question.", instead=f"write {alias}.*" if alias else "write *",
+            f"there is no table `{what.table}` in this question.",
+            code="unknown-table",
+            instead=f"write {alias}.*" if alias else "write *",
             place=what.place,
-        )  # fmt: skip
+        )
 
 
 def _order(by: q.Expression, select: q.Select, columns: dict[str, str]) -> q.Expression:
@@ -75,6 +80,7 @@ def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q
         if known is None or (name.table is not None and name.table.lower() != (alias or "").lower()):
             raise NotUnderstood(
                 f"`{name.name}` is not a column of the answer inside.",
+                code="unknown-column",
                 instead=f"its columns: {', '.join(list(columns.values())[:12])}",
                 place=name.place,
             )
@@ -84,7 +90,9 @@ def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q
         if each.as_aggregate is not None:
             alone(each.as_aggregate)
         if each.as_star is not None:
-            raise NotUnderstood("`*` stands alone, or in COUNT(*).", instead="name a column", place=each.place)
+            raise NotUnderstood(
+                "`*` stands alone, or in COUNT(*).", code="wrong-expression", instead="name a column", place=each.place
+            )
         if each.as_window is not None:
             steady(each.as_window)
     return what.rename(meant)
@@ -108,7 +116,12 @@ def numbered(by: q.Expression, select: q.Select) -> q.Expression:
     """The column of an answer that a number stands for."""
     position: int = by.literal
     if not 1 <= position <= len(select.items):
-        raise NotUnderstood(f"columns are numbered 1 to {len(select.items)}.", instead="write its name", place=by.place)
+        raise NotUnderstood(
+            f"columns are numbered 1 to {len(select.items)}.",
+            code="unknown-column",
+            instead="write its name",
+            place=by.place,
+        )
     return select.items[position - 1].what
 
 
@@ -120,8 +133,9 @@ def steady(what: q.Window) -> None:
         if type(value) is not int or not 1 <= value <= 1_000_000:
             raise NotUnderstood(
                 f"{what.function.upper()} takes a whole number from 1 to 1,000,000.",
+                code="wrong-expression",
                 instead="write the number itself",
                 place=given.place,
             )
     if what.function == "ntile" and not what.arguments:
-        raise NotUnderstood("NTILE of how many?", instead="write NTILE(4)", place=what.place)
+        raise NotUnderstood("NTILE of how many?", code="wrong-expression", instead="write NTILE(4)", place=what.place)

@@ -103,6 +103,7 @@ def owned(relation: Relation, catalogue: Catalogue, equal: Pairs = frozenset()) 
 def _lost() -> NotAllowed:
     return NotAllowed(
         "it cannot be followed whose rows this question reads.",
+        code="unit-not-followed",
         instead="write it with fewer SELECTs inside, and report it: that is a defect of discreet",
     )
 

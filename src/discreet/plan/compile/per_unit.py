@@ -43,7 +43,7 @@ def folded(
             continue
         found = typed(key, table, alias)
         if found.kind is None:
-            raise NotUnderstood("NULL is no group.", instead="group by a column", place=key.place)
+            raise NotUnderstood("NULL is no group.", code="wrong-group", instead="group by a column", place=key.place)
         made.append(Made(name=f"k{n}", tree=found.tree, kind=found.kind))
         columns.append(known(f"k{n}", found))
         domains.append(found.domain)
@@ -94,7 +94,7 @@ def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple
     count = (Fraction(0), Fraction(most)) if most is not None else None
     if function not in WITHIN:
         raise NotAllowed(
-            f"{function.upper()} within one {table.unit} is not answered.",
+            f"{function.upper()} within one {table.unit} is not answered.", code="not-answered",
             instead="COUNT, SUM, AVG, MIN and MAX are", place=aggregate.place,
         )  # fmt: skip
     constant = argument is not None and argument.literal is not None and not aggregate.distinct
@@ -106,10 +106,12 @@ def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple
         total = Total(name=name, function=counted, of=what.tree, most=most)
         return total, Column(name=name, bounds=count, kind="integer")
     if aggregate.distinct:
-        raise NotAllowed("DISTINCT is for COUNT.", instead="leave DISTINCT out", place=aggregate.place)
+        raise NotAllowed(
+            "DISTINCT is for COUNT.", code="not-answered", instead="leave DISTINCT out", place=aggregate.place
+        )
     if function in ("min", "max"):
         if what.kind is None:
-            raise NotUnderstood("NULL is no value.", instead="name a column", place=aggregate.place)
+            raise NotUnderstood("NULL is no value.", code="wrong-type", instead="name a column", place=aggregate.place)
         return Total(name=name, function=function, of=what.tree, kind=what.kind), replace(
             known(name, what), made=None, exact=False
         )
@@ -120,7 +122,10 @@ def _added(name: str, aggregate: q.Aggregate, what: Typed, table: Table, most: i
     """SUM and AVG, in whole steps, so that the order of rows is nothing."""
     if what.kind not in ("integer", "real", "boolean"):
         raise NotUnderstood(
-            f"{aggregate.function.upper()} adds up numbers.", instead="COUNT(…) counts anything", place=aggregate.place
+            f"{aggregate.function.upper()} adds up numbers.",
+            code="wrong-type",
+            instead="COUNT(…) counts anything",
+            place=aggregate.place,
         )
     bounds = (Fraction(0), Fraction(1)) if what.kind == "boolean" else what.bounds
     if bounds is None:
@@ -129,7 +134,7 @@ def _added(name: str, aggregate: q.Aggregate, what: Typed, table: Table, most: i
     low, high = math.floor(bounds[0] / step), math.ceil(bounds[1] / step)
     if max(abs(low), abs(high)) > MOST_STEPS:
         raise NotAllowed(
-            "its range has too many steps to be added up exactly.", instead="declare a larger step",
+            "its range has too many steps to be added up exactly.", code="too-wide", instead="declare a larger step",
             place=aggregate.place,
         )  # fmt: skip
     total = Total(name=name, function=aggregate.function, of=what.tree, low=low, high=high, step=step, most=most)

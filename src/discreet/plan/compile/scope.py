@@ -81,11 +81,16 @@ class Scope:
         if len(found) > 1:
             having = [each.below.alias for each in sides]
             raise NotUnderstood(
-                f"`{what.name}` is in several tables.", instead=f"write {having[0]}.{what.name}", place=what.place
+                f"`{what.name}` is in several tables.",
+                code="ambiguous-column",
+                instead=f"write {having[0]}.{what.name}",
+                place=what.place,
             )
         every = [*self.sides, *([] if self.test is None else [self.test])]
         if not found and any(name == each.lower() for side in every for each in side.names.values()):
-            raise NotUnderstood(f"`{what.name}` is in no table.", instead="write table.column", place=what.place)
+            raise NotUnderstood(
+                f"`{what.name}` is in no table.", code="unknown-column", instead="write table.column", place=what.place
+            )
         return replace(what, name=found.pop()) if found else what
 
     def star(self, item: q.Item, what: q.Star) -> list[q.Item]:
@@ -105,6 +110,7 @@ class Scope:
         if found is None:
             raise NotUnderstood(
                 f"there is no table `{table}` in this question.",
+                code="unknown-table",
                 instead="there are: " + ", ".join(each.below.alias for each in self.sides),
                 place=place,
             )
@@ -119,7 +125,10 @@ class Scope:
 def _unknown(what: q.Name, side: Side) -> NotUnderstood:
     names = ", ".join(each.name for each in side.table.columns[:12])
     return NotUnderstood(
-        f"`{what.name}` is not a declared column of {side.table.name}.", instead=f"declared: {names}", place=what.place
+        f"`{what.name}` is not a declared column of {side.table.name}.",
+        code="unknown-column",
+        instead=f"declared: {names}",
+        place=what.place,
     )
 
 

@@ -56,6 +56,7 @@ class Question:
         """Refuse to take an answer for rows of people."""
         raise NotAllowed(
             "an answer cannot be joined with people.",
+            code="not-answered",
             instead="ask it first, and write its numbers into the next question",
             place=place,
         )
@@ -96,9 +97,11 @@ def _read(select: q.Select, catalogue: Catalogue, share: int) -> Question | tupl
     conditions = [*where, *(on for each in sides for on in each.on)]
     if len(conditions) > MOST_CONDITIONS:
         raise NotAllowed(
-            f"tables are joined on at most {MOST_CONDITIONS} conditions.", instead="write fewer of them",
+            f"tables are joined on at most {MOST_CONDITIONS} conditions.",
+            code="too-large",
+            instead="write fewer of them",
             place=conditions[MOST_CONDITIONS].place,
-        )  # fmt: skip
+        )
     below, scope, rest = join([replace(each, below=laid(each.below)) for each in sides], where, catalogue, share)
     return _renamed(replace(select, where=rest), scope), below
 
@@ -141,9 +144,11 @@ def _inside(select: q.Select, catalogue: Catalogue, share: int) -> Question | Be
     if folds(cut.named_keys(), below):
         if select.sets:
             raise NotAllowed(
-                "ROLLUP, CUBE and GROUPING SETS are of answers, not of each unit.", instead="name the keys alone",
+                "ROLLUP, CUBE and GROUPING SETS are of answers, not of each unit.",
+                code="not-answered",
+                instead="name the keys alone",
                 place=select.place,
-            )  # fmt: skip
+            )
         question = cut.question()
         return folded(question.keys, question.aggregates, question.view, question.where, below)
     return cut.question()
@@ -180,12 +185,19 @@ def _more(joined: q.Joined, before: list[Side], catalogue: Catalogue, share: int
     for name in joined.using:
         there = [each for each in before if _has(each, name) and name.lower() not in each.shared]
         if not there or not _has(side, name):
-            raise NotUnderstood(f"`{name}` is not in both tables.", instead="write ON a.x = b.y", place=joined.place)
+            raise NotUnderstood(
+                f"`{name}` is not in both tables.",
+                code="unknown-column",
+                instead="write ON a.x = b.y",
+                place=joined.place,
+            )
         if len(there) > 1:
             raise NotUnderstood(
-                f"`{name}` is in several tables.", instead=f"write ON {there[0].below.alias}.{name} = …",
+                f"`{name}` is in several tables.",
+                code="ambiguous-column",
+                instead=f"write ON {there[0].below.alias}.{name} = …",
                 place=joined.place,
-            )  # fmt: skip
+            )
         pair = tuple(q.Name(name=name, table=each.mark, place=joined.place) for each in (there[0], side))
         on += (q.Call(function="=", arguments=pair, place=joined.place),)
     return replace(side, on=on, place=joined.place, shared=tuple(each.lower() for each in joined.using))
@@ -197,9 +209,11 @@ def _apart(sides: list[Side]) -> None:
     for n, each in enumerate(sides):
         if names[n] and names[n] in names[:n]:
             raise NotUnderstood(
-                f"two tables are called `{each.below.alias}`.", instead="give each a name of its own: … AS other",
+                f"two tables are called `{each.below.alias}`.",
+                code="ambiguous-table",
+                instead="give each a name of its own: … AS other",
                 place=each.place,
-            )  # fmt: skip
+            )
 
 
 def _has(side: Side, name: str) -> bool:
@@ -219,18 +233,24 @@ def _test(what: q.Expression, catalogue: Catalogue, share: int) -> Side | None:
         cut = select.limit is not None or select.offset is not None or select.qualify is not None
         if not plain or cut or any(item.what.aggregates for item in select.items):
             raise NotAllowed(
-                "EXISTS takes a plain SELECT of one table.", instead="EXISTS (SELECT * FROM … WHERE …)",
+                "EXISTS takes a plain SELECT of one table.",
+                code="not-answered",
+                instead="EXISTS (SELECT * FROM … WHERE …)",
                 place=inner.place,
-            )  # fmt: skip
+            )
         on = tuple(q.conjuncts(select.where))
         return replace(_side(select.source, how, catalogue, share), on=on, place=inner.place)
     if negated:
         raise NotAllowed(
-            "NOT IN (SELECT …) is never true where a NULL is inside.", instead="write NOT EXISTS (SELECT …)",
+            "NOT IN (SELECT …) is never true where a NULL is inside.",
+            code="not-answered",
+            instead="write NOT EXISTS (SELECT …)",
             place=inner.place,
-        )  # fmt: skip
+        )
     if len(select.items) != 1:
-        raise NotUnderstood("IN takes a SELECT of one column.", instead="name one", place=inner.place)
+        raise NotUnderstood(
+            "IN takes a SELECT of one column.", code="wrong-expression", instead="name one", place=inner.place
+        )
     side = _side(replace(select, alias=INSIDE), how, catalogue, share)
     name = q.Name(name=select.items[0].name, table=INSIDE, place=inner.place)
     equal = q.Call(function="=", arguments=(inner.of, name), place=inner.place)
@@ -280,7 +300,9 @@ class _Cut:
         select = self.select
         self.keys = list(self.named_keys())
         if len(self.keys) > MOST_KEYS:
-            raise NotAllowed(MANY, instead="ask in several parts", place=self.keys[MOST_KEYS].place)
+            raise NotAllowed(
+                MANY, code="not-answered", instead="ask in several parts", place=self.keys[MOST_KEYS].place
+            )
         view = q.Select(
             items=apart(
                 tuple(replace(item, what=self._reading(item.what, item.name.lower())) for item in select.items)
@@ -298,6 +320,7 @@ class _Cut:
         if not self.aggregates and not self.keys:
             raise NotAllowed(
                 "this asks for rows of people.",
+                code="rows-asked-for",
                 instead="ask for aggregates: COUNT(*), SUM(…), AVG(…)",
                 place=select.items[0].place,
             )
@@ -333,6 +356,7 @@ class _Cut:
             if item.what.as_star is not None:
                 raise NotAllowed(
                     "all columns of a person cannot be asked for.",
+                    code="rows-asked-for",
                     instead="ask for aggregates: COUNT(*), SUM(…), AVG(…)",
                     place=item.place,
                 )
@@ -367,7 +391,9 @@ class _Cut:
         """The same over released names."""
         self.steps += 1
         if self.steps > MOST_STEPS:
-            raise NotAllowed("this question is too large.", instead="write it with fewer parts", place=what.place)
+            raise NotAllowed(
+                "this question is too large.", code="too-large", instead="write it with fewer parts", place=what.place
+            )
         here = self.plain(what)
         if here in self.keys:
             return q.Name(name=f"k{self.keys.index(here)}", place=what.place)
@@ -383,7 +409,7 @@ class _Cut:
         if here not in self.aggregates:
             self.aggregates.append(here)
         if len(self.aggregates) > MOST_NUMBERS:
-            raise NotAllowed(MANY, instead="ask in several parts", place=what.place)
+            raise NotAllowed(MANY, code="not-answered", instead="ask in several parts", place=what.place)
         return q.Name(name=f"a{self.aggregates.index(here)}", place=what.place)
 
     def _window(self, what: q.Window, here: q.Expression) -> q.Window:
@@ -396,7 +422,9 @@ class _Cut:
         )
 
     def _star(self, what: q.Star, here: q.Expression) -> q.Expression:
-        raise NotUnderstood("`*` stands in COUNT(*) only.", instead="write COUNT(*)", place=what.place)
+        raise NotUnderstood(
+            "`*` stands in COUNT(*) only.", code="wrong-expression", instead="write COUNT(*)", place=what.place
+        )
 
     def _named(self, what: q.Name, here: q.Expression) -> q.Expression:
         """A name that is no key: that of a column of the answer, or a mistake."""
@@ -406,12 +434,14 @@ class _Cut:
         if what.table is not None and what.table.lower() != self.alias.lower():
             raise NotUnderstood(
                 f"there is no table `{what.table}` in this question.",
+                code="unknown-table",
                 instead=f"write {self.alias}.{what.name}",
                 place=what.place,
             )
         numeric = typed(here, self.table, self.alias).numeric  # is there such a column at all?
         raise NotAllowed(
             f"`{what.name}` is neither grouped by nor aggregated.",
+            code="rows-asked-for",
             instead=f"write GROUP BY {what.name}" + (f", or AVG({what.name})" if numeric else ""),
             place=what.place,
         )

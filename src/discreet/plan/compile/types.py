@@ -36,9 +36,13 @@ def typed(what: q.Expression, table: Table, alias: str) -> Typed:
     if found.kind == "interval":
         raise _lonely(what)
     if found.tree.depth() > DEEPEST:
-        raise NotAllowed("this is nested too deeply.", instead="write it in fewer layers", place=what.place)
+        raise NotAllowed(
+            "this is nested too deeply.", code="too-large", instead="write it in fewer layers", place=what.place
+        )
     if found.tree.size() > MOST_NODES or planned(found.tree) > MOST_PLANNED:
-        raise NotAllowed("this expression is too large.", instead="write it with fewer parts", place=what.place)
+        raise NotAllowed(
+            "this expression is too large.", code="too-large", instead="write it with fewer parts", place=what.place
+        )
     return found
 
 
@@ -65,13 +69,17 @@ def _call(what: q.Call, table: Table, alias: str) -> Typed:
 
 def _star(what: q.Star, table: Table, alias: str) -> Typed:
     raise NotAllowed(
-        "all columns of a person cannot be asked for.", instead="ask for counts and sums", place=what.place
+        "all columns of a person cannot be asked for.",
+        code="rows-asked-for",
+        instead="ask for counts and sums",
+        place=what.place,
     )
 
 
 def _exists(what: q.Exists, table: Table, alias: str) -> Typed:
     raise NotAllowed(
         "EXISTS and IN (SELECT …) stand in WHERE, alone or between ANDs.",
+        code="not-answered",
         instead="write WHERE … AND EXISTS (SELECT …)",
         place=what.place,
     )
@@ -81,6 +89,7 @@ def _over_rows(what: q.Aggregate | q.Window, table: Table, alias: str) -> Typed:
     inside = "a window" if what.as_window else "an aggregate"
     raise NotUnderstood(
         f"{inside} stands beside the columns of the answer, not inside a filter, a key or another aggregate.",
+        code="wrong-expression",
         instead="filter answers with HAVING",
         place=what.place,
     )
@@ -88,7 +97,10 @@ def _over_rows(what: q.Aggregate | q.Window, table: Table, alias: str) -> Typed:
 
 def _lonely(what: q.Expression) -> NotUnderstood:
     return NotUnderstood(
-        "an interval is added to a date or taken from one.", instead="write day + INTERVAL 1 MONTH", place=what.place
+        "an interval is added to a date or taken from one.",
+        code="wrong-expression",
+        instead="write day + INTERVAL 1 MONTH",
+        place=what.place,
     )
 
 
@@ -115,6 +127,7 @@ def _field(what: q.Name, table: Table, alias: str) -> Typed:
     if what.table is not None and what.table.lower() != alias.lower():
         raise NotUnderstood(
             f"there is no table `{what.table}` in this question.",
+            code="unknown-table",
             instead=f"write {alias}.{what.name}",
             place=what.place,
         )
@@ -123,6 +136,7 @@ def _field(what: q.Name, table: Table, alias: str) -> Typed:
         if table.unit is not None and what.name.lower() == table.unit.lower():
             raise NotAllowed(
                 f"`{what.name}` names the people, and nothing else is declared about it.",
+                code="unit-read",
                 instead=f"count them: COUNT(DISTINCT {what.name})",
                 place=what.place,
             )
@@ -130,7 +144,12 @@ def _field(what: q.Name, table: Table, alias: str) -> Typed:
         says = f"declared: {names}" if names else PROMISE.format(name=what.name)
         if what.place.text[what.place.start] == '"' or any(what.name in (each.values or ()) for each in table.columns):
             says = f"a text stands in single quotes: '{what.name}'"
-        raise NotUnderstood(f"`{what.name}` is not a declared column of {table.name}.", instead=says, place=what.place)
+        raise NotUnderstood(
+            f"`{what.name}` is not a declared column of {table.name}.",
+            code="unknown-column",
+            instead=says,
+            place=what.place,
+        )
     tree = column.made or Field(name=column.name, kind=column.kind)
     bounds, domain = _bounds(column), _domain(column)
     return Typed(tree=tree, kind=column.kind, bounds=bounds, domain=domain, step=column.step, exact=column.exact)
@@ -186,11 +205,13 @@ def unbounded(what: Typed, table: Table, place: Place) -> NotAllowed:
     if free:
         return NotAllowed(
             f"`{free[0].name}` has no declared bounds, so a sum could reveal one person.",
+            code="no-bounds",
             instead="declare it: " + BOUNDED[free[0].kind or ""].format(free[0].name),
             place=place,
         )
     return NotAllowed(
         "this expression has no bounds, so a sum could reveal one person.",
+        code="no-bounds",
         instead="bound it: LEAST(GREATEST(…, 0), 100), or divide by what cannot be zero",
         place=place,
     )

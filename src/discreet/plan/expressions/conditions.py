@@ -53,6 +53,7 @@ def _alike(what: q.Call, arguments: list[Typed]) -> list[Typed]:
             first, at = at, first
         raise NotUnderstood(
             f"{WORDS[arguments[first].kind]} is compared with {WORDS[arguments[at].kind]}.",
+            code="wrong-type",
             instead=DATES if "moment" in kinds.values() else QUOTES,
             place=what.arguments[at].place,
         )
@@ -77,7 +78,10 @@ def _between(what: q.Call, arguments: list[Typed]) -> Typed:
 def _in(what: q.Call, arguments: list[Typed]) -> Typed:
     if len(arguments) > 2001 or not all(map(_written, what.arguments[1:])):
         raise NotUnderstood(
-            "IN takes at most 2,000 constants.", instead="write IN ('a', 'b')", place=what.arguments[-1].place
+            "IN takes at most 2,000 constants.",
+            code="too-large",
+            instead="write IN ('a', 'b')",
+            place=what.arguments[-1].place,
         )
     return _compare(what, arguments)
 
@@ -90,7 +94,9 @@ def _written(each: q.Expression) -> bool:
 def _is(what: q.Call, arguments: list[Typed]) -> Typed:
     right = what.arguments[1]
     if not right.is_constant or not isinstance(right.literal, bool | None):
-        raise NotUnderstood("IS takes NULL, TRUE or FALSE.", instead="write IS NULL, or =", place=right.place)
+        raise NotUnderstood(
+            "IS takes NULL, TRUE or FALSE.", code="wrong-expression", instead="write IS NULL, or =", place=right.place
+        )
     if right.literal is not None:
         need(what, arguments, ("boolean",), "true or false")
     return applied(what, arguments, "boolean")
@@ -119,6 +125,7 @@ def _unified(
     else:
         raise NotUnderstood(
             f"`{what.function.upper()}` mixes {' and '.join(sorted(WORDS[each] for each in kinds))}.",
+            code="wrong-type",
             instead="let all branches be of one kind",
             place=places[-1].place,
         )
@@ -146,13 +153,21 @@ def replace_call(what: q.Call, values: list[int]) -> q.Call:
 
 def _case(what: q.Call, arguments: list[Typed]) -> Typed:
     if len(arguments) < 2:
-        raise NotUnderstood("this CASE has no branch.", instead="CASE WHEN … THEN … ELSE … END", place=what.place)
+        raise NotUnderstood(
+            "this CASE has no branch.",
+            code="wrong-expression",
+            instead="CASE WHEN … THEN … ELSE … END",
+            place=what.place,
+        )
     last = len(arguments) - 1
     conditions = [i for i in range(0, len(arguments), 2) if not (i == last and len(arguments) % 2)]
     for i in conditions:
         if arguments[i].kind not in ("boolean", None):
             raise NotUnderstood(
-                "WHEN takes a condition.", instead="for example WHEN age > 65", place=what.arguments[i].place
+                "WHEN takes a condition.",
+                code="wrong-expression",
+                instead="for example WHEN age > 65",
+                place=what.arguments[i].place,
             )
     return _branches(what, arguments, [i for i in range(len(arguments)) if i not in conditions])
 
@@ -207,6 +222,7 @@ def _cast(what: q.Call, arguments: list[Typed]) -> Typed:
 def _grouping(what: q.Call, arguments: list[Typed]) -> Typed:
     raise NotUnderstood(
         "GROUPING stands beside the columns of an answer that has ROLLUP, CUBE or GROUPING SETS.",
+        code="wrong-expression",
         instead="write GROUPING(ward) for a column that is grouped by",
         place=what.place,
     )

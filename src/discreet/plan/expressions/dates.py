@@ -57,7 +57,9 @@ def dated(what: q.Call, arguments: list[Typed]) -> list[Typed]:
 def _read(text: str, written: q.Expression) -> date:
     value = iso(text)
     if value is None:
-        raise NotUnderstood("this is no date.", instead="write DATE '2024-01-31'", place=written.place)
+        raise NotUnderstood(
+            "this is no date.", code="not-a-date", instead="write DATE '2024-01-31'", place=written.place
+        )
     return value
 
 
@@ -69,6 +71,7 @@ def _moment(what: q.Call, argument: Typed, written: q.Expression) -> Typed:
     if argument.kind not in (*MOMENTS, None):
         raise NotUnderstood(
             f"`{what.function.upper()}` works on dates, and this is {WORDS[argument.kind]}.",
+            code="wrong-type",
             instead="write CAST(… AS DATE)" if argument.kind == "text" else "name a column with dates",
             place=written.place,
         )
@@ -81,6 +84,7 @@ def _unit(what: q.Call, known: tuple[str, ...]) -> str:
     if unit not in known:
         raise NotUnderstood(
             f"`{what.function.upper()}` does not know this part of a date.",
+            code="not-a-date",
             instead=f"write one of: {', '.join(known)}",
             place=what.place,
         )
@@ -139,7 +143,9 @@ def _extract(what: q.Call, arguments: list[Typed]) -> Typed:
     value = _moment(what, arguments[1], what.arguments[1])
     if part in calendar.TIMES:
         if value.kind == "date":
-            raise NotUnderstood(f"a date has no {part}.", instead="ask of a timestamp", place=what.place)
+            raise NotUnderstood(
+                f"a date has no {part}.", code="not-a-date", instead="ask of a timestamp", place=what.place
+            )
         return applied(what, [arguments[0], value], "integer", (Fraction(0), Fraction(calendar.TIMES[part])))
     least, most, function = calendar.PARTS[part]
     known = _of_days(value, function)
@@ -159,7 +165,9 @@ def _trunc(what: q.Call, arguments: list[Typed]) -> Typed:
     unit = _unit(what, (*calendar.UNITS, *calendar.SECONDS))
     value = _moment(what, arguments[1], what.arguments[1])
     if unit in calendar.SECONDS and value.kind == "date":
-        raise NotUnderstood(f"a date has no {unit}.", instead="DATE_TRUNC('month', …)", place=what.place)
+        raise NotUnderstood(
+            f"a date has no {unit}.", code="not-a-date", instead="DATE_TRUNC('month', …)", place=what.place
+        )
     kind: Kind = "date" if unit in calendar.UNITS else "timestamp"
     found = applied(what, [arguments[0], value], kind, _rising(value, lambda each: calendar.begin(unit, each)))
     ends, domain = _ends(value), None
@@ -246,7 +254,10 @@ def _minus(what: q.Call, arguments: list[Typed]) -> Typed:
 
 def _no_way(what: q.Call, reason: str) -> NotUnderstood:
     return NotUnderstood(
-        reason, instead="write day + INTERVAL 1 MONTH, day - 7, or DATE_DIFF('day', first, last)", place=what.place
+        reason,
+        code="not-a-date",
+        instead="write day + INTERVAL 1 MONTH, day - 7, or DATE_DIFF('day', first, last)",
+        place=what.place,
     )
 
 
@@ -270,12 +281,17 @@ def _moved(what: q.Call, value: Typed, step: Typed, written: q.Expression, sign:
 def _by(what: q.Call, value: Typed, way: Interval) -> Typed:
     """A constant way: a constant stays one, and anything else has its months, its days and its time added by turns."""
     if not way.reasonable:
-        raise NotAllowed("this interval is longer than 1,000 years.", instead="write a shorter one", place=what.place)
+        raise NotAllowed(
+            "this interval is longer than 1,000 years.",
+            code="too-large",
+            instead="write a shorter one",
+            place=what.place,
+        )
     written = value.tree.literal
     if isinstance(written, date):
         there = calendar.after(written, way)
         if there is None:
-            raise NotUnderstood(BEYOND, instead="write another date", place=what.place)
+            raise NotUnderstood(BEYOND, code="not-a-date", instead="write another date", place=what.place)
         return constant(there)
     tree, kind = value.tree, value.kind
     for amount, name in ((way.months, "months"), (way.days, "days"), (way.microseconds, "microseconds")):
@@ -301,7 +317,9 @@ def _near(what: q.Call, found: Typed) -> Typed:
     Promise  every date that is computed lies within FARTHEST days of it, so no addition fails in an engine.
     """
     if _drift(found.tree) > FARTHEST:
-        raise NotAllowed("this adds too much to a date.", instead="add in fewer steps", place=what.place)
+        raise NotAllowed(
+            "this adds too much to a date.", code="too-large", instead="add in fewer steps", place=what.place
+        )
     return found
 
 
@@ -328,11 +346,14 @@ def cast_moment(what: q.Call, inner: Typed, kind: str) -> Typed:
     if inner.kind not in ("text", *MOMENTS, None) or kind not in ("text", *MOMENTS):
         raise NotUnderstood(
             f"{WORDS[inner.kind]} cannot be cast to {WORDS[kind]}.",
+            code="wrong-type",
             instead="take a part of it, YEAR(…), or days: day - DATE '2000-01-01'",
             place=written.place,
         )
     if inner.kind == "text" and inner.tree.size() > MOST_CAST:
-        raise NotAllowed("this text is too long to read as a date.", instead="cast a column", place=written.place)
+        raise NotAllowed(
+            "this text is too long to read as a date.", code="too-large", instead="cast a column", place=written.place
+        )
     if inner.kind == kind:
         return inner
     if kind == "text":

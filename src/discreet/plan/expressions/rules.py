@@ -86,6 +86,7 @@ def need(what: q.Call, arguments: list[Typed], kinds: tuple[str | None, ...], sa
         if each.kind is not None and each.kind not in kinds:
             raise NotUnderstood(
                 f"`{what.function.upper()}` works on {said}, and this is {WORDS[each.kind]}.",
+                code="wrong-type",
                 instead="write CAST(… AS TEXT)" if "text" in kinds else INSTEAD.get(each.kind, "write CASE WHEN …"),
                 place=written.place,
             )
@@ -103,6 +104,7 @@ def whole(what: q.Call, arguments: list[Typed], index: int, said: str, *, low: i
     if value is None or arguments[index].kind != "integer" or not low <= value <= high:
         raise NotUnderstood(
             f"the {said} of `{what.function.upper()}` are a constant from {low} to {high}.",
+            code="wrong-expression",
             instead="write the number itself",
             place=what.arguments[index].place,
         )
@@ -114,6 +116,7 @@ def enough(what: q.Call, arguments: list[Typed], index: int) -> None:
     if index >= len(arguments):
         raise NotUnderstood(
             f"`{what.function.upper()}` needs one more argument.",
+            code="wrong-expression",
             instead="docs/sql.md lists the functions that work",
             place=what.place,
         )

@@ -75,17 +75,24 @@ def _text(python: Python | None = None, kind: Kind = "text") -> Rule:
 def _like(what: q.Call, arguments: list[Typed]) -> Typed:
     need(what, arguments, ("text",), "text")
     if not what.arguments[1].is_constant:
-        raise NotUnderstood("LIKE takes a constant pattern.", instead="write LIKE 'a%'", place=what.arguments[1].place)
+        raise NotUnderstood(
+            "LIKE takes a constant pattern.",
+            code="wrong-expression",
+            instead="write LIKE 'a%'",
+            place=what.arguments[1].place,
+        )
     if len(str(what.arguments[1].literal)) > PATTERN:
         raise NotAllowed(
-            f"a pattern of LIKE has at most {PATTERN:,} letters.", instead="look for a part of it",
+            f"a pattern of LIKE has at most {PATTERN:,} letters.", code="too-large", instead="look for a part of it",
             place=what.arguments[1].place,
         )  # fmt: skip
     if not quick(str(what.arguments[1].literal)):
         raise NotAllowed(
             f"a pattern with _ has one % before its last letter at most, and then {SEARCHED} letters.",
-            instead="look for shorter parts: … LIKE '%a_c%' AND … LIKE '%d%'", place=what.arguments[1].place,
-        )  # fmt: skip
+            code="too-large",
+            instead="look for shorter parts: … LIKE '%a_c%' AND … LIKE '%d%'",
+            place=what.arguments[1].place,
+        )
     return applied(what, arguments, "boolean")
 
 
@@ -109,7 +116,9 @@ def _joined(python: Python | None = None) -> Rule:
     def rule(what: q.Call, arguments: list[Typed]) -> Typed:
         found = _text(python)(what, arguments)
         if found.tree.size() > MOST_JOINED:
-            raise NotAllowed("this joins too many texts.", instead="join fewer of them", place=what.place)
+            raise NotAllowed(
+                "this joins too many texts.", code="too-large", instead="join fewer of them", place=what.place
+            )
         return found
 
     return rule
@@ -122,6 +131,7 @@ def _constant(what: q.Call, arguments: list[Typed], index: int, *, empty: bool =
     if not isinstance(value, str) or len(value) > LONGEST or not (value or empty):
         raise NotUnderstood(
             f"`{what.function.upper()}` takes a constant text here, of 1 to {LONGEST} letters.",
+            code="wrong-expression",
             instead="write it in quotes",
             place=what.arguments[index].place,
         )
@@ -133,7 +143,12 @@ def _cut(said: str, python: Python, *, low: int = 0, high: int = 10_000) -> Rule
     def rule(what: q.Call, arguments: list[Typed]) -> Typed:
         need(replace(what, arguments=what.arguments[:1]), arguments[:1], ("text",), "text")
         if len(arguments) < 2:
-            raise NotUnderstood("`SUBSTRING` from where?", instead="write SUBSTRING(zip, 1, 2)", place=what.place)
+            raise NotUnderstood(
+                "`SUBSTRING` from where?",
+                code="wrong-expression",
+                instead="write SUBSTRING(zip, 1, 2)",
+                place=what.place,
+            )
         for index in range(1, len(arguments)):
             whole(what, arguments, index, said, low=low, high=high)
         return _made(what, arguments, python)
@@ -213,6 +228,7 @@ def _filled(what: q.Call, sizes: list[int]) -> int:
     if type(value) is not int or not 0 <= value <= PADDED:
         raise NotUnderstood(
             f"the letters of `{what.function.upper()}` are a constant from 0 to {PADDED}.",
+            code="wrong-expression",
             instead="write the number itself",
             place=what.place if given is None else given.place,
         )

@@ -61,7 +61,7 @@ class Batch(MeasureOf[Law]):
             or not isinstance(self.strategy, Strategy)
             or self.strategy.cells != len(self.values)
         ):
-            raise NotUnderstood("this is not a batch of conditions.", instead="ask in SQL")
+            raise NotUnderstood("this is not a batch of conditions.", code="not-a-record", instead="ask in SQL")
 
     @property
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]

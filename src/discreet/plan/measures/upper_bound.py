@@ -32,7 +32,7 @@ class Ceilings(MeasureOf[Fraction]):
 
     def __post_init__(self) -> None:
         if not -30 <= self.first < TOP:
-            raise NotUnderstood("this is not a measure.", instead="ask in SQL")
+            raise NotUnderstood("this is not a measure.", code="not-a-record", instead="ask in SQL")
 
     @property
     def rungs(self) -> tuple[Fraction, ...]:
@@ -59,4 +59,4 @@ class Ceilings(MeasureOf[Fraction]):
         return float(1 / law) ** 2
 
     def _estimator(self, statistic: Statistic) -> NoReturn:
-        raise NotUnderstood("a bound is not a number of an answer.", instead="ask in SQL")
+        raise NotUnderstood("a bound is not a number of an answer.", code="no-number", instead="ask in SQL")

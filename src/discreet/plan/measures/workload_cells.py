@@ -61,7 +61,11 @@ class Cells(Combining[tuple[Law, ...]]):
             or not 1 <= self.cells <= min(each.cells for each in self.strategies)
             or not NAME.fullmatch(self.asked)
         ):
-            raise NotUnderstood("these are not combinations of groups.", instead="build them with discreet.workload")
+            raise NotUnderstood(
+                "these are not combinations of groups.",
+                code="not-a-record",
+                instead="build them with discreet.workload",
+            )
 
     @property
     def grouped(self) -> bool:
@@ -115,7 +119,9 @@ class Cells(Combining[tuple[Law, ...]]):
         return False
 
     def _estimator(self, statistic: Statistic) -> NoReturn:
-        raise NotUnderstood("answers follow from all of these together.", instead="read them with their workload")
+        raise NotUnderstood(
+            "answers follow from all of these together.", code="not-a-record", instead="read them with their workload"
+        )
 
 
 def _column(released: Sequence[Integers]) -> Integers:

@@ -39,8 +39,8 @@ class Reader(ABC):
     def place(self, node: Any) -> Place:
         return place(self.text, node)
 
-    def refuse(self, node: Any, reason: str, instead: str, kind: type[Refusal] = NotAllowed) -> Refusal:
-        return kind(reason, instead=instead, place=self.place(node))
+    def refuse(self, node: Any, reason: str, instead: str, kind: type[Refusal] = NotAllowed, *, code: str) -> Refusal:
+        return kind(reason, code=code, instead=instead, place=self.place(node))
 
     def only(self, node: exp.Expression, *parts: str) -> None:
         """A node with any other part than these means more than we know of."""
@@ -49,7 +49,10 @@ class Reader(ABC):
                 said = PARTS.get(name) or f"`{name.strip('_').replace('_', ' ').upper()}`"
                 at = part if isinstance(part, exp.Expression) else node
                 raise self.refuse(
-                    at, f"{said} cannot be asked here.", "leave it out; docs/sql.md lists the SQL that works"
+                    at,
+                    f"{said} cannot be asked here.",
+                    "leave it out; docs/sql.md lists the SQL that works",
+                    code="not-answered",
                 )
 
     # ── SELECT ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -61,7 +64,13 @@ class Reader(ABC):
         found = []
         for each in node.expressions:
             if not isinstance(each, exp.Ordered):
-                raise self.refuse(each, "this order cannot be read.", "write ORDER BY a column", NotUnderstood)
+                raise self.refuse(
+                    each,
+                    "this order cannot be read.",
+                    "write ORDER BY a column",
+                    NotUnderstood,
+                    code="wrong-expression",
+                )
             self.only(each, "this", "desc", "nulls_first")
             found.append(
                 q.Order(
@@ -76,7 +85,7 @@ class Reader(ABC):
 
     def expression(self, node: Any, depth: int = 0) -> q.Expression:
         if depth > DEEPEST:
-            raise self.refuse(node, "this is nested too deeply.", "write it in fewer parentheses")
+            raise self.refuse(node, "this is nested too deeply.", "write it in fewer parentheses", code="too-large")
         kind, deeper = type(node), depth + 1
         if kind is exp.Paren:
             self.only(node, "this")
@@ -116,14 +125,24 @@ class Reader(ABC):
     def _unknown(self, node: Any) -> Refusal:
         if isinstance(node, (exp.Select, exp.Subquery, exp.Exists)):
             return self.refuse(
-                node, "a SELECT inside an expression cannot be asked.", "ask it as a question of its own"
+                node,
+                "a SELECT inside an expression cannot be asked.",
+                "ask it as a question of its own",
+                code="not-answered",
             )
         at = self.place(node)
         called = re.match(r"(\w{1,40})\s*\(", at.text[at.start : at.end])
         if called and isinstance(node, (exp.Func, exp.IgnoreNulls)):
             said = f"`{called[1].upper()}` is not among the functions that are answered."
-            return self.refuse(node, said, INSTEAD.get(called[1].lower(), "docs/sql.md lists those that are"))
-        return self.refuse(node, "this expression is not among those that are answered.", "docs/sql.md lists those")
+            return self.refuse(
+                node, said, INSTEAD.get(called[1].lower(), "docs/sql.md lists those that are"), code="unknown-function"
+            )
+        return self.refuse(
+            node,
+            "this expression is not among those that are answered.",
+            "docs/sql.md lists those",
+            code="not-answered",
+        )
 
     def _chain(self, node: Any, depth: int) -> q.Expression:
         """a AND b AND c …, however long, as a tree that is not deep."""
@@ -149,7 +168,9 @@ class Reader(ABC):
             if part in (None, []) and node.arg_types.get(slot):
                 function, over = BY_NODE.get(type(node).__name__), WINDOWS.get(type(node), ("this", ()))
                 name = (over[0] if function is None else function.name).upper()
-                raise self.refuse(node, f"{name} of what?", f"write {name}(column)", NotUnderstood)
+                raise self.refuse(
+                    node, f"{name} of what?", f"write {name}(column)", NotUnderstood, code="wrong-expression"
+                )
             for each in part if isinstance(part, list) else [] if part is None else [part]:
                 found.append(self.expression(each, depth))
         return tuple(found)
@@ -183,7 +204,9 @@ class Reader(ABC):
         except OverflowError:
             number = None
         if number is None or not -LARGEST < number < LARGEST:
-            raise self.refuse(node, "this number is beyond reason.", "write it with fewer digits", NotUnderstood)
+            raise self.refuse(
+                node, "this number is beyond reason.", "write it with fewer digits", NotUnderstood, code="out-of-range"
+            )
         return q.Constant(value=int(number) if text.isdecimal() else number, place=where)
 
     def _case(self, node: Any, depth: int) -> q.Call:
@@ -200,14 +223,16 @@ class Reader(ABC):
             found.append(self.expression(node.args["default"], depth))
         call = q.Call(function="case", arguments=tuple(found), place=self.place(node))
         if subject is not None and call.size() > MOST_NODES:  # the subject stands in every branch
-            raise self.refuse(node, "this expression is too large.", "write it with fewer parts")
+            raise self.refuse(node, "this expression is too large.", "write it with fewer parts", code="too-large")
         return call
 
     def _aggregate(self, node: Any, depth: int) -> q.Aggregate:
         if isinstance(node, exp.Filter):
             over = self.expression(node.this, depth).as_aggregate
             if over is None:
-                raise self.refuse(node, "FILTER follows an aggregate.", "write COUNT(*) FILTER (WHERE …)")
+                raise self.refuse(
+                    node, "FILTER follows an aggregate.", "write COUNT(*) FILTER (WHERE …)", code="wrong-expression"
+                )
             return filtered(self, node, over, depth)
         name, inner = AGGREGATES[type(node)], node.this
         second = ("expression",) if name in TWO else ("expression", "quantile") if name in QUANTILES else ()
@@ -216,7 +241,9 @@ class Reader(ABC):
         if isinstance(inner, exp.Distinct):
             self.only(inner, "expressions")
             if len(inner.expressions) != 1:
-                raise self.refuse(node, "DISTINCT takes one column.", "COUNT(DISTINCT …) of one expression")
+                raise self.refuse(
+                    node, "DISTINCT takes one column.", "COUNT(DISTINCT …) of one expression", code="wrong-expression"
+                )
             return q.Aggregate(
                 function=name, argument=self.expression(inner.expressions[0], depth), distinct=True, place=where
             )
@@ -225,12 +252,18 @@ class Reader(ABC):
                 self.only(inner)
             return q.Aggregate(function=name, place=where)
         if inner is None:
-            raise self.refuse(node, f"{name.upper()} of what?", f"write {name.upper()}(column)", NotUnderstood)
+            raise self.refuse(
+                node,
+                f"{name.upper()} of what?",
+                f"write {name.upper()}(column)",
+                NotUnderstood,
+                code="wrong-expression",
+            )
         more: tuple[q.Expression, ...] = ()
         if name in TWO:
             if node.expression is None:
                 said = f"{name.upper()} is of two columns."
-                raise self.refuse(node, said, f"write {name.upper()}(y, x)", NotUnderstood)
+                raise self.refuse(node, said, f"write {name.upper()}(y, x)", NotUnderstood, code="wrong-expression")
             more = (self.expression(node.expression, depth),)
         if name in QUANTILES:
             more = (self.share(node, node.args.get("expression") or node.args.get("quantile"), descending=False),)
@@ -245,7 +278,12 @@ class Reader(ABC):
             raise self._unknown(inner)
         self.only(inner, "this")
         if not isinstance(order, exp.Order) or len(order.expressions) != 1 or (name == "mode" and inner.this):
-            raise self.refuse(node, "this takes one order.", "write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)")
+            raise self.refuse(
+                node,
+                "this takes one order.",
+                "write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+                code="wrong-expression",
+            )
         (by,) = self._order(order)
         more = (self.share(node, inner.this, descending=by.descending),) if name in QUANTILES else ()
         return q.Aggregate(function=name, argument=by.by, more=more, place=self.place(node))
@@ -254,16 +292,19 @@ class Reader(ABC):
         """Which quantile is asked for: a number of the question."""
         if isinstance(share, exp.Array):
             raise self.refuse(
-                share, "a list of 1 to 50 quantiles is a column for each, and cannot be a part of an expression.",
-                "write QUANTILE(x, 0.25), QUANTILE(x, 0.5); they share their cost", NotUnderstood,
-            )  # fmt: skip
+                share,
+                "a list of 1 to 50 quantiles is a column for each, and cannot be a part of an expression.",
+                "write QUANTILE(x, 0.25), QUANTILE(x, 0.5); they share their cost",
+                NotUnderstood,
+                code="wrong-expression",
+            )
         value = self._constant(share).value if isinstance(share, exp.Literal) else None
         number = Fraction(value) if isinstance(value, (int, Fraction)) and not isinstance(value, bool) else None
         if number is None or not 0 < number < 1 or 10**6 % number.denominator:
             raise self.refuse(
                 share if isinstance(share, exp.Expression) else node,
                 "a quantile is a number between 0 and 1 with up to six decimals.",
-                "write QUANTILE(x, 0.9); for the ends write MIN(x) and MAX(x)", NotUnderstood,
+                "write QUANTILE(x, 0.9); for the ends write MIN(x) and MAX(x)", NotUnderstood, code="wrong-expression",
             )  # fmt: skip
         return q.Constant(value=1 - number if descending else number, place=self.place(share))
 
@@ -275,7 +316,9 @@ class Reader(ABC):
             name = over.function
             arguments: tuple[q.Expression, ...] = () if over.argument is None else (over.argument, *over.more)
             if over.distinct:
-                raise self.refuse(inner, "DISTINCT over a window cannot be asked.", "leave DISTINCT out")
+                raise self.refuse(
+                    inner, "DISTINCT over a window cannot be asked.", "leave DISTINCT out", code="not-answered"
+                )
         elif type(inner) in WINDOWS:
             name, slots = WINDOWS[type(inner)]
             arguments = self._arguments(inner, slots, depth)
@@ -296,7 +339,12 @@ class Reader(ABC):
         self.only(spec, "kind", "start", "start_side", "end", "end_side")
         edges = [self._edge(spec, each) for each in ("start", "end") if spec.args.get(each) is not None]
         if str(spec.args.get("kind")).upper() != "ROWS" or not edges or None in edges:
-            raise self.refuse(spec, "this frame cannot be asked.", "write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW")
+            raise self.refuse(
+                spec,
+                "this frame cannot be asked.",
+                "write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
+                code="not-answered",
+            )
         return ("rows", *(edge or "" for edge in edges))
 
     def _edge(self, spec: Any, name: str) -> str | None:

@@ -28,7 +28,9 @@ class Reader(Protocol):
 
     def expression(self, node: Any, depth: int = 0) -> q.Expression: ...
     def place(self, node: Any) -> Place: ...
-    def refuse(self, node: Any, reason: str, instead: str, kind: type[Refusal] = NotAllowed) -> Refusal: ...
+    def refuse(
+        self, node: Any, reason: str, instead: str, kind: type[Refusal] = NotAllowed, *, code: str
+    ) -> Refusal: ...
     def only(self, node: exp.Expression, *parts: str) -> None: ...
     def share(self, node: Any, share: Any, *, descending: bool) -> q.Constant: ...
 
@@ -57,13 +59,16 @@ def cast(reader: Reader, node: Any, depth: int) -> q.Expression:
     kind = TYPES.get(target.this.name if hasattr(target.this, "name") else "")
     if kind is None or target.expressions:
         raise reader.refuse(
-            node, "this type is not among those that can be cast to.", "cast to INT, DOUBLE, TEXT, DATE or TIMESTAMP"
+            node,
+            "this type is not among those that can be cast to.",
+            "cast to INT, DOUBLE, TEXT, DATE or TIMESTAMP",
+            code="not-answered",
         )
     inner = reader.expression(node.this, depth)
     if kind in ("date", "timestamp") and isinstance(inner.literal, (str, date)):
         value = iso(inner.literal) if isinstance(inner.literal, str) else inner.literal
         if value is None:
-            raise reader.refuse(node, "this is no date.", "write DATE '2024-01-31'", NotUnderstood)
+            raise reader.refuse(node, "this is no date.", "write DATE '2024-01-31'", NotUnderstood, code="not-a-date")
         return q.Constant(value=whole_day(value) if kind == "date" else midnight(value), place=reader.place(node))
     return _call(reader, node, "cast", inner, q.Constant(value=kind, place=reader.place(node)))
 
@@ -86,7 +91,11 @@ def _interval(reader: Reader, node: Any, depth: int) -> q.Constant:
         value = interval(str(amount.this), None if unit is None else unit.name)
     if value is None:
         raise reader.refuse(
-            node, "this interval cannot be read.", "write INTERVAL 90 DAY, or day + n for n days", NotUnderstood
+            node,
+            "this interval cannot be read.",
+            "write INTERVAL 90 DAY, or day + n for n days",
+            NotUnderstood,
+            code="not-a-date",
         )
     return q.Constant(value=value if sign > 0 else -value, place=reader.place(node))
 
@@ -138,7 +147,10 @@ def _add(reader: Reader, node: Any, depth: int) -> q.Call:
 
 def _now(reader: Reader, node: Any, depth: int) -> q.Expression:
     raise reader.refuse(
-        node, "what is asked today must mean the same tomorrow.", "write the day itself: DATE '2024-01-31'"
+        node,
+        "what is asked today must mean the same tomorrow.",
+        "write the day itself: DATE '2024-01-31'",
+        code="not-answered",
     )
 
 
@@ -167,7 +179,9 @@ def _log(reader: Reader, node: Any, depth: int) -> q.Call:
     base, value = (node.this, node.expression) if node.args.get("expression") is not None else (None, node.this)
     name = {"None": "log10", "10": "log10", "2": "log2"}.get(str(base))
     if name is None:
-        raise reader.refuse(node, "LOG has the base 10 or 2.", "write LN(x) / LN(3)", NotUnderstood)
+        raise reader.refuse(
+            node, "LOG has the base 10 or 2.", "write LN(x) / LN(3)", NotUnderstood, code="wrong-expression"
+        )
     return _call(reader, node, name, reader.expression(value, depth))
 
 
@@ -184,6 +198,7 @@ def _bucket(reader: Reader, node: Any, depth: int) -> q.Call:
             f"WIDTH_BUCKET takes constants: low, a higher one, and at most {MOST_BUCKETS:,} steps.",
             "write WIDTH_BUCKET(cost, 0, 1000, 20)",
             NotUnderstood,
+            code="wrong-expression",
         )
 
     def constant(value: int | Fraction) -> q.Expression:
@@ -196,7 +211,7 @@ def _bucket(reader: Reader, node: Any, depth: int) -> q.Call:
     between = _call(reader, node, "<", what, ends[1])
     found = _call(reader, node, "case", below, constant(0), between, inside, above, constant(int(n) + 1))
     if found.size() > MOST_PARTS:  # what is put into buckets stands there several times
-        raise reader.refuse(node, "this expression is too large.", "write it with fewer parts")
+        raise reader.refuse(node, "this expression is too large.", "write it with fewer parts", code="too-large")
     return found
 
 
@@ -210,7 +225,12 @@ def _number(what: q.Expression) -> Fraction | None:
 
 
 def _pattern(reader: Reader, node: Any, depth: int) -> q.Expression:
-    raise reader.refuse(node, "patterns are those of LIKE.", "write LIKE 'a%', CONTAINS(…, 'a') or STARTS_WITH(…, 'a')")
+    raise reader.refuse(
+        node,
+        "patterns are those of LIKE.",
+        "write LIKE 'a%', CONTAINS(…, 'a') or STARTS_WITH(…, 'a')",
+        code="not-answered",
+    )
 
 
 # ── aggregates ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -239,7 +259,9 @@ def _anonymous(reader: Reader, node: Any, depth: int) -> q.Expression:
 def _unknown(reader: Reader, node: Any) -> q.Expression:
     name = str(node.this)[:40]
     said = f"`{name.upper()}` is not among the functions that are answered."
-    raise reader.refuse(node, said, INSTEAD.get(name.lower(), "docs/sql.md lists those that are"))
+    raise reader.refuse(
+        node, said, INSTEAD.get(name.lower(), "docs/sql.md lists those that are"), code="unknown-function"
+    )
 
 
 def _bound(function: str) -> Special:
@@ -248,7 +270,13 @@ def _bound(function: str) -> Special:
     def read(reader: Reader, node: Any, depth: int) -> q.Expression:
         if len(node.expressions) != 2:
             said = f"write {function.upper()}(x, 0.5)"
-            raise reader.refuse(node, f"{function.upper()} is of a column, and of a quantile.", said, NotUnderstood)
+            raise reader.refuse(
+                node,
+                f"{function.upper()} is of a column, and of a quantile.",
+                said,
+                NotUnderstood,
+                code="wrong-expression",
+            )
         of, at = node.expressions
         share = reader.share(node, at, descending=False)
         return q.Aggregate(
@@ -275,7 +303,9 @@ def _histogram(function: str) -> Special:
 
 def _no_bins(reader: Reader, node: Any, function: str) -> Refusal:
     said = f"{function.upper()} is of a column, and of a list of 1 to {MOST_LISTED} constants of one kind."
-    return reader.refuse(node, said, f"write {function.upper()}(x, [10, 20, 50])", NotUnderstood)
+    return reader.refuse(
+        node, said, f"write {function.upper()}(x, [10, 20, 50])", NotUnderstood, code="wrong-expression"
+    )
 
 
 def _ends(reader: Reader, node: Any, listed: Any, function: str, depth: int) -> list[q.Constant]:
@@ -302,6 +332,7 @@ def _ends(reader: Reader, node: Any, listed: Any, function: str, depth: int) -> 
             f"a histogram has at most {MOST_LISTED} bins, and these are more.",
             "write fewer; or SELECT WIDTH_BUCKET(x, 0, 100, 80) AS bin, COUNT(*) … GROUP BY bin",
             NotUnderstood,
+            code="too-large",
         )
     by = dict(zip(values, values if None in moments else moments, strict=True))
     return [q.Constant(value=_plain(each), place=reader.place(node)) for each in sorted(by, key=lambda one: by[one])]
@@ -314,7 +345,9 @@ def _plain(value: Any) -> Any:
 def _date_part(reader: Reader, node: Any, depth: int) -> q.Expression:
     """DATE_PART('year', x)."""
     if len(node.expressions) != 2:
-        raise reader.refuse(node, "DATE_PART of what?", "write DATE_PART('year', day)", NotUnderstood)
+        raise reader.refuse(
+            node, "DATE_PART of what?", "write DATE_PART('year', day)", NotUnderstood, code="wrong-expression"
+        )
     return _extract(reader, exp.Extract(this=node.expressions[0], expression=node.expressions[1]), depth)
 
 

@@ -46,18 +46,24 @@ Keys = tuple[q.Expression, ...]
 def parse(text: str, given: Parameters | None = None) -> q.Select:
     """The question in a text: one SELECT, of which every part is on the allow-list; with values for its parameters."""
     if not isinstance(text, str) or not text.strip():
-        raise NotUnderstood("a question is one SELECT statement.", instead=EXAMPLE)
+        raise NotUnderstood("a question is one SELECT statement.", code="not-one-select", instead=EXAMPLE)
     if len(text) > LONGEST:
-        raise NotUnderstood(f"a question has at most {LONGEST} characters.", instead="ask in several parts")
+        raise NotUnderstood(
+            f"a question has at most {LONGEST} characters.", code="too-large", instead="ask in several parts"
+        )
     if UNHEARD.search(text):
-        raise NotUnderstood("this text has letters that do not exist.", instead="write it in Unicode, without NUL")
+        raise NotUnderstood(
+            "this text has letters that do not exist.", code="not-sql", instead="write it in Unicode, without NUL"
+        )
     try:
         statements, names = _statements(text)
         given = given or Parameters()
         given.check(names, text)
         return _Selects(text, {start: (given, name) for start, name in names.items()}).question(statements)
     except RecursionError:
-        raise NotAllowed("this is nested too deeply.", instead="write it in fewer parentheses") from None
+        raise NotAllowed(
+            "this is nested too deeply.", code="too-large", instead="write it in fewer parentheses"
+        ) from None
 
 
 def _statements(text: str) -> tuple[list[Any], dict[int, str]]:
@@ -68,11 +74,13 @@ def _statements(text: str) -> tuple[list[Any], dict[int, str]]:
         _readable(tokens, text)
         return [each for each in dialect.parser().parse(tokens, text) if each is not None], names
     except ParseError as problem:
-        raise NotUnderstood("this is not SQL that can be read.", instead=EXAMPLE, place=spot(text, problem)) from None
+        raise NotUnderstood(
+            "this is not SQL that can be read.", code="not-sql", instead=EXAMPLE, place=spot(text, problem)
+        ) from None
     except (RecursionError, Refusal):
         raise
     except Exception:  # whatever a parser does on nonsense
-        raise NotUnderstood("this is not SQL that can be read.", instead=EXAMPLE) from None
+        raise NotUnderstood("this is not SQL that can be read.", code="not-sql", instead=EXAMPLE) from None
 
 
 def _readable(tokens: list[Token], text: str) -> None:
@@ -83,12 +91,21 @@ def _readable(tokens: list[Token], text: str) -> None:
         depth += (kind in OPENING) - (kind in CLOSING)
         lists += kind == TokenType.L_BRACKET
         if depth > DEEPEST:
-            raise NotAllowed("this is nested too deeply.", instead="write it in fewer parentheses", place=place)
+            raise NotAllowed(
+                "this is nested too deeply.", code="too-large", instead="write it in fewer parentheses", place=place
+            )
         if lists > MOST_LISTS:
-            raise NotAllowed(f"a question has at most {MOST_LISTS} lists.", instead="write fewer of them", place=place)
+            raise NotAllowed(
+                f"a question has at most {MOST_LISTS} lists.",
+                code="too-large",
+                instead="write fewer of them",
+                place=place,
+            )
         after = before is not None and before.token_type == TokenType.INTERVAL
         if after and token.end - token.start > LONGEST_INTERVAL:
-            raise NotUnderstood("this interval cannot be read.", instead="write INTERVAL 90 DAY", place=place)
+            raise NotUnderstood(
+                "this interval cannot be read.", code="not-a-date", instead="write INTERVAL 90 DAY", place=place
+            )
 
 
 class _Selects(Reader):
@@ -102,16 +119,24 @@ class _Selects(Reader):
     def question(self, statements: list[Any]) -> q.Select:
         if len(statements) != 1:
             instead = "leave out what follows the first `;`" if statements else EXAMPLE
-            raise NotUnderstood("a question is one SELECT statement.", instead=instead)
+            raise NotUnderstood("a question is one SELECT statement.", code="not-one-select", instead=instead)
         tree = statements[0]
         for each in tree.find_all(exp.Identifier):
             if not each.name.isprintable():
                 raise self.refuse(
-                    each, "a name is made of letters that can be printed.", "write another", NotUnderstood
+                    each,
+                    "a name is made of letters that can be printed.",
+                    "write another",
+                    NotUnderstood,
+                    code="wrong-name",
                 )
             if len(each.name) > LONGEST_NAME:
                 raise self.refuse(
-                    each, f"a name has at most {LONGEST_NAME} letters.", "use a shorter one", NotUnderstood
+                    each,
+                    f"a name has at most {LONGEST_NAME} letters.",
+                    "use a shorter one",
+                    NotUnderstood,
+                    code="wrong-name",
                 )
         while isinstance(tree, exp.Subquery) and not tree.args.get("alias"):
             self.only(tree, "this")
@@ -119,14 +144,16 @@ class _Selects(Reader):
         found = self.select(tree, {}, None, 0)
         tables, layers = q.written(found)
         if tables > MOST_READ or layers > MOST_LAYERS:
-            raise self.refuse(tree, f"a question reads at most {MOST_READ} tables.", "ask in several parts")
+            raise self.refuse(
+                tree, f"a question reads at most {MOST_READ} tables.", "ask in several parts", code="too-large"
+            )
         return found
 
     def select(self, node: Any, known: Sources, alias: str | None, depth: int) -> q.Select:
         if not isinstance(node, exp.Select):
-            raise self.refuse(node, "a question is one SELECT statement.", EXAMPLE)
+            raise self.refuse(node, "a question is one SELECT statement.", EXAMPLE, code="not-one-select")
         if depth > 8:
-            raise self.refuse(node, "this is nested too deeply.", "ask in fewer layers")
+            raise self.refuse(node, "this is nested too deeply.", "ask in fewer layers", code="too-large")
         self.only(
             node,
             *("with_", "expressions", "distinct", "from_", "where", "group", "having"),
@@ -139,7 +166,9 @@ class _Selects(Reader):
         items = tuple(each for listed in lists for each in listed)
         renumber(node, [len(each) for each in lists])
         if not 1 <= len(items) <= MOST_COLUMNS:
-            raise self.refuse(node, f"a SELECT has 1 to {MOST_COLUMNS} columns.", EXAMPLE, NotUnderstood)
+            raise self.refuse(
+                node, f"a SELECT has 1 to {MOST_COLUMNS} columns.", EXAMPLE, NotUnderstood, code="too-large"
+            )
         keys, sets = self._keys(node, items)
         distinct = node.args.get("distinct")
         if distinct:
@@ -174,12 +203,14 @@ class _Selects(Reader):
     def _from(self, node: exp.Select, known: Sources, depth: int) -> q.Origin:
         """What stands after FROM: a table, a SELECT, or several of them."""
         if node.args.get("from_") is None:
-            raise self.refuse(node, "a question is about a table.", EXAMPLE)
+            raise self.refuse(node, "a question is about a table.", EXAMPLE, code="nothing-to-ask")
         first, joins = self._source(node.args["from_"].this, known, depth), node.args.get("joins")
         if not joins:
             return first
         if len(joins) >= MOST_TABLES:
-            raise self.refuse(joins[-1], f"a question joins at most {MOST_TABLES} tables.", "ask of fewer at once")
+            raise self.refuse(
+                joins[-1], f"a question joins at most {MOST_TABLES} tables.", "ask of fewer at once", code="too-large"
+            )
         others = tuple(self._joined(each, known, depth) for each in joins)
         return q.Join(first=first, others=others, place=self.place(joins[0]))
 
@@ -188,13 +219,18 @@ class _Selects(Reader):
         side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
         if node.args.get("method") or (side, kind) not in JOINS:
             raise self.refuse(
-                node, "tables are joined by JOIN and LEFT JOIN.", "write JOIN … ON …, the people's table first"
+                node,
+                "tables are joined by JOIN and LEFT JOIN.",
+                "write JOIN … ON …, the people's table first",
+                code="not-answered",
             )
         using = tuple(each.name for each in node.args.get("using") or ())
         on = None if node.args.get("on") is None else self.expression(node.args["on"])
         plain = on is None and not using
         if plain and side == "LEFT":
-            raise self.refuse(node, "LEFT JOIN on what?", "write LEFT JOIN … ON …", NotUnderstood)
+            raise self.refuse(
+                node, "LEFT JOIN on what?", "write LEFT JOIN … ON …", NotUnderstood, code="wrong-expression"
+            )
         how = "left" if side == "LEFT" else "," if plain else "inner"
         source = self._source(node.this, known, depth)
         return q.Joined(source=source, how=how, on=on, using=using, place=self.place(node))
@@ -207,7 +243,7 @@ class _Selects(Reader):
         if alias is not None:
             self.only(alias, "this")
         if not isinstance(origin, exp.Table) or not isinstance(origin.this, exp.Identifier):
-            raise self.refuse(origin, "a question is about a table of the catalogue.", EXAMPLE)
+            raise self.refuse(origin, "a question is about a table of the catalogue.", EXAMPLE, code="unknown-table")
         self.only(origin, "this", "alias")
         if origin.name.lower() in known:
             return replace(known[origin.name.lower()], alias=origin.alias or origin.name)
@@ -226,12 +262,12 @@ class _Selects(Reader):
         if len(listed) > len(items) or any(each.what.as_star for each in items):
             raise self.refuse(
                 listed[0], "a list of names is for columns that are written out, and no longer than they are.",
-                "name them inside: SELECT … AS n", NotUnderstood,
+                "name them inside: SELECT … AS n", NotUnderstood, code="wrong-expression",
             )  # fmt: skip
         if len({each.name.lower() for each in items}) < len(items):
             raise self.refuse(
                 listed[0], "two of the columns that are named here have one name inside.",
-                "name them inside: SELECT … AS n", NotUnderstood,
+                "name them inside: SELECT … AS n", NotUnderstood, code="wrong-expression",
             )  # fmt: skip
         names = [each.name for each in listed] + [each.name for each in items[len(listed) :]]
         places = [self.place(each) for each in listed] + [each.place for each in items[len(listed) :]]
@@ -255,12 +291,16 @@ class _Selects(Reader):
             if isinstance(each, exp.Union):
                 self.only(each, "this", "expression", "distinct")
                 if each.args.get("distinct"):
-                    raise self.refuse(node, "UNION would tell rows of people apart.", "write UNION ALL")
+                    raise self.refuse(
+                        node, "UNION would tell rows of people apart.", "write UNION ALL", code="people-compared"
+                    )
                 rest += [each.expression, each.this]
             else:
                 parts.append(self.select(each, known, None, depth + 1))
             if len(parts) + len(rest) > MOST_TABLES:
-                raise self.refuse(node, f"at most {MOST_TABLES} SELECTs are put together.", "ask of fewer at once")
+                raise self.refuse(
+                    node, f"at most {MOST_TABLES} SELECTs are put together.", "ask of fewer at once", code="too-large"
+                )
         return q.Union(parts=tuple(parts), alias=alias, place=self.place(node))
 
     def exists(self, node: Any, depth: int) -> q.Exists:
@@ -286,7 +326,9 @@ class _Selects(Reader):
             name = what.column if what.column is not None else self._written(node)
             name = "histogram" if what.as_aggregate and what.as_aggregate.function in BINNED else name
         if not name.isprintable():
-            raise self.refuse(whole, "a name is made of letters that can be printed.", "write AS n", NotUnderstood)
+            raise self.refuse(
+                whole, "a name is made of letters that can be printed.", "write AS n", NotUnderstood, code="wrong-name"
+            )
         if len(name) > 200:
             name = name[:199] + "…"
         return q.Item(what=what, name=name, place=self.place(whole))
@@ -312,14 +354,20 @@ class _Selects(Reader):
         if group.args.get("all"):
             if group.expressions:
                 raise self.refuse(
-                    group.expressions[0], "ALL is all.", "write GROUP BY ALL, or name columns", NotUnderstood
+                    group.expressions[0],
+                    "ALL is all.",
+                    "write GROUP BY ALL, or name columns",
+                    NotUnderstood,
+                    code="wrong-expression",
                 )
             return tuple(item.what for item in items if not item.what.aggregates), ()
         sets: list[Keys] = [()]
         for each in group.expressions:
             sets = [(*one, *more) for one in sets for more in self._sets(each, items)]
             if len(sets) > MOST_SETS:
-                raise self.refuse(each, f"at most {MOST_SETS} groupings are answered at once.", "name fewer columns")
+                raise self.refuse(
+                    each, f"at most {MOST_SETS} groupings are answered at once.", "name fewer columns", code="too-large"
+                )
         keys = tuple(dict.fromkeys(key for one in sets for key in one))
         if len(sets) == 1 and not any(isinstance(each, SETS) for each in group.expressions):
             return keys, ()
@@ -335,7 +383,9 @@ class _Selects(Reader):
             if isinstance(node, exp.Rollup):
                 return [tuple(key for part in parts[:n] for key in part) for n in range(len(parts), -1, -1)]
             if len(parts) > 6:
-                raise self.refuse(node, f"at most {MOST_SETS} groupings are answered at once.", "name fewer columns")
+                raise self.refuse(
+                    node, f"at most {MOST_SETS} groupings are answered at once.", "name fewer columns", code="too-large"
+                )
             chosen = [[n for n in range(len(parts)) if not turn >> n & 1] for turn in range(1 << len(parts))]
             return [tuple(key for n in each for key in parts[n]) for each in chosen]
         if isinstance(node, exp.Tuple):
@@ -347,7 +397,13 @@ class _Selects(Reader):
         if isinstance(node, exp.Literal) and not node.is_string:
             position = int(node.this) if node.this.isdecimal() and len(node.this) < 5 else 0
             if not 1 <= position <= len(items):
-                raise self.refuse(node, f"columns are numbered 1 to {len(items)}.", "write its name", NotUnderstood)
+                raise self.refuse(
+                    node,
+                    f"columns are numbered 1 to {len(items)}.",
+                    "write its name",
+                    NotUnderstood,
+                    code="unknown-column",
+                )
             return items[position - 1].what
         return self.expression(node)
 
@@ -361,6 +417,10 @@ class _Selects(Reader):
             count = exp.Literal.number(given)
         if not isinstance(count, exp.Literal) or count.is_string or not count.this.isdecimal() or len(count.this) > 9:
             raise self.refuse(
-                clause, f"{name.upper()} takes a whole number.", f"write {name.upper()} 10", NotUnderstood
+                clause,
+                f"{name.upper()} takes a whole number.",
+                f"write {name.upper()} 10",
+                NotUnderstood,
+                code="wrong-expression",
             )
         return int(count.this)
