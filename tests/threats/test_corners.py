@@ -252,10 +252,11 @@ def test_infinite_scores_mean_what_they_say() -> None:
 
 def test_refusals_travel() -> None:
     for kind in (dp.Refusal, dp.NotUnderstood, dp.NotAllowed, dp.BudgetExceeded, dp.NotYours):
-        sent = kind("no.", instead="yes")
+        sent = kind("no.", code="not-answered", instead="yes")
         back = pickle.loads(pickle.dumps(sent))
         assert type(back) is kind
         assert (str(back), back.reason, back.instead) == ("refused: no.\n  yes", "no.", "yes")
+        assert back.code == "not-answered"
     assert issubclass(dp.LedgerCorrupt, dp.Broken)
     assert not issubclass(dp.Broken, dp.Refusal)
 

@@ -7,6 +7,7 @@ plan's caps have for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -79,6 +80,14 @@ class Rows(Node["Rows"]):
         """The same without columns that nobody reads."""
         raise NotImplementedError
 
+    def thinned(self, few: Callable[[str], Relation]) -> Relation:
+        """The same over `few` of each table that it reads with all rows of a unit."""
+        raise NotImplementedError
+
+    def whole(self) -> list[str]:
+        """The tables that it reads with all rows of a unit, each as often as it reads it."""
+        return [name for each in self.children for name in each.whole()]
+
     def tables(self) -> set[str]:
         """The tables that it reads."""
         return set[str]().union(*(each.tables() for each in self.children))
@@ -117,6 +126,12 @@ class Scan(Rows):
 
     def prune(self, needed: set[str]) -> Relation:
         return self.name
+
+    def thinned(self, few: Callable[[str], Relation]) -> Relation:
+        return few(self.name)
+
+    def whole(self) -> list[str]:
+        return [self.name]
 
     def tables(self) -> set[str]:
         return {self.name}
@@ -203,6 +218,9 @@ class From(Rows):
         needed = needed.union(*(fields(each.on) for each in self.parts))
         return From(parts=tuple(each.prune(needed) for each in self.parts))
 
+    def thinned(self, few: Callable[[str], Relation]) -> From:
+        return From(parts=tuple(replace(each, source=node(each.source).thinned(few)) for each in self.parts))
+
     def origins(self, column: str) -> Names:
         named = [(part.source, inner) for part in self.parts for inner, outer in part.names if outer == column]
         return set[tuple[str, str]]().union(*(origins(source, inner) for source, inner in named))
@@ -246,6 +264,9 @@ class Derived(Rows):
         found = replace(self, columns=tuple(each for each in self.columns if each.name in needed))
         inner = found.columns_read() | ({self.unit} if self.unit is not None else set())
         return replace(found, source=prune(self.source, inner))
+
+    def thinned(self, few: Callable[[str], Relation]) -> Derived:
+        return replace(self, source=node(self.source).thinned(few))
 
     def origins(self, column: str) -> Names:
         return origins(self.source, self.unit) if self.unit and self.called == column else set()
@@ -304,6 +325,9 @@ class Folded(Rows):
         found = replace(self, totals=tuple(each for each in self.totals if each.name in needed))
         return replace(found, source=prune(self.source, found.columns_read() | {self.unit}))
 
+    def thinned(self, few: Callable[[str], Relation]) -> Folded:
+        return replace(self, source=node(self.source).thinned(few))
+
     def origins(self, column: str) -> Names:
         return origins(self.source, self.unit) if self.unit and self.called == column else set()
 
@@ -332,6 +356,9 @@ class United(Rows):
 
     def prune(self, needed: set[str]) -> United:
         return United(parts=tuple(each.prune(needed) for each in self.parts))
+
+    def thinned(self, few: Callable[[str], Relation]) -> United:
+        return United(parts=tuple(each.thinned(few) for each in self.parts))
 
     def origins(self, column: str) -> Names:
         return set[tuple[str, str]]().union(*(each.origins(column) for each in self.parts))
@@ -373,6 +400,12 @@ class Few(Rows):
     def prune(self, needed: set[str]) -> Few:
         shown = tuple(each for each in self.columns if each in needed)
         return replace(self, columns=shown, source=prune(self.source, {*shown, self.unit}))
+
+    def thinned(self, few: Callable[[str], Relation]) -> Few:
+        return self
+
+    def whole(self) -> list[str]:
+        return []
 
     def origins(self, column: str) -> Names:
         return origins(self.source, column)

@@ -54,23 +54,14 @@ def copied(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], mea
     A UNION ALL of a table with itself has each of its rows several times, and a computed text may be longer than what
     is stored; what is carried of them all is then much more than a unit has.
     """
-    copies = len(list(_whole(node(relation), catalogue)))
+    read = map(catalogue.table, node(relation).whole())
+    copies = sum(table is not None and table.unit is not None for table in read)
     every = [*trees_of(relation), *(key.tree for key in keys), *(tree for each in measures for tree in each.trees)]
     if copies == 0 or (copies == 1 and not any(tree is not None and grows(tree, ("fills",)) for tree in every)):
         return 1
-    folds = [each for each in node(relation).walk() if isinstance(each, Folded)]
-    found = copies * max(_shown(keys, measures), *map(_kept, folds), 1)
+    folds = [KEPT[type(each)](each) for each in node(relation).walk() if type(each) in KEPT]
+    found = copies * max(_shown(keys, measures), *folds, 1)
     return found if found > MILD else 1
-
-
-def _whole(rows: Rows, catalogue: Catalogue) -> Iterator[str]:
-    """The tables of people that a relation reads with all rows of a unit, each as often as it reads it."""
-    if isinstance(rows, Scan):
-        table = catalogue.table(rows.name)
-        yield from [rows.name] if table is not None and table.unit is not None else []
-    elif not isinstance(rows, Few):
-        for each in rows.children:
-            yield from _whole(each, catalogue)
 
 
 def _shown(keys: Sequence[Key], measures: Sequence[Measure]) -> int:
@@ -129,6 +120,7 @@ def _kept(relation: Folded) -> int:
     return _weigh(texts, len(relation.keys) + len(relation.totals))
 
 
+KEPT: dict[type[Rows], Callable[..., int]] = {Folded: _kept}
 CARRIED: dict[type[Rows], Callable[..., Iterator[int]]] = {From: _met, Few: _cut, Folded: _added}
 
 

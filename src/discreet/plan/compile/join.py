@@ -19,7 +19,7 @@ from discreet.plan.compile.from_clause import Below
 from discreet.plan.compile.scope import Classes, Scope, Side, linking, named
 from discreet.plan.compile.types import typed
 from discreet.plan.expressions.tree import Tree
-from discreet.plan.relation import Derived, Few, Folded, From, How, Part, Relation, United, tables_of
+from discreet.plan.relation import Few, From, How, Part, Relation, node, tables_of
 from discreet.sql import query as q
 
 __all__ = ["join", "thin"]
@@ -338,20 +338,14 @@ def thin(relation: Relation, catalogue: Catalogue, share: int) -> Relation:
     referring = any(table.through is not None for each in tables_of(relation) if (table := catalogue.table(each)))
     most = isqrt(ROOM // share) if referring else ROOM // share
 
-    def few(rows: Relation) -> Relation:
-        if isinstance(rows, From):
-            return From(parts=tuple(replace(each, source=few(each.source)) for each in rows.parts))
-        if isinstance(rows, United):
-            return United(parts=tuple(replace(each, source=few(each.source)) for each in rows.parts))
-        if isinstance(rows, Derived | Folded):
-            return replace(rows, source=few(rows.source))
-        table = catalogue.table(rows) if isinstance(rows, str) else None
+    def few(name: str) -> Relation:
+        table = catalogue.table(name)
         if table is None or table.unit is None:
-            return rows
+            return name
         columns = tuple(each.name for each in (*table.columns, *table.links))
-        return Few(source=table.name, unit=table.unit, columns=columns, most=max(most, table.rows_per_unit or 1))
+        return Few(source=name, unit=table.unit, columns=columns, most=max(most, table.rows_per_unit or 1))
 
-    return few(relation)
+    return node(relation).thinned(few)
 
 
 def root(number: int, degree: int) -> int:
