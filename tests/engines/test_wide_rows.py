@@ -217,5 +217,5 @@ def test_a_plan_in_which_too_many_rows_meet_cannot_be_followed(held: Any) -> Non
 
     check(lambda part: part)
     for change in (wide, lambda part: replace(part, source=part.source.source)):
-        with pytest.raises(dp.NotAllowed, match="cannot be followed"):
+        with pytest.raises(dp.NotAllowed, match="cannot be verified"):
             check(change)

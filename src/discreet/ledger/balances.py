@@ -268,7 +268,7 @@ class State:
                 continue
             if charge.cost.pure is None and cap.delta is None:
                 raise BudgetExceeded(
-                    f"the budget of {title(account)} has no δ, and this noise has no ε without one.",
+                    f"the budget of {title(account)} has no δ, and Gaussian noise needs one.",
                     code="no-delta",
                     instead="use Laplace noise, or a budget with a delta",
                 )
@@ -276,7 +276,7 @@ class State:
             if room is None:
                 nothing += ", as entries of the ledger were lost: its owner can amend it"
             raise BudgetExceeded(
-                f"the budget of {title(account)} has no room for it: this costs {charge.cost}.",
+                f"this question costs {charge.cost}, which the budget of {title(account)} has no room for.",
                 code="budget-exceeded",
                 instead=f"ask for less: {left} is left" if left.pure or left.rho else nothing,
             )
@@ -288,7 +288,7 @@ class State:
             raise NotYours(
                 f"there is no budget for this analyst on {dataset}."
                 if analyst
-                else f"{dataset} wants to know who asks.",
+                else f"{dataset} is asked under the name of an analyst.",
                 code="unknown-analyst",
                 instead="ask under a name that has one, or let the owner of the data add an analyst"
                 if analyst
@@ -299,7 +299,8 @@ class State:
         """Refuse whatever is not answered yet, where a data set has stopped: by one sentence, whatever is asked."""
         if dataset in self.stopped:
             raise Stopped(
-                "the data answer no new question for now: an engine failed, and their owner has to look first.",
+                "the query engine failed on an earlier question, so no new one is answered until the owner of the data"
+                " has looked.",
                 code="stopped",
                 instead="ask what was answered before, which is free; the owner resumes: discreet resume CATALOGUE",
             )
@@ -308,7 +309,7 @@ class State:
         """Refuse to answer a charge before a loss: it may have been answered in what was lost, with other noise."""
         if charge < self.lost:
             raise Stopped(
-                "this question was paid for before entries of the ledger were lost, and may have been answered there.",
+                "this question was paid for before entries of the ledger were lost, and may have been answered then.",
                 code="waits-for-owner",
                 instead="ask another, or the same with another epsilon",
             )

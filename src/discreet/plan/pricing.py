@@ -46,7 +46,7 @@ def reachable(draft: Draft, wanted: Terms) -> Draft:
     without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
     if isinstance(wanted, Within) and without:
         raise NotAllowed(
-            f"{without[0]} is a value that is chosen: how far its rank is off is known, how far its value is not.",
+            f"{without[0]} takes no `within=`: the error of a private quantile is known in ranks, not in its value.",
             code="margin-unknown",
             instead='epsilon="0.1"; explain says within how many ranks it will be, and QUANTILE_LOW(x, 0.5) and'
             " QUANTILE_HIGH(x, 0.5) are the ends of an interval",
@@ -54,8 +54,8 @@ def reachable(draft: Draft, wanted: Terms) -> Draft:
         )
     if isinstance(wanted, Within) and (unknown := shown(draft).unknown):
         raise NotAllowed(
-            f"no margin is known for {', '.join(unknown)}: it is computed from several rows of the answer, or in a way"
-            " that no interval follows through.",
+            f"no error margin can be derived for {', '.join(unknown)}: it combines several rows of the answer, or uses"
+            " a function without an error bound.",
             code="margin-unknown",
             instead='ask for a cost, epsilon="0.1", or for the numbers that it is computed from',
             place=draft.view.place,
@@ -187,7 +187,7 @@ def _events(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Fraction
     if not budget.events:
         name = next(name for key, name in zip(draft.keys, draft.names, strict=True) if not key.declared)
         raise NotAllowed(
-            f"the values of `{name}` are not declared, so naming them needs a δ, and this budget has none.",
+            f"the values of `{name}` are not declared, so publishing them needs a δ, and this budget has none.",
             code="no-delta",
             instead=f'declare them: {name} = {{ values = ["a", "b"] }}, or give the budget a delta',
             place=draft.view.place,
@@ -210,7 +210,7 @@ def allowed(cost: Fraction, wanted: Within) -> Fraction:
     """The cost of a margin, or a refusal where it is more than may be spent."""
     if wanted.most is not None and cost > wanted.most:
         raise NotUnderstood(
-            f"that margin costs ε = {float(cost):g}, more than was allowed.",
+            f"that margin would cost ε = {float(cost):g}, more than was allowed.",
             code="margin-too-dear",
             instead="allow more, or a wider one",
         )
@@ -221,7 +221,7 @@ def least_cost(draft: Draft, wanted: Within) -> Fraction:
     """The least ε, to some digits, for which every number of the answer is within the margin."""
     if not draft.readings:
         raise NotUnderstood(
-            "a margin is for numbers, and this asks for keys only.",
+            "`within=` needs a number, and this question has keys only.",
             code="no-number",
             instead='epsilon="0.1", or add COUNT(*)',
             place=draft.view.place,

@@ -176,7 +176,7 @@ class Part:
 
     def __post_init__(self) -> None:
         if self.how not in ("first", "inner", "left", "semi", "anti") or (self.on is None) != (self.how == "first"):
-            raise NotUnderstood("this is not a part of a join.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood("the recorded plan holds an invalid join.", code="not-a-record", instead="ask in SQL")
 
     @property
     def tests_only(self) -> bool:
@@ -294,7 +294,9 @@ class Total:
 
     def __post_init__(self) -> None:
         if self.function not in FUNCTIONS or (self.of is None) != (self.function == "rows"):
-            raise NotUnderstood("this is not an aggregate of a unit.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood(
+                "the recorded plan holds an invalid aggregate of a unit.", code="not-a-record", instead="ask in SQL"
+            )
 
 
 @recorded("folded/1")
@@ -387,7 +389,7 @@ class Few(Rows):
 
     def __post_init__(self) -> None:
         if self.most < 1:
-            raise NotUnderstood("this is not a part of a join.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood("the recorded plan holds an invalid join.", code="not-a-record", instead="ask in SQL")
 
     @property
     def sources(self) -> tuple[Relation, ...]:

@@ -45,7 +45,7 @@ def read_terms(
     if within is None:
         if epsilon is None and default is None:
             raise NotUnderstood(
-                "say what the answer may cost, or how exact it must be.",
+                "say what the answer may cost (epsilon), or how exact it must be (within).",
                 code="no-terms",
                 instead='epsilon="0.1", or within=25 for ±25 at 95 %, or within="2%"',
             )
@@ -65,7 +65,7 @@ def search(enough: Callable[[Fraction], bool], margin: Fraction) -> Fraction:
     most, exponent = Fraction(10**6), 0
     if not enough(most):
         raise NotAllowed(
-            f"no cost makes it as exact as ±{show(margin)}.",
+            f"no cost makes this answer as exact as ±{show(margin)}.",
             code="margin-too-small",
             instead="ask for a wider margin, or by epsilon",
         )

@@ -1,4 +1,4 @@
-"""Upper bounds on request: a column with `max = "auto"` has its bound found in the data, for a part of the cost.
+"""Upper bounds on request: a column with `max = 'auto'` has its bound found in the data, for a part of the cost.
 
 The bound is a question of its own: it is planned, paid, released and kept like any other. Then the question is asked
 with that bound, for the rest. Later questions use it for nothing, unless their part of the cost buys a better one.
@@ -73,7 +73,7 @@ def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
         return ()
     if not isinstance(draft.relation, str):
         raise NotAllowed(
-            f"the upper bound of `{min(auto)}` is found in questions of its own table only.",
+            f"`{min(auto)}` has max = 'auto', which works in questions of its own table only.",
             code="bounds-unknown",
             instead=f"declare it: {min(auto)} = {{ min = 0, max = 100 }}, or leave the other tables out",
             place=draft.view.place,
@@ -83,7 +83,7 @@ def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
         if kind not in ("text", "boolean") and fields(tree) & auto.keys():
             name = min(fields(tree) & auto.keys())
             raise NotAllowed(
-                f"the upper bound of `{name}` is found in the data, so the values of this are not known.",
+                f"`{name}` has max = 'auto', so the possible values of this expression are not known.",
                 code="values-unknown",
                 instead=f"declare it: {name} = {{ min = 0, max = 100 }}",
                 place=draft.view.place,
@@ -168,7 +168,7 @@ def divided(draft: Draft, wanted: Terms) -> tuple[Fraction, Spend]:
     """What each bound costs, and what is left of the cost for the question itself."""
     if not isinstance(wanted, Spend):
         raise NotAllowed(
-            "its upper bound is found for a part of the cost, so the cost must be known.",
+            "a column with max = 'auto' needs a fixed cost, because a part of it pays for finding the bound.",
             code="bounds-unknown",
             instead='epsilon="0.5"',
             place=draft.view.place,
@@ -182,7 +182,7 @@ def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Left) -> No
     bounds = [each.loss for each in missing]
     if bounds and not any(sum(bounds, plan.loss) in left for plan in plans):
         raise BudgetExceeded(
-            f"there is no room for the bounds and the question: {left} is left.",
+            f"the budget has no room for finding the bounds and for the question: {left} is left.",
             code="budget-exceeded",
             instead="ask for less, or declare the bounds",
         )

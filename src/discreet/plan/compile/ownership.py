@@ -102,9 +102,9 @@ def owned(relation: Relation, catalogue: Catalogue, equal: Pairs = frozenset()) 
 
 def _lost() -> NotAllowed:
     return NotAllowed(
-        "it cannot be followed whose rows this question reads.",
+        "it cannot be verified which unit each row of this question belongs to.",
         code="unit-not-followed",
-        instead="write it with fewer SELECTs inside, and report it: that is a defect of discreet",
+        instead="write it with fewer subqueries, and please report it: this is a defect of discreet",
     )
 
 
