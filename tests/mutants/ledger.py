@@ -10,8 +10,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.curator.history:History.past",
-                "while entries := self._ledger.after(last := self._last):",
-                "while self._last == START and (entries := self._ledger.after(last := self._last)):",
+                "entries = self._ledger.after(last := self._last)",
+                "entries = self._ledger.after(last := self._last) if self._last == self._first else []",
             )
         ],
         ["test_history.py::test_what_others_paid_for_is_found"],
@@ -36,6 +36,17 @@ MUTANTS = [
             ),
         ],
         ["test_history.py::test_what_was_paid_for_of_other_data_is_not_found"],
+    ),
+    Mutant(
+        "the index of what was paid for begins with the first state of the data that is asked about",
+        [
+            Edit(
+                "discreet.curator.history:History._reach",
+                "if not self._versions or first.seq < self._first.seq:",
+                "if not self._versions:",
+            )
+        ],
+        ["test_history.py::test_an_earlier_state_of_the_data_is_known_once_it_is_asked_about"],
     ),
     Mutant(
         "an answer follows from one that was never kept",
@@ -159,8 +170,8 @@ MUTANTS = [
             ),
             Edit(
                 "discreet.ledger.balances:State.name_version",
-                "if tag in self.versions or label in self._labels:",
-                "if label in self._labels:",
+                "if tag in self.versions or label in self.named:",
+                "if label in self.named:",
             ),
         ],
         ["test_versions.py::test_the_same_data_keep_their_name_and_other_data_get_another"],

@@ -142,7 +142,7 @@ class State:
         self.analysts: dict[str, set[str]] = {}  # who has a cap of their own, by data set
         self.protects: dict[str, dict[str, str]] = {}  # whose the rows of each table are, by data set
         self.versions: dict[str, str] = {}  # the names of states of the data, by their tags
-        self._labels: set[str] = set()  # the same names
+        self.named: dict[str, int] = {}  # the entries by which they were given, by name
         self.failures: dict[str, list[int]] = {}  # charges that failed since the owner last looked, by data set
         self.stopped: set[str] = set()  # data sets that answer no new question
         self.unanswered: set[int] = set()  # charges that have a name, and no answer yet
@@ -206,10 +206,10 @@ class State:
 
     def name_version(self, tag: str, label: str) -> None:
         """A state of the data has this name; neither has another."""
-        if tag in self.versions or label in self._labels:
+        if tag in self.versions or label in self.named:
             raise ValueError("a version is named twice")
         self.versions[tag] = label
-        self._labels.add(label)
+        self.named[label] = self.link.seq + 1
 
     def charge(self, accounts: Iterable[Account], cost: Loss, *, named: bool) -> None:
         """Accounts have spent so much more, for a question that has a name or has none."""
@@ -386,6 +386,7 @@ class State:
             "spent": [[*account, tally.written] for account, tally in self.spent.items()],
             "protects": self.protects,
             "versions": self.versions,
+            "named": self.named,
             "failures": self.failures,
             "stopped": sorted(self.stopped),
             "unanswered": sorted(self.unanswered),
@@ -409,7 +410,7 @@ class State:
         state.datasets = {each.dataset: each for each in datasets if isinstance(each, Dataset)}
         state.link, state.milestones, state.identity = Link(*said["link"]), said["milestones"], said["identity"]
         state.spent, state._since = _tallies(said["spent"]), _tallies(said["since"])
-        state.protects, state.versions, state._labels = said["protects"], said["versions"], {*said["versions"].values()}
+        state.protects, state.versions, state.named = said["protects"], said["versions"], said["named"]
         state.failures, state.stopped, state.resumed = said["failures"], {*said["stopped"]}, said["resumed"]
         state.unanswered, state.begun, state.lost = {*said["unanswered"]}, dict(said["begun"]), said["lost"]
         state._most, state._brought, state._gone = (_accounts(said[each]) for each in ("most", "brought", "gone"))

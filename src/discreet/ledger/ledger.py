@@ -215,6 +215,15 @@ class Ledger:
             self._version = (fingerprint, name)
         return name
 
+    def named(self, version: str) -> Link:
+        """The entry that gave a state of the data this name, before anything was charged on it; START if none did."""
+
+        def at(turn: Journal) -> Link:
+            seq = turn.state.named.get(version)
+            return START if seq is None else turn.entry(seq).link
+
+        return self._journal.look(at)
+
     def answer(self, receipt: Receipt, look: Callable[[], bytes]) -> bytes:
         """The bytes to show for a receipt: kept before, or what `look` makes of the data now, which is kept first.
 
