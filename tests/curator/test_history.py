@@ -255,6 +255,7 @@ def test_what_was_paid_for_of_other_data_is_not_found(tmp_path: Path) -> None:
         bought(one, plan)
         bought(other, theirs)
         assert list(later.earlier(later.engine.snapshot().version)) == []
+        assert list(one.earlier(one.engine.snapshot().version)) == [plan]
         assert list(one.earlier(later.engine.snapshot().version)) == []
         with pytest.raises(dp.NotAllowed):
             later.ask(ASKED[0], reuse=True)

@@ -11,7 +11,7 @@ MUTANTS = [
             Edit(
                 "discreet.curator.history:History.past",
                 "entries = self._ledger.after(last := self._last)",
-                "entries = self._ledger.after(last := self._last) if self._last == self._first else []",
+                "entries = self._ledger.after(last) if (last := self._last) == self._first else []",
             )
         ],
         ["test_history.py::test_what_others_paid_for_is_found"],
