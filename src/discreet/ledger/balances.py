@@ -403,11 +403,9 @@ class State:
     def read(cls, written: dict[str, Any]) -> State:
         """The state that was written down; ValueError, TypeError or LookupError where it is none."""
         state, said = cls(), written
-        for each in said["caps"]:
-            cap = fact_of("cap", each)
-            cap.apply(state)
-        datasets = [fact_of("dataset", each) for each in said["datasets"]]
-        state.datasets = {each.dataset: each for each in datasets if isinstance(each, Dataset)}
+        for word in ("cap", "dataset"):  # while nothing was spent, which would be brought to families once more
+            for each in said[f"{word}s"]:
+                fact_of(word, each).apply(state)
         state.link, state.milestones, state.identity = Link(*said["link"]), said["milestones"], said["identity"]
         state.spent, state._since = _tallies(said["spent"]), _tallies(said["since"])
         state.protects, state.versions, state.named = said["protects"], said["versions"], said["named"]
