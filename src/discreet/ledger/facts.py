@@ -235,7 +235,7 @@ class Charge(Fact):
             yield ("family", family, "")
 
     def apply(self, state: State) -> None:
-        state.charge(self.accounts(state), self.cost)
+        state.charge(self.accounts(state), self.cost, named=self.key is not None)
 
     @staticmethod
     def price(loss: Loss) -> Price:
