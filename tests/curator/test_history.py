@@ -79,22 +79,27 @@ class Scan:
     """All that was paid for, read from the ledger from its first entry."""
 
     plans: tuple[Plan, ...]
+    kept: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, curator: dp.Curator, version: str, *, answered: bool = False) -> Scan:
         entries = list(curator.ledger)
         kept = {entry.fact.of for entry in entries if isinstance(entry.fact, Kept)}
-        found = []
+        found, keys = [], set[str]()
         for entry in entries:
             fact = entry.fact
             if isinstance(fact, Charge) and (fact.dataset, fact.version) == (curator.catalogue.name, version):
                 plan = record.read(fact.mechanism)
                 if isinstance(plan, Plan) and fact.key == plan.key and (entry.seq in kept or not answered):
                     found.append(plan)
-        return cls(tuple(found))
+                    keys |= {plan.key} if entry.seq in kept else set()
+        return cls(tuple(found), frozenset(keys))
 
     def about(self, *_: int | None) -> Iterator[Plan]:
         return iter(self.plans)
+
+    def answered(self, plan: Plan) -> bool:
+        return plan.key in self.kept
 
     def __contains__(self, plan: Plan) -> bool:
         return plan.key in {each.key for each in self.plans}

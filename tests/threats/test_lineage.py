@@ -20,7 +20,8 @@ from discreet.plan.compile import join, ownership
 from discreet.plan.plan import Plan
 from support import hostile as h
 from support.asking import question
-from support.lineage import Country, exact, moved, stored, table, too_far
+from support.campaign.oracle import too_far
+from support.lineage import Country, exact, moved, stored, table
 
 COUNTRIES = 400 if os.environ.get("DISCREET_SOAK") else 20
 QUESTIONS, PAIRS = 36, 3

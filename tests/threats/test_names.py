@@ -33,8 +33,9 @@ from discreet.procedures.auto_bounds import wanted_bounds
 from discreet.sql.parser.parse import parse
 from support import hostile as h
 from support.asking import question
+from support.campaign.oracle import too_far
 from support.engines import bought
-from support.lineage import Country, exact, stored, table, too_far
+from support.lineage import Country, exact, stored, table
 
 TABLES = [
     table("visits", "pid", rows_per_unit=8, columns={"ward": {}, "age": (0, 120), "sex": ["F", "M"]}),

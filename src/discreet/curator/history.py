@@ -155,6 +155,10 @@ class Past:
         """Whether this very plan was paid for."""
         return self.shelf.paid.get(plan.key, self.last + 1) <= self.last
 
+    def answered(self, plan: Plan) -> bool:
+        """Whether this very plan was paid for, and its answer is kept."""
+        return plan in self and self.history.kept(self.shelf.paid[plan.key])
+
     def __iter__(self) -> Iterator[Plan]:
         """All plans that were paid for, in their order."""
         return self._read(sorted(self.shelf.paid.copy().values()))

@@ -67,6 +67,11 @@ class Rows(Node["Rows"]):
         return False
 
     @property
+    def sides(self) -> tuple[set[str], ...]:
+        """The columns of each of the relations that it joins."""
+        return ()
+
+    @property
     def limit(self) -> int | None:
         """How many rows of one unit it has at most, where it cuts them off."""
         return None
@@ -213,6 +218,10 @@ class From(Rows):
     @property
     def joins(self) -> bool:
         return True
+
+    @property
+    def sides(self) -> tuple[set[str], ...]:
+        return tuple({outer for _, outer in each.names} for each in self.parts)
 
     def prune(self, needed: set[str]) -> From:
         needed = needed.union(*(fields(each.on) for each in self.parts))

@@ -134,9 +134,10 @@ def choices(wanted: Sequence[Plan], earlier: Past) -> list[tuple[Plan, ...]]:
 
     Given    all plans that were paid for, in their order.
     Promise  those are the bounds that the same question was asked with before, if it was; and they cost nothing.
-    Because  a bound that was released is a number like any other: the most exact one for the same rows is used,
-             whatever it was bought for. A wanted one is bought where all of them leave clearly more rows above them:
-             more than that part of the cost would lower the noise. It is worth it: see
+    Because  a bound that was paid for and never answered, as whoever asked gave it up, is no bound yet, and nobody has
+             to wait for it. One that was released is a number like any other: the most exact one for the same rows is
+             used, whatever it was bought for. A wanted one is bought where all of them leave clearly more rows above
+             them: more than that part of the cost would lower the noise. It is worth it: see
              tests/procedures/test_automatic.py. What was best after each purchase is what a question between it and the
              next was asked with.
     """
@@ -145,7 +146,7 @@ def choices(wanted: Sequence[Plan], earlier: Past) -> list[tuple[Plan, ...]]:
     for each in earlier.about(*map(_subject, wanted)):
         for n, bound in enumerate(wanted):
             same = each.measures == bound.measures and replace(bound, laws=each.laws) == each
-            if same and _leaves(bound) >= (1 - PART) * _leaves(each):
+            if same and earlier.answered(each) and _leaves(bound) >= (1 - PART) * _leaves(each):
                 known[n] = min(known.get(n, each), each, key=_leaves)
                 found += [tuple(known[i] for i in range(len(wanted)))] if len(known) == len(wanted) else []
     return list(dict.fromkeys([*found, tuple(known.get(n, bound) for n, bound in enumerate(wanted))]))

@@ -189,7 +189,9 @@ class DuckDBSnapshot:
             return None
         try:
             return self._found(plan, texts, look, index.source)
-        except Exception:  # damaged; the data themselves will do
+        except Exception:  # damaged, unless it was given up; the data themselves will do
+            if look.cancel.cancelled or time.monotonic() >= look.until:
+                raise
             index.trusted = False
             return None
 

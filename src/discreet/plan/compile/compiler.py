@@ -69,7 +69,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     trees = [where, *(each.tree for each in keys), *(tree for each in measures for tree in each.trees)]
     read = set().union({caps.unit} if caps.unit else set(), *(fields(each) for each in trees))
     relation = prune(question.relation, read)
-    if (share := weight(relation, catalogue, keys=keys, measures=measures)) > 1:
+    if (share := weight(relation, catalogue, where=where, keys=keys, measures=measures)) > 1:
         relation = prune(split(select, catalogue, share).relation, read)
     if (copies := copied(relation, catalogue, keys=keys, measures=measures)) > 1:
         relation = prune(thin(relation, catalogue, copies), read)

@@ -25,7 +25,7 @@ from discreet.sql import query as q
 __all__ = ["join", "thin"]
 
 ROOM = 10**6  # joined rows of one unit, where several tables have several rows of it, each of the weight 1
-DECLARED = 10**7  # … where so many are declared
+DECLARED = ROOM  # … where so many are declared: time and memory would tell whether somebody has them
 REPEATED = 10  # … for each row, where the rows of all others are declared to be told apart by what they are joined on
 REFERRING = 100  # rows of a table that refer to the same key, where they meet each other
 

@@ -79,7 +79,7 @@ def check(
     for tree in trees:
         found.needs(fields(tree))
     sure = found.rows or found.once if caps.unit is None else caps.unit in found.owners
-    heavy = found.often * weight(relation, catalogue, keys=keys, measures=measures) > REPEATED * DECLARED
+    heavy = found.often * weight(relation, catalogue, where=where, keys=keys, measures=measures) > REPEATED * DECLARED
     if found.public or not sure or heavy:
         raise _lost()
     for each in measures:
