@@ -217,3 +217,23 @@ def test_so_many_texts_are_made_and_no_more(tmp_path: Path) -> None:
             continue
         with pytest.raises(dp.NotAllowed, match=f"applies more than {MOST_TEXTS} text functions"):
             curator.explain(sql)
+
+
+SEEN = [  # how many of a hundred notes of 3,000 times the letter g, which no digest has
+    ("LENGTH(note) = 1936", 100, True),
+    ("note LIKE '%0%' OR note LIKE '%1%' OR note LIKE '%a%' OR note LIKE '%f%'", 0, True),
+    ("RIGHT(note, 1) = 'g' AND ENDS_WITH(note, 'gg') AND REVERSE(note) LIKE 'gg%'", 100, True),
+    ("CONTAINS(note, 'e') OR STRPOS(note, 'e') > 0", 0, True),
+    ("STARTS_WITH(note, 'gg') AND LEFT(note, 3) = 'ggg' AND note LIKE 'g%'", 100, False),
+]
+
+
+@pytest.mark.parametrize(("condition", "truth", "said"), SEEN)
+def test_functions_see_letters_of_the_text_alone_and_the_answer_says_which(
+    condition: str, truth: int, said: bool
+) -> None:
+    rows = pa.table({"note": ["g" * 3000] * 100})
+    with dp.open(rows, columns={"note": str}, budget=dp.Budget(epsilon=10**6)) as curator:
+        answer = curator.ask(f"SELECT COUNT(*) AS n FROM data WHERE {condition}", epsilon=1000)
+    assert list(answer) == [(truth,)]  # another number is drawn with a probability below e^-900
+    assert ("first 1,936 letters" in str(answer)) == said

@@ -344,9 +344,9 @@ def test_keys_at_the_ends_of_types(tmp_path: Path, place: int, kind: str) -> Non
 
 
 def test_caps_whose_product_no_type_holds_are_refused_and_others_cut_nothing_off(tmp_path: Path) -> None:
-    """Seven tables of a million rows of each unit would be 2^140 rows; seven of nine rows are below 10^7."""
+    """Seven tables of a million rows of each unit would be 2^140 rows; seven of seven rows are below 10^6."""
     a, few = (
-        table(name, "who", rows_per_unit=rows, columns={"x": (0, 9)}) for name, rows in (("a", 1 << 20), ("few", 9))
+        table(name, "who", rows_per_unit=rows, columns={"x": (0, 9)}) for name, rows in (("a", 1 << 20), ("few", 7))
     )
     made = [f"CREATE TABLE {name} AS SELECT n % 3 AS who, n AS x FROM range(4) AS r(n)" for name in ("a", "few")]
     with stored(tmp_path / "held.duckdb", made, [a, few]) as curator:

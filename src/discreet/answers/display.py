@@ -21,6 +21,8 @@ __all__ = ["caps_said", "page", "remarks_said", "text"]
 
 MOST = 1000  # rows in a notebook
 
+LONG = "Of a text of 2,000 bytes or more, what is looked for is looked for in its first 1,936 letters."
+
 
 def text(answer: Answer) -> str:
     """A table with its margins; under it what they mean, the cost, and what is left."""
@@ -103,7 +105,11 @@ def _with_margin(value: Any, margin: float | None) -> str:
 
 
 def caps_said(draft: Draft, keys: Sequence[Key]) -> list[str]:
-    """What is counted of each person, where that is not everything, in a release by these keys."""
+    """What is counted of each unit and read of each text, where that is not everything, in a release by these keys."""
+    return [*_bounds_said(draft, keys), *([LONG] if draft.looked_into else [])]
+
+
+def _bounds_said(draft: Draft, keys: Sequence[Key]) -> list[str]:
     caps = draft.caps
     if caps.unit is None:
         return []

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from discreet.catalogue.schema import Catalogue, Table
 from discreet.core.contribution import Caps, Setting
 from discreet.core.laws.law import NoiseFamily
+from discreet.plan.expressions.functions import looked_into
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Key, Population
 from discreet.plan.reading import Reading
-from discreet.plan.relation import Relation
+from discreet.plan.relation import Relation, trees_of
 from discreet.sql import query as q
 
 __all__ = ["Alternative", "Draft"]
@@ -72,6 +73,16 @@ class Draft:
     def recounted(self) -> bool:
         """Whether its counts may be read from other measures in another way."""
         return any(each.readings != self.readings for each in self.alternatives)
+
+    @property
+    def looked_into(self) -> set[str]:
+        """The columns of text without declared values of which the question looks at more than the beginning."""
+        trees = [self.where, *(key.tree for key in self.keys), *(tree for each in self.measures for tree in each.trees)]
+        found = set[str]().union(
+            *(looked_into(each) for each in (*trees, *trees_of(self.relation)) if each is not None)
+        )
+        declared = {each.name for each in self.table.columns if each.values is not None}
+        return found - declared
 
     @property
     def population(self) -> Population:

@@ -69,8 +69,8 @@ def short(text: str, dialect: Dialect) -> str:
              equal forms have equal last letters, which are their digests. It is done once for each value, as a form of
              a form would be another: a column that was read is stored as `short`.
 
-    Beginnings stay what they are, so patterns and comparisons with constants that are no longer than SHORT - DIGEST
-    letters see what they would see of the text.
+    Beginnings stay what they are, so comparisons with constants that are no longer than SHORT - DIGEST letters see what
+    they would see of the text. Functions see the beginning alone (`_letters`).
     """
     longer = f"left({text}, {SHORT - DIGEST}) || {dialect.digest(text)}"
     return f"CASE WHEN {dialect.bytes(text)} < {SHORT} THEN {text} ELSE {longer} END"
@@ -274,9 +274,25 @@ def _short(tree: Apply, stored: Stored, bare: bool) -> list[str]:
     return [f"left({each}, {LONGEST})" for each in _plain(tree, stored, bare)]
 
 
+def _texts(tree: Apply, stored: Stored, bare: bool) -> list[str]:
+    """Stored texts by their letters alone: whoever looks for letters, or counts them, finds none of a digest."""
+    return [
+        _letters(each, stored) if each.column is not None and each.kind == "text" else text
+        for each, text in zip(tree.arguments, _plain(tree, stored, bare), strict=True)
+    ]
+
+
+def _letters(tree: Tree, stored: Stored) -> str:
+    """The letters of a stored text, or of its beginning; the same of what is stored and of what was read of it."""
+    dialect, kept = stored.dialect, stored[tree.column or ""]
+    raw = dialect.quoted(tree.column or "")
+    text = raw if kept in ("text", "short") else dialect.cast(raw, "text")
+    return f"CASE WHEN {dialect.bytes(text)} < {SHORT} THEN {text} ELSE left({text}, {SHORT - DIGEST}) END"
+
+
 def _searched(tree: Apply, stored: Stored, bare: bool) -> list[str]:
-    text, pattern = _plain(tree, stored, bare)
-    return [cut(tree.arguments[0], text, SHORT, stored), pattern]
+    text, pattern = _texts(tree, stored, bare)
+    return [text if tree.arguments[0].column is not None else f"left({text}, {SHORT})", pattern]
 
 
 def _replaced(tree: Apply, stored: Stored, bare: bool) -> list[str]:
@@ -294,6 +310,7 @@ READS: dict[str, Callable[[Apply, Stored, bool], list[str]]] = {
     "compared": lambda tree, stored, bare: compared(tree.arguments, stored),
     "dates": _dates,
     "cast": _cast,
+    "texts": _texts,
     "short": _short,
     "searched": _searched,
     "replaced": _replaced,

@@ -12,8 +12,9 @@ from discreet.plan.expressions.function import Function, Grows
 from discreet.plan.expressions.strings import STRINGS
 from discreet.plan.expressions.tree import Tree
 
-__all__ = ["BY_NODE", "FUNCTIONS", "grows", "planned", "register"]
+__all__ = ["BY_NODE", "FUNCTIONS", "grows", "looked_into", "planned", "register"]
 
+BEGINNINGS = ("left", "starts_with", "substring", "lower", "upper", "ltrim")  # what they find is at the beginning
 FUNCTIONS: dict[str, Function] = {}  # by our own names for them
 BY_NODE: dict[str, Function] = {}  # by sqlglot's names of their nodes
 
@@ -35,6 +36,24 @@ def grows(tree: Tree, how: tuple[Grows, ...] = ("joins", "fills")) -> bool:
         return False
     own = tree.applies is not None and FUNCTIONS[tree.applies].spelling.grows in how
     return own or any(grows(each, how) for each in tree.children)
+
+
+def looked_into(tree: Tree) -> set[str]:
+    """The columns of text of which an expression looks at more than the beginning."""
+    return {
+        text.column
+        for part in tree.walk()
+        if part.applies is not None and FUNCTIONS[part.applies].spelling.reads in ("texts", "searched")
+        for text in part.children[:1]
+        if text.column is not None and part.applies not in BEGINNINGS and not _begins(part)
+    }
+
+
+def _begins(tree: Tree) -> bool:
+    """Whether this is a LIKE of a beginning."""
+    pattern = tree.operands("like", "ilike")[1:]
+    text = pattern[0].literal if pattern else None
+    return isinstance(text, str) and text.endswith("%") and not {"%", "_"} & set(text[:-1])
 
 
 def planned(tree: Tree) -> int:

@@ -239,7 +239,7 @@ def _filled(what: q.Call, sizes: list[int]) -> int:
 
 
 def _entry(
-    name: str, node: str, rule: Rule, text: str = "", *, slots: tuple[str, ...] = UNARY, reads: Reads = "plain",
+    name: str, node: str, rule: Rule, text: str = "", *, slots: tuple[str, ...] = UNARY, reads: Reads = "texts",
     grows: Grows = "no", times: int = 1, above: str = "", letters: Letters | None = first, doc: Doc | None = None,
 ) -> Function:  # fmt: skip
     """A function of texts; it is spelled by its name, unless it says otherwise."""
