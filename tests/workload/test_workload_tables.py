@@ -372,8 +372,8 @@ def test_what_is_asked_is_what_was_explained() -> None:
 
 def test_answers_say_what_is_counted_of_each_unit() -> None:
     """As the answers of SQL do; nothing, where everybody has one row."""
-    said = "Of each who, at most 3 rows in at most 2 groups count; what is beyond is left out."
-    units = "Of each who, at most 2 groups count; what is beyond is left out."
+    said = "Contribution bounds: of each who, at most 3 rows in at most 2 groups count; the rest is left out."
+    units = "Contribution bounds: of each who, at most 2 groups count; the rest is left out."
     work, sql = Workload.prefix(30), "SELECT age, {} FROM data GROUP BY age"
     with clinic(unit="who", rows_per_unit=3, groups_per_unit=2) as curator:
         for count, line in (("COUNT(*)", said), ("COUNT(DISTINCT who)", units)):
