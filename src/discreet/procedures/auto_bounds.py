@@ -24,9 +24,8 @@ from discreet.plan.measures.mode import Mode
 from discreet.plan.measures.upper_bound import Ceilings
 from discreet.plan.outline import subject
 from discreet.plan.plan import Plan, Released
-from discreet.plan.pricing import reachable
 from discreet.plan.relation import columns_of, tables_of
-from discreet.plan.terms import Spend, Terms
+from discreet.plan.terms import Terms
 from discreet.procedures.procedure import Context, Past, Procedure, Purchase, buy
 from discreet.procedures.recall import plans_of
 
@@ -164,9 +163,9 @@ def _leaves(bound: Plan) -> float:
     return m.error.above(3)
 
 
-def divided(draft: Draft, wanted: Terms) -> tuple[Fraction, Spend]:
+def divided(draft: Draft, wanted: Terms) -> tuple[Fraction, Terms]:
     """What each bound costs, and what is left of the cost for the question itself."""
-    if not isinstance(wanted, Spend):
+    if wanted.epsilon is None:
         raise NotAllowed(
             "its upper bound is found for a part of the cost, so the cost must be known.",
             code="bounds-unknown",
@@ -174,7 +173,7 @@ def divided(draft: Draft, wanted: Terms) -> tuple[Fraction, Spend]:
             place=draft.view.place,
         )
     part = wanted.epsilon * PART / len(wanted_bounds(draft))
-    return part, replace(wanted, epsilon=wanted.epsilon * (1 - PART))
+    return part, wanted.share(1 - PART)
 
 
 def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Left) -> None:
@@ -254,7 +253,7 @@ def ask_bounded(
             draft, catalogue, high = lowered(each.plan, each.released, catalogue, column, again)
             spent += each.bill.cost
             said.append(found_said(column, high, each.plan, before=each.plan in paid))
-        draft = reachable(draft, rest)
+        draft = rest.reachable(draft)
         plans = plans_of(draft, rest, context)
         if any(plan in paid for plan in plans):
             break

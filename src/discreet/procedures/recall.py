@@ -10,7 +10,6 @@ from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.count_batch import Batch
 from discreet.plan.outline import subject
 from discreet.plan.plan import Plan
-from discreet.plan.pricing import bought
 from discreet.plan.terms import Terms
 from discreet.procedures.procedure import Context, Past
 
@@ -19,7 +18,7 @@ __all__ = ["again", "plans_of", "recalled"]
 
 def plans_of(draft: Draft, wanted: Terms, context: Context) -> tuple[Plan, ...]:
     """The plans that answer a question on these terms, the one of least expected error first."""
-    plans = bought(draft, wanted)
+    plans = wanted.plans(draft)
     return recalled(draft, plans, context.paid()) if draft.recounted else plans
 
 
