@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 FAILED = (
-    "this answer could not be computed; what it cost stays spent, and asking again is free once the owner of the data"
+    "the query engine failed on this question. Its cost stays spent; asking it again is free once the owner of the data"
     " has resumed them."
 )
 WIDEST = 100  # characters of a line that is shown

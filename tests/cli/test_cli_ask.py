@@ -181,7 +181,7 @@ def test_explaining_is_free(clinic: Path) -> None:
 def test_analysts_have_names(clinic: Path) -> None:
     (clinic / "clinic.toml").write_text(CATALOGUE + '[analysts.alice]\nbudget = { epsilon = "1" }\n')
     ask = ("ask", "clinic.toml", "SELECT COUNT(*) FROM visits", "--epsilon", "0.5")
-    assert "wants to know who asks" in refused(clinic, *ask)
+    assert "is asked under the name of an analyst" in refused(clinic, *ask)
     fine(clinic, *ask, "--analyst", "alice")
     assert "no room" in refused(clinic, "ask", "clinic.toml", BY_SEX, "--epsilon", 1, "--analyst", "alice")
 

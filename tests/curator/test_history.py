@@ -24,7 +24,7 @@ from discreet.core.laws.price import Pure
 from discreet.core.mechanism import Mechanism
 from discreet.curator import history
 from discreet.curator.history import History
-from discreet.ledger.entry import Link
+from discreet.ledger.entry import Entry, Link
 from discreet.ledger.facts import Charge, Kept
 from discreet.ledger.ledger import Ledger
 from discreet.matrix.strategy import Each, Strategy
@@ -79,22 +79,27 @@ class Scan:
     """All that was paid for, read from the ledger from its first entry."""
 
     plans: tuple[Plan, ...]
+    kept: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, curator: dp.Curator, version: str, *, answered: bool = False) -> Scan:
         entries = list(curator.ledger)
         kept = {entry.fact.of for entry in entries if isinstance(entry.fact, Kept)}
-        found = []
+        found, keys = [], set[str]()
         for entry in entries:
             fact = entry.fact
             if isinstance(fact, Charge) and (fact.dataset, fact.version) == (curator.catalogue.name, version):
                 plan = record.read(fact.mechanism)
                 if isinstance(plan, Plan) and fact.key == plan.key and (entry.seq in kept or not answered):
                     found.append(plan)
-        return cls(tuple(found))
+                    keys |= {plan.key} if entry.seq in kept else set()
+        return cls(tuple(found), frozenset(keys))
 
     def about(self, *_: int | None) -> Iterator[Plan]:
         return iter(self.plans)
+
+    def answered(self, plan: Plan) -> bool:
+        return plan.key in self.kept
 
     def __contains__(self, plan: Plan) -> bool:
         return plan.key in {each.key for each in self.plans}
@@ -255,6 +260,7 @@ def test_what_was_paid_for_of_other_data_is_not_found(tmp_path: Path) -> None:
         bought(one, plan)
         bought(other, theirs)
         assert list(later.earlier(later.engine.snapshot().version)) == []
+        assert list(one.earlier(one.engine.snapshot().version)) == [plan]
         assert list(one.earlier(later.engine.snapshot().version)) == []
         with pytest.raises(dp.NotAllowed):
             later.ask(ASKED[0], reuse=True)
@@ -363,6 +369,41 @@ def test_another_copy_of_the_ledger_is_read_from_its_first_entry(tmp_path: Path,
             assert list(one.earlier(version)) == list(Scan.of(one, version).plans)
             near = list(one.earlier(version).near(one.draft(ASKED[0])))
             assert len(near) == len(set(near)) > 0
+
+
+def test_an_earlier_state_of_the_data_is_known_once_it_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading begins with the entry that named the state that is asked about, and not before."""
+    versions = []
+    for shift in (0, 1, 2):
+        with curator(tmp_path, shift=shift) as one:
+            versions.append(one.engine.snapshot().version)
+            for sql in ASKED[: 3 + shift]:
+                one.ask(sql, epsilon=1)
+    read, after = list[int](), Ledger.after
+
+    def noted(self: Ledger, last: Link) -> list[Entry]:
+        found = after(self, last)
+        read.extend(entry.seq for entry in found)
+        return found
+
+    monkeypatch.setattr(Ledger, "after", noted)
+    with curator(tmp_path, shift=2) as one:
+        first, middle, last = (one.ledger.named(each).seq for each in versions)
+        for version, start in zip(reversed(versions), (last, middle, first), strict=True):
+            read.clear()
+            past = one.earlier(version)
+            assert read[0] == start + 1
+            assert list(past) == list(Scan.of(one, version).plans)
+            draft = one.draft(ASKED[0])
+            assert set(past.near(draft)) <= set(Scan.of(one, version, answered=True).plans)
+        read.clear()
+        assert [len(list(one.earlier(each))) for each in versions] == [3, 4, 5]
+        assert not read
+        assert one.ledger.named("nobody named it").seq == 0
+        assert list(one.earlier("nobody named it")) == []
+        assert read[0] == 1
 
 
 def test_threads_look_and_buy_at_once(tmp_path: Path) -> None:

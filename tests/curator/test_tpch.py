@@ -15,7 +15,7 @@ import pytest
 import discreet as dp
 
 BENCH = Path(__file__).parents[2] / "bench" / "tpch.py"
-REFUSED = {("q4", "supplier"): "rows without anybody", ("q13", "supplier"): "nobody is in it"}
+REFUSED = {("q4", "supplier"): "rows that belong to no unit", ("q13", "supplier"): "nobody is in it"}
 
 
 def bench() -> ModuleType:

@@ -215,5 +215,5 @@ def test_so_many_texts_are_made_and_no_more(tmp_path: Path) -> None:
         if many == MOST_TEXTS:
             assert asked(curator, sql) == [0]
             continue
-        with pytest.raises(dp.NotAllowed, match=f"makes more than {MOST_TEXTS} texts"):
+        with pytest.raises(dp.NotAllowed, match=f"applies more than {MOST_TEXTS} text functions"):
             curator.explain(sql)

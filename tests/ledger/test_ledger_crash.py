@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 import discreet as dp
+from discreet.ledger import journal
 from support import spender
 from support.crashes import Told, check
 from support.spender import BUDGET, PRICE
@@ -106,6 +107,50 @@ def test_killed_at_any_step_what_was_told_is_not_undone_by_an_old_copy(marks: Pa
         fatal += 1
     assert refused > 10
     assert accepted > 10
+
+
+def test_killed_at_every_step_of_a_checkpoint(marks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each entry has one. Whatever step it dies at, what goes on from the last that is whole loses no charge."""
+    monkeypatch.setattr(journal, "EVERY", 1)
+    fatal, drafts = 0, 0
+    while True:
+        place, log = str(tmp_path / f"{fatal}.ledger"), tmp_path / f"told{fatal}"
+        with dp.Ledger(place, dataset="clinic", budget=BUDGET) as ledger:
+            spender.ask(ledger, spender.Log(log), "the question")
+        process = spender.start(spender.often, 1, spender.told_step_by_step, place, str(marks), log, fatal)
+        process.join()
+        drafts += len(list(marks.glob(".*.checkpoint")))
+        with dp.Ledger(place, dataset="clinic", budget=BUDGET) as ledger:
+            for key in ("another question", "a third"):
+                spender.ask(ledger, spender.Log(log), key)
+        assert check(place, Told(log)) == 3
+        assert not list(marks.glob(".*.checkpoint"))
+        if Told(log).end:
+            break
+        assert process.exitcode == -signal.SIGKILL
+        fatal += 1
+    assert fatal > 40, "the protocol has more steps than that"
+    assert drafts > 1, "nobody died in the middle of writing one"
+
+
+def test_killed_at_random_while_several_write_checkpoints(where: str, marks: Path, tmp_path: Path) -> None:
+    log = tmp_path / "told"
+    dp.Ledger(where, dataset="clinic", budget=BUDGET).close()
+    for seed in range(100 if SOAK else 4):
+        several = [
+            spender.start(spender.often, every, spender.busy, where, str(marks), log, 10 * seed + every)
+            for every in (1, 3)
+        ]
+        for process in several:
+            wait_for_more(log, process)
+        time.sleep(random.expovariate(20))
+        for process in several:
+            process.kill()
+            process.join()
+            assert process.exitcode == -signal.SIGKILL
+    told = Told(log)
+    assert check(where, told) >= len(told.receipts) > 0
+    assert list(marks.glob("*.checkpoint"))
 
 
 @pytest.mark.parametrize("fits", [0, 1, 37, 199, 200])

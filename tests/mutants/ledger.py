@@ -10,8 +10,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.curator.history:History.past",
-                "while entries := self._ledger.after(last := self._last):",
-                "while self._last == START and (entries := self._ledger.after(last := self._last)):",
+                "entries = self._ledger.after(last := self._last)",
+                "entries = self._ledger.after(last) if (last := self._last) == self._first else []",
             )
         ],
         ["test_history.py::test_what_others_paid_for_is_found"],
@@ -36,6 +36,17 @@ MUTANTS = [
             ),
         ],
         ["test_history.py::test_what_was_paid_for_of_other_data_is_not_found"],
+    ),
+    Mutant(
+        "the index of what was paid for begins with the first state of the data that is asked about",
+        [
+            Edit(
+                "discreet.curator.history:History._reach",
+                "if not self._versions or first.seq < self._first.seq:",
+                "if not self._versions:",
+            )
+        ],
+        ["test_history.py::test_an_earlier_state_of_the_data_is_known_once_it_is_asked_about"],
     ),
     Mutant(
         "an answer follows from one that was never kept",
@@ -159,8 +170,8 @@ MUTANTS = [
             ),
             Edit(
                 "discreet.ledger.balances:State.name_version",
-                "if tag in self.versions or label in self._labels:",
-                "if label in self._labels:",
+                "if tag in self.versions or label in self.named:",
+                "if label in self.named:",
             ),
         ],
         ["test_versions.py::test_the_same_data_keep_their_name_and_other_data_get_another"],
@@ -362,6 +373,115 @@ MUTANTS = [
             Edit("discreet.ledger.high_water_mark:Mark._write_slot", "if last.seq >= link.seq:", "if False:"),
         ],
         ["test_copies.py::test_two_copies_of_a_ledger_do_not_both_go_on"],
+    ),
+    Mutant(
+        "a checkpoint is believed without its code",
+        [
+            Edit(
+                "discreet.ledger.checkpoint:read", "if not hmac.compare_digest(code, _code(key, text)):", "if not code:"
+            )
+        ],
+        ["test_checkpoint.py::test_a_damaged_or_forged_one_counts_as_none[sqlite-forged]"],
+    ),
+    Mutant(
+        "the code of a checkpoint has no key",
+        [Edit("discreet.ledger.checkpoint:_code", "hmac.new(key,", 'hmac.new(b"",')],
+        ["test_checkpoint.py::test_a_damaged_or_forged_one_counts_as_none[sqlite-forged]"],
+    ),
+    Mutant(
+        "a checkpoint of another fold is gone on from",
+        [
+            Edit(
+                "discreet.ledger.checkpoint:read",
+                "State.read(written) if fold == FOLD else None",
+                "State.read(written)",
+            )
+        ],
+        ["test_checkpoint.py::test_one_of_another_fold_counts_as_none"],
+    ),
+    Mutant(
+        "a checkpoint is gone on from where the ledger says something else",
+        [
+            Edit(
+                "discreet.ledger.journal:Journal._resume",
+                "            if state is not None:\n                self._entry(state, state.link.seq)\n",
+                "",
+            )
+        ],
+        ["test_checkpoint.py::test_one_that_is_ahead_of_its_ledger_gives_nothing_back"],
+    ),
+    Mutant(
+        "the entry of a checkpoint is looked for by its number alone",
+        [
+            Edit(
+                "discreet.ledger.journal:Journal._entry",
+                "        if last != end:\n",
+                "        if last.seq != end.seq:\n",
+            )
+        ],
+        [
+            "test_checkpoint.py::test_one_of_another_copy_counts_as_none",
+            "test_checkpoint.py::test_what_was_changed_before_it_changes_no_balance_and_is_found_when_it_is_read",
+        ],
+    ),
+    Mutant(
+        "an entry before a checkpoint is not bound to it",
+        [
+            Edit(
+                "discreet.ledger.entry:bind",
+                """ or f'"previous":"{last.hash}"' not in body:""",
+                ":",
+            )
+        ],
+        ["test_checkpoint.py::test_a_question_is_not_free_because_somebody_wrote_it_into_the_past"],
+    ),
+    Mutant(
+        "an answer that is not found was never kept",
+        [Edit("discreet.ledger.balances:State.admit_again", "if charge not in self.unanswered:", "if False:")],
+        ["test_checkpoint.py::test_a_question_is_not_answered_twice_because_its_answer_was_hidden"],
+    ),
+    Mutant(
+        "a checkpoint forgets what was spent since entries were lost",
+        [Edit("discreet.ledger.balances:State.read", '_tallies(said["since"])', "{}")],
+        ["test_checkpoint.py::test_a_state_that_was_written_down_goes_on_as_if_it_never_was"],
+    ),
+    Mutant(
+        "a checkpoint forgets that an account has no pure bound",
+        [
+            Edit(
+                "discreet.ledger.balances:Tally.read",
+                "None if pure is None else Sum.read(pure)",
+                "Sum.read(pure or [0, 1])",
+            )
+        ],
+        ["test_checkpoint.py::test_a_state_that_was_written_down_goes_on_as_if_it_never_was"],
+    ),
+    Mutant(
+        "a ledger that was opened from a checkpoint is not held against the mark",
+        [
+            Edit(
+                "discreet.ledger.journal:Journal._fold",
+                "seen = self._remembered(state) if state.identity else START",
+                "seen: Link | None = START",
+            )
+        ],
+        ["test_checkpoint.py::test_an_old_copy_is_refused_whatever_its_checkpoint"],
+    ),
+    Mutant(
+        "verifying does not look at the file",
+        [Edit("discreet.ledger.ledger:Ledger.verify", "        self._journal.look(lambda turn: turn.examine())\n", "")],
+        ["test_checkpoint.py::test_a_damaged_index_is_found_by_verifying"],
+    ),
+    Mutant(
+        "verifying believes a checkpoint",
+        [
+            Edit(
+                "discreet.ledger.transactions:_agree",
+                "if used.written != replayed.written:",
+                "if used.link != replayed.link:",
+            )
+        ],
+        ["test_checkpoint.py::test_who_has_the_key_and_the_marks_is_found_by_verifying"],
     ),
     Mutant(
         "resume is about every data set",

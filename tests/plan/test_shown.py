@@ -76,7 +76,7 @@ def test_what_has_no_margin_is_refused_before_it_is_paid(tmp_path: Path, sql: st
     with opened(tmp_path) as curator:
         before = curator.left
         for ask in (curator.explain, curator.ask):
-            with pytest.raises(NotAllowed, match="no margin is known for total"):
+            with pytest.raises(NotAllowed, match="no error margin can be derived for total"):
                 ask(sql, within=within)
         assert curator.left == before
         curator.ask(sql, epsilon=1)

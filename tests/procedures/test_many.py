@@ -95,11 +95,11 @@ def test_units_with_many_rows_are_told_of_filters() -> None:
     texts = [*counted(["age < 30", "age >= 30"]), "SELECT AVG(age) FROM data"]
     said: Any = {"unit": "person", "rows_per_unit": 4, "budget": dp.Budget(epsilon=10)}
     with clinic(**said) as curator:
-        assert "one SELECT with COUNT(*) FILTER (WHERE …) for each of them would err less" in str(
+        assert "One SELECT with one COUNT(*) FILTER (WHERE …) for each would be more accurate" in str(
             curator.explain_many(texts, epsilon=3)
         )
         answers = curator.ask_many(texts, epsilon=3)
-        assert ["would err less" in repr(each) for each in answers] == [True, True, False]
+        assert ["would be more accurate" in repr(each) for each in answers] == [True, True, False]
         together = curator.explain(filters(["age < 30", "age >= 30"]), epsilon=2).margins()  # and so it is
         assert max(together.values()) < answers[0].margin().value  # type: ignore[type-var]
 

@@ -94,16 +94,6 @@ def moved(plan: Plan, before: Exact, after: Exact) -> list[np.ndarray]:
     return found
 
 
-def too_far(plan: Plan, before: Exact, after: Exact) -> str | None:
-    """What moved further than the plan says, if anything did."""
-    for mechanism, change in zip(plan.mechanisms, moved(plan, before, after), strict=True):
-        every, reach = h.noised(mechanism, change)
-        l1, squared = sum(map(abs, every)), sum(x * x for x in every)
-        if l1 > reach.l1 or squared > reach.l2_squared:
-            return f"moved {l1} and {squared}, paid for {reach.l1} and {reach.l2_squared}"
-    return None
-
-
 # ── random databases ─────────────────────────────────────────────────────────────────────────────────────────────
 
 NAN, INF = float("nan"), float("inf")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import discreet as dp
+from discreet.ledger import journal
 from discreet.ledger.high_water_mark import Mark
 from discreet.ledger.stores.postgres import Postgres
 from discreet.ledger.stores.sqlite import SQLite
@@ -138,6 +139,12 @@ def told_step_by_step(where: str, marks: str, path: Path, fatal: int) -> None:
     steps = _fatal(fatal)
     ask(ledger, log, "another question")
     log.say("end", steps[0])
+
+
+def often(every: int, target: Any, *arguments: Any) -> None:
+    """A spender that writes a checkpoint every so many entries."""
+    journal.EVERY = every
+    target(*arguments)
 
 
 def _fatal(fatal: int) -> list[int]:

@@ -505,7 +505,9 @@ def test_the_plan_that_is_run_was_checked(clinic: h.Clinic, monkeypatch: pytest.
 
         def check(self: DuckDBSnapshot, plan: Plan) -> None:
             if plan == second:
-                raise dp.NotAllowed("the engine cannot run this question.", code="not-answered", instead="another")
+                raise dp.NotAllowed(
+                    "the query engine cannot run this question.", code="not-answered", instead="another"
+                )
             plain(self, plan)
 
         monkeypatch.setattr(DuckDBSnapshot, "check", check)

@@ -66,7 +66,7 @@ def test_huge_losses_convert_at_once() -> None:
         assert loss.delta(1) == 1
         assert loss.delta(1 << 60) == 0
     for epsilon in (1 << 65, "1e100"):
-        with pytest.raises(dp.NotUnderstood, match="protects nobody"):
+        with pytest.raises(dp.NotUnderstood, match="protect nobody"):
             dp.Laplace(epsilon=epsilon, sensitivity=1)
 
 

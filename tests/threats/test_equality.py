@@ -25,8 +25,9 @@ import pytest
 import discreet as dp
 from discreet.engines.duckdb import connection as source
 from support import hostile as h
+from support.campaign.oracle import too_far
 from support.engines import indexed
-from support.lineage import asked, exact, stored, table, too_far
+from support.lineage import asked, exact, stored, table
 
 SOAK = bool(os.environ.get("DISCREET_SOAK"))
 NEAR = 10**18  # whole numbers from here to 64 more are one double

@@ -20,7 +20,8 @@ from discreet.plan.compile import join, ownership
 from discreet.plan.plan import Plan
 from support import hostile as h
 from support.asking import question
-from support.lineage import Country, exact, moved, stored, table, too_far
+from support.campaign.oracle import too_far
+from support.lineage import Country, exact, moved, stored, table
 
 COUNTRIES = 400 if os.environ.get("DISCREET_SOAK") else 20
 QUESTIONS, PAIRS = 36, 3
@@ -101,7 +102,7 @@ def _folds_nobody(plain: Any) -> Any:
 
 
 BROKEN: dict[str, tuple[Any, str, Any]] = {
-    "rows of different people": (join._Joiner, "_same_people", lambda *_: None),
+    "rows of different units": (join._Joiner, "_same_people", lambda *_: None),
     "public rows joined twice": (join, "_single", lambda *_, **__: ()),
 }
 
@@ -116,7 +117,7 @@ def test_a_broken_rule_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_rows_of_different_people_are_refused_by_the_second_derivation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the rule of joins is broken, what looks once more at whose the rows are lets nobody move further."""
-    where, what, broken = BROKEN["rows of different people"]
+    where, what, broken = BROKEN["rows of different units"]
     monkeypatch.setattr(where, what, broken)
     assert not found(range(6))
 

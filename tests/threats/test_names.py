@@ -33,8 +33,9 @@ from discreet.procedures.auto_bounds import wanted_bounds
 from discreet.sql.parser.parse import parse
 from support import hostile as h
 from support.asking import question
+from support.campaign.oracle import too_far
 from support.engines import bought
-from support.lineage import Country, exact, stored, table, too_far
+from support.lineage import Country, exact, stored, table
 
 TABLES = [
     table("visits", "pid", rows_per_unit=8, columns={"ward": {}, "age": (0, 120), "sex": ["F", "M"]}),
@@ -216,7 +217,7 @@ def test_a_name_that_could_mean_something_else_is_refused(neighbours: tuple[dp.C
 def test_grouping_by_what_is_made_of_the_unit_is_refused(
     neighbours: tuple[dp.Curator, dp.Curator], inside: str
 ) -> None:
-    with pytest.raises(dp.NotAllowed, match="every single one"):
+    with pytest.raises(dp.NotAllowed, match="a group of its own"):
         neighbours[0].explain(f"SELECT t, COUNT(*) FROM (SELECT {inside}) GROUP BY t", epsilon=1)
 
 
@@ -422,7 +423,7 @@ def test_a_filter_says_nothing_of_the_rows_that_were_chosen_before_it(tmp_path: 
         plan_of(held, "SELECT COUNT(*) FROM a"), table=Few(source=joined, unit="who", columns=("who2",), most=4),
         where=same[1], caps=Caps(unit="who", rows=5, groups=1),
     )  # fmt: skip
-    with pytest.raises(dp.NotAllowed, match="whose rows"):
+    with pytest.raises(dp.NotAllowed, match="which unit each row"):
         check(held, plan)
 
 
@@ -435,7 +436,7 @@ def test_a_plan_of_somebody_elses_rows_is_refused(neighbours: tuple[dp.Curator, 
     broken = list(swapped(plan, kind, change))
     assert broken
     for each in broken:
-        with pytest.raises(dp.NotAllowed, match="whose rows"):
+        with pytest.raises(dp.NotAllowed, match="which unit each row"):
             check(neighbours[0], each)
 
 
@@ -453,14 +454,14 @@ def test_no_question_is_refused_for_want_of_following_it(number: int) -> None:
             except dp.Refusal as no:
                 said.append(str(no))
     assert answered > 100
-    assert not [each for each in said if "cannot be followed" in each]
+    assert not [each for each in said if "cannot be verified" in each]
 
 
 def test_nothing_is_paid_for_a_plan_that_cannot_be_followed(neighbours: tuple[dp.Curator, dp.Curator]) -> None:
     curator, sql = neighbours[0], "SELECT COUNT(DISTINCT pid) FILTER (WHERE age > 3) FROM visits"
     (plan,) = swapped(plan_of(curator, sql), Owners, counted_ward)
     before = h.charges(curator.ledger)
-    with pytest.raises(dp.NotAllowed, match="whose rows"):
+    with pytest.raises(dp.NotAllowed, match="which unit each row"):
         bought(curator, plan_of(curator, sql), plan)
     assert h.charges(curator.ledger) == before
 

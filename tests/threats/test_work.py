@@ -125,7 +125,7 @@ def test_tables_that_multiply_are_bounded_as_a_whole_or_refused(
         for sql in (f"SELECT COUNT(*) FROM {inside}", f"SELECT COUNT(*) FROM {joined('ten', times)}"):
             with pytest.raises(dp.NotAllowed, match="joined rows here"):
                 curator.explain(sql)
-    assert DECLARED >= 10**7
+    assert DECLARED <= 10**6
 
 
 def test_a_pattern_meets_no_text_that_takes_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,4 +111,8 @@ def caps_said(draft: Draft, keys: Sequence[Key]) -> list[str]:
     pairs += [(caps.groups, "group")] if keys else []
     limits = [f"at most {many} {name}{'' if many == 1 else 's'}" for many, name in pairs]
     verb = "counts" if pairs and pairs[0][0] == 1 else "count"
-    return [f"Of each {caps.unit}, {' in '.join(limits)} {verb}; what is beyond is left out."] if limits else []
+    return (
+        [f"Contribution bounds: of each {caps.unit}, {' in '.join(limits)} {verb}; the rest is left out."]
+        if limits
+        else []
+    )

@@ -263,5 +263,7 @@ def cap(said: object, what: str) -> int | None:
         return None
     most = whole(said, what)
     if most > 1 << 20:
-        raise NotUnderstood(f"{what} is beyond reason.", code="out-of-range", instead=f"for example {what} = 10")
+        raise NotUnderstood(
+            f"{what} is too large, too small or too long.", code="out-of-range", instead=f"for example {what} = 10"
+        )
     return most

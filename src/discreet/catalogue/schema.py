@@ -112,7 +112,7 @@ class Table:
                 )
         if self.public and (self.unit or self.rows_per_unit or self.groups_per_unit):
             raise NotUnderstood(
-                "nobody is in a public table.", code="wrong-declaration", instead="leave out the unit, or public = true"
+                "a public table has no unit.", code="wrong-declaration", instead="leave out the unit, or public = true"
             )
         if self.unit is None and (self.rows_per_unit or self.groups_per_unit):
             raise NotUnderstood(
@@ -356,7 +356,7 @@ class Catalogue:
             there = self.table(at.table)
             if there is None or there.public or there.unit is None or there.name in seen:
                 raise NotUnderstood(
-                    f"`{at.table}` does not lead to a unit.",
+                    f"`{at.table}` does not lead to a table with a unit.",
                     code="unit-unclear",
                     instead='unit = "order_id -> orders.id", and orders has one',
                 )

@@ -87,7 +87,7 @@ def _ask(options: argparse.Namespace) -> None:
     texts = [_text(each) for each in options.question]
     if options.epsilon is None and options.within is None and not options.reuse:
         raise NotUnderstood(
-            "say what the answer may cost, or how exact it must be.",
+            "say what the answer may cost (epsilon), or how exact it must be (within).",
             code="no-terms",
             instead="--epsilon 0.5, or --within 25 for ±25 at 95 %, or --within 2%",
         )

@@ -89,7 +89,7 @@ def number(value: object, name: str) -> Fraction:
         read = _number(value)
     except OverflowError:
         raise NotUnderstood(
-            f"{name} is beyond reason.", code="out-of-range", instead=f"for example {_example(name)}"
+            f"{name} is too large, too small or too long.", code="out-of-range", instead=f"for example {_example(name)}"
         ) from None
     if read is None:
         dotted = value.replace(",", ".") if isinstance(value, str) else ""
@@ -101,7 +101,9 @@ def number(value: object, name: str) -> Fraction:
             else f"write an int, a Fraction, a Decimal or a decimal string: {_example(name)}",
         )
     if abs(read) > LARGEST:
-        raise NotUnderstood(f"{name} is beyond reason.", code="out-of-range", instead=f"for example {_example(name)}")
+        raise NotUnderstood(
+            f"{name} is too large, too small or too long.", code="out-of-range", instead=f"for example {_example(name)}"
+        )
     return read
 
 
@@ -133,7 +135,9 @@ def positive(value: object, name: str, *, least: Fraction = 1 / LARGEST) -> Frac
             instead=f"for example {_example(name)}",
         )
     if read < least:
-        raise NotUnderstood(f"{name} is beyond reason.", code="out-of-range", instead=f"for example {_example(name)}")
+        raise NotUnderstood(
+            f"{name} is too large, too small or too long.", code="out-of-range", instead=f"for example {_example(name)}"
+        )
     return read
 
 
@@ -142,7 +146,9 @@ def price(value: object, name: str) -> Fraction:
     read = positive(value, name)
     if read > 1 << 64:
         raise NotUnderstood(
-            f"{name} is so large that it protects nobody.", code="out-of-range", instead=f"for example {_example(name)}"
+            f"{name} is so large that it would protect nobody.",
+            code="out-of-range",
+            instead=f"for example {_example(name)}",
         )
     return read
 
@@ -157,9 +163,7 @@ def interval(value: object, name: str = "bounds") -> tuple[Fraction, Fraction]:
             "the lower bound must be below the upper one.", code="out-of-range", instead=f"write {name}=(0, 1000)"
         )
     if high - low < 1 / LARGEST:
-        raise NotUnderstood(
-            f"{name} are closer than reason allows.", code="out-of-range", instead=f"write {name}=(0, 1000)"
-        )
+        raise NotUnderstood(f"{name} are too close together.", code="out-of-range", instead=f"write {name}=(0, 1000)")
     return low, high
 
 
@@ -181,7 +185,9 @@ def whole(value: object, name: str) -> int:
         read = _number(value)
     except OverflowError:
         raise NotUnderstood(
-            f"{name} is beyond reason.", code="out-of-range", instead=f"for example {_example(name, '10')}"
+            f"{name} is too large, too small or too long.",
+            code="out-of-range",
+            instead=f"for example {_example(name, '10')}",
         ) from None
     if read is None:
         wrong = "a finite number"

@@ -1,7 +1,8 @@
 """The history as an index: what was paid for, by the state of the data, by what it is about, by what it can tell.
 
-The ledger is the record, and this is a view of it in memory. It is folded forward from the last entry that was seen, so
-a question reads what came since, by whichever process, and nothing twice. Of each plan an outline is remembered, about
+The ledger is the record, and this is a view of it in memory. It begins with the entry that gave the state of the data
+its name, as nothing was paid for of that state before, and is folded forward from the last entry that was seen: a
+question reads what came since, by whichever process, and nothing twice. Of each plan an outline is remembered, about
 a kilobyte; the plan itself is read from the ledger, and checked there, when a question may be about it.
 """
 
@@ -57,7 +58,13 @@ class History:
 
     def _begin(self) -> None:
         """Know nothing, as at first."""
-        self._process, self._lock, self._last = os.getpid(), threading.Lock(), START
+        self._process, self._lock = os.getpid(), threading.Lock()
+        self._versions: set[str] = set()  # states of the data that were asked about
+        self._start(START)
+
+    def _start(self, first: Link) -> None:
+        """Go on from here, and know nothing of what was before."""
+        self._first = self._last = first
         self._shelves: dict[str, Shelf] = {}
         self._kept: set[int] = set()
         self._plans: OrderedDict[int, tuple[Plan, int]] = OrderedDict()  # and how long their records are
@@ -67,17 +74,29 @@ class History:
         """What was paid for by now, on the data in the state with this name."""
         if self._process != os.getpid():  # a lock that another thread held is held for ever in a child
             self._begin()
-        while entries := self._ledger.after(last := self._last):
+        self._reach(version)
+        while True:
+            entries = self._ledger.after(last := self._last)
             with self._lock:
-                if self._last == last:  # nobody else was faster
-                    self._take(last, entries)
+                if self._last != last:  # somebody else was faster
+                    continue
+                if not entries:
+                    return Past(self, version, self._shelves.get(version, Shelf()), last.seq)
+                self._take(last, entries)
+
+    def _reach(self, version: str) -> None:
+        """Begin early enough for this state of the data."""
+        if version in self._versions:
+            return
+        first = self._ledger.named(version)
         with self._lock:
-            return Past(self, version, self._shelves.get(version, Shelf()), self._last.seq)
+            if not self._versions or first.seq < self._first.seq:
+                self._start(first)
+            self._versions.add(version)
 
     def _take(self, last: Link, entries: list[Entry]) -> None:
         if entries[0].seq != last.seq + 1:  # another copy of the ledger
-            self._shelves, self._kept, self._size = {}, set(), 0
-            self._plans.clear()
+            self._start(START)
         for entry in entries:
             fact = entry.fact
             if isinstance(fact, Kept):
@@ -135,6 +154,10 @@ class Past:
     def __contains__(self, plan: Plan) -> bool:
         """Whether this very plan was paid for."""
         return self.shelf.paid.get(plan.key, self.last + 1) <= self.last
+
+    def answered(self, plan: Plan) -> bool:
+        """Whether this very plan was paid for, and its answer is kept."""
+        return plan in self and self.history.kept(self.shelf.paid[plan.key])
 
     def __iter__(self) -> Iterator[Plan]:
         """All plans that were paid for, in their order."""

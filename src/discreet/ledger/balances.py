@@ -1,4 +1,9 @@
-"""What a ledger says now: the fold of its facts. Balances are a view of the history, never stored."""
+"""What a ledger says now: the fold of its facts. Balances are a view of the history, never on record.
+
+A state can be written down and read again (`State.written`, `State.read`), for checkpoints. What is written has a
+number, `FOLD`: whoever changes what a fact does to the state, or what a state holds, takes the next one, so that no
+checkpoint of an earlier fold is gone on from.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +11,21 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from discreet.core.loss import Budget, Left, Loss
 from discreet.errors import BudgetExceeded, LedgerCorrupt, NotYours, Refusal, Stopped
 from discreet.ledger.entry import START, Entry, Link, Row, follow
-from discreet.ledger.facts import Account, Charge, Dataset
+from discreet.ledger.facts import Account, Cap, Charge, Dataset, fact_of
 
-__all__ = ["NOTHING", "State", "Tally", "title"]
+__all__ = ["FOLD", "NOTHING", "State", "Tally", "title"]
+
+FOLD = 1  # the number of what facts do to a state, and of what is written of it
 
 WIDEST = 2048  # bits of a denominator; beyond, a sum is rounded up to a multiple of FINEST
 FINEST = 1 << 1024
 ZERO = Fraction(0)
+STRIDE = 32  # of so many entries one has its hash remembered
 TRIES = 30  # how often a question that was paid for and never answered is begun again without the owner
 
 
@@ -50,6 +59,16 @@ class Sum:
         """Whether it stays within `most` with this added; in whole numbers, as exact as it is quick."""
         over = self.over * part.denominator + part.numerator * self.below
         return over * most.denominator <= most.numerator * self.below * part.denominator
+
+    @property
+    def written(self) -> list[int]:
+        return [self.over, self.below]
+
+    @classmethod
+    def read(cls, written: list[int]) -> Sum:
+        found = cls()
+        found.over, found.below = written
+        return found
 
     @property
     def value(self) -> Fraction:
@@ -88,6 +107,18 @@ class Tally:
         """All of it, as one loss."""
         return Loss.of(None if self.pure is None else self.pure.value, self.rho.value, self.event.value)
 
+    @property
+    def written(self) -> list[Any]:
+        pure = None if self.pure is None else self.pure.written
+        return [self.charges, pure, self.rho.written, self.event.written]
+
+    @classmethod
+    def read(cls, written: list[Any]) -> Tally:
+        found = cls()
+        found.charges, pure, rho, event = written
+        found.pure, found.rho, found.event = None if pure is None else Sum.read(pure), Sum.read(rho), Sum.read(event)
+        return found
+
 
 NOTHING = Tally()
 
@@ -103,6 +134,7 @@ class State:
 
     def __init__(self) -> None:
         self.link: Link = START
+        self.milestones: list[str] = []  # the hashes of every STRIDE-th entry
         self.identity = ""
         self.datasets: dict[str, Dataset] = {}
         self.caps: dict[Account, Budget] = {}
@@ -110,9 +142,10 @@ class State:
         self.analysts: dict[str, set[str]] = {}  # who has a cap of their own, by data set
         self.protects: dict[str, dict[str, str]] = {}  # whose the rows of each table are, by data set
         self.versions: dict[str, str] = {}  # the names of states of the data, by their tags
-        self._labels: set[str] = set()  # the same names
+        self.named: dict[str, int] = {}  # the entries by which they were given, by name
         self.failures: dict[str, list[int]] = {}  # charges that failed since the owner last looked, by data set
         self.stopped: set[str] = set()  # data sets that answer no new question
+        self.unanswered: set[int] = set()  # charges that have a name, and no answer yet
         self.begun: dict[int, list[int]] = {}  # the entries by which a charge that has no answer yet was begun again
         self.resumed: dict[str, int] = {}  # the entry by which the owner last resumed a data set
         self.lost = 0  # the entry by which the owner last went on without entries that are gone
@@ -134,6 +167,13 @@ class State:
         except (Refusal, ValueError, TypeError, ArithmeticError, LookupError) as problem:
             raise LedgerCorrupt(f"entry {entry.seq} says something that cannot be.") from problem
         self.link = entry.link
+        if entry.seq % STRIDE == 0:
+            self.milestones.append(entry.hash)
+
+    def milestone(self, seq: int) -> Link:
+        """The next link from an entry on, that entry included, whose hash is remembered."""
+        place = -(-seq // STRIDE)
+        return Link(place * STRIDE, self.milestones[place - 1]) if place <= len(self.milestones) else self.link
 
     # ── what facts do ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -166,13 +206,15 @@ class State:
 
     def name_version(self, tag: str, label: str) -> None:
         """A state of the data has this name; neither has another."""
-        if tag in self.versions or label in self._labels:
+        if tag in self.versions or label in self.named:
             raise ValueError("a version is named twice")
         self.versions[tag] = label
-        self._labels.add(label)
+        self.named[label] = self.link.seq + 1
 
-    def charge(self, accounts: Iterable[Account], cost: Loss) -> None:
-        """Accounts have spent so much more."""
+    def charge(self, accounts: Iterable[Account], cost: Loss, *, named: bool) -> None:
+        """Accounts have spent so much more, for a question that has a name or has none."""
+        if named:
+            self.unanswered.add(self.link.seq + 1)
         for account in accounts:
             self._tally(account).add(cost)
             if account in self._since:
@@ -210,6 +252,7 @@ class State:
     def keep(self, charge: int) -> None:
         """A charge has its answer."""
         self.begun.pop(charge, None)
+        self.unanswered.discard(charge)
 
     def fail(self, dataset: str, charge: int, left: int) -> None:
         """An engine failed on a charge; so many more failures are allowed."""
@@ -268,7 +311,7 @@ class State:
                 continue
             if charge.cost.pure is None and cap.delta is None:
                 raise BudgetExceeded(
-                    f"the budget of {title(account)} has no δ, and this noise has no ε without one.",
+                    f"the budget of {title(account)} has no δ, and Gaussian noise needs one.",
                     code="no-delta",
                     instead="use Laplace noise, or a budget with a delta",
                 )
@@ -276,7 +319,7 @@ class State:
             if room is None:
                 nothing += ", as entries of the ledger were lost: its owner can amend it"
             raise BudgetExceeded(
-                f"the budget of {title(account)} has no room for it: this costs {charge.cost}.",
+                f"this question costs {charge.cost}, which the budget of {title(account)} has no room for.",
                 code="budget-exceeded",
                 instead=f"ask for less: {left} is left" if left.pure or left.rho else nothing,
             )
@@ -288,7 +331,7 @@ class State:
             raise NotYours(
                 f"there is no budget for this analyst on {dataset}."
                 if analyst
-                else f"{dataset} wants to know who asks.",
+                else f"{dataset} is asked under the name of an analyst.",
                 code="unknown-analyst",
                 instead="ask under a name that has one, or let the owner of the data add an analyst"
                 if analyst
@@ -299,7 +342,8 @@ class State:
         """Refuse whatever is not answered yet, where a data set has stopped: by one sentence, whatever is asked."""
         if dataset in self.stopped:
             raise Stopped(
-                "the data answer no new question for now: an engine failed, and their owner has to look first.",
+                "the query engine failed on an earlier question, so no new one is answered until the owner of the data"
+                " has looked.",
                 code="stopped",
                 instead="ask what was answered before, which is free; the owner resumes: discreet resume CATALOGUE",
             )
@@ -308,7 +352,7 @@ class State:
         """Refuse to answer a charge before a loss: it may have been answered in what was lost, with other noise."""
         if charge < self.lost:
             raise Stopped(
-                "this question was paid for before entries of the ledger were lost, and may have been answered there.",
+                "this question was paid for before entries of the ledger were lost, and may have been answered then.",
                 code="waits-for-owner",
                 instead="ask another, or the same with another epsilon",
             )
@@ -319,7 +363,12 @@ class State:
         return sum(each > since for each in self.begun.get(charge, ())) >= TRIES
 
     def admit_again(self, dataset: str, charge: int) -> None:
-        """Refuse to begin a charge without an answer again, where that is the owner's to decide."""
+        """Refuse to begin a charge without an answer again, where that is the owner's to decide.
+
+        Whoever looks for an answer by its name and finds none, though it was kept, has a ledger that was damaged.
+        """
+        if charge not in self.unanswered:
+            raise LedgerCorrupt(f"entry {charge} was answered, and its answer cannot be found by its name.")
         self.admit_running(dataset)
         self.admit_unanswered(charge)
         if charge in self.failures.get(dataset, ()) or self.waits(dataset, charge):
@@ -329,6 +378,60 @@ class State:
                 code="waits-for-owner",
                 instead="ask another; the owner resumes: discreet resume CATALOGUE",
             )
+
+    # ── written down ─────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """All of it, in lists, texts and whole numbers. States of the same history are written alike."""
+        return {
+            "link": list(self.link),
+            "milestones": self.milestones,
+            "identity": self.identity,
+            "datasets": [vars(each) | {"families": list(each.families)} for each in self.datasets.values()],
+            "caps": [vars(Cap.of(account, cap)) | {"account": list(account)} for account, cap in self.caps.items()],
+            "spent": [[*account, tally.written] for account, tally in self.spent.items()],
+            "protects": self.protects,
+            "versions": self.versions,
+            "named": self.named,
+            "failures": self.failures,
+            "stopped": sorted(self.stopped),
+            "unanswered": sorted(self.unanswered),
+            "begun": [[charge, entries] for charge, entries in self.begun.items()],
+            "resumed": self.resumed,
+            "lost": self.lost,
+            "most": _promises(self._most),
+            "brought": _promises(self._brought),
+            "gone": _promises(self._gone),
+            "since": [[*account, tally.written] for account, tally in self._since.items()],
+        }
+
+    @classmethod
+    def read(cls, written: dict[str, Any]) -> State:
+        """The state that was written down; ValueError, TypeError or LookupError where it is none."""
+        state, said = cls(), written
+        for word in ("cap", "dataset"):  # while nothing was spent, which would be brought to families once more
+            for each in said[f"{word}s"]:
+                fact_of(word, each).apply(state)
+        state.link, state.milestones, state.identity = Link(*said["link"]), said["milestones"], said["identity"]
+        state.spent, state._since = _tallies(said["spent"]), _tallies(said["since"])
+        state.protects, state.versions, state.named = said["protects"], said["versions"], said["named"]
+        state.failures, state.stopped, state.resumed = said["failures"], {*said["stopped"]}, said["resumed"]
+        state.unanswered, state.begun, state.lost = {*said["unanswered"]}, dict(said["begun"]), said["lost"]
+        state._most, state._brought, state._gone = (_accounts(said[each]) for each in ("most", "brought", "gone"))
+        return state
+
+
+def _tallies(written: list[list[Any]]) -> dict[Account, Tally]:
+    return {(kind, first, second): Tally.read(said) for kind, first, second, said in written}
+
+
+def _promises(of: dict[Account, Promise]) -> list[list[str]]:
+    return [[*account, str(epsilon), str(delta)] for account, (epsilon, delta) in of.items()]
+
+
+def _accounts(written: list[list[str]]) -> dict[Account, Promise]:
+    return {(kind, first, second): (Fraction(most), Fraction(delta)) for kind, first, second, most, delta in written}
 
 
 def _plus(one: Promise, other: Promise | None) -> Promise:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from discreet.errors import LedgerCorrupt
 from discreet.ledger.facts import Fact, fact_of
 
-__all__ = ["START", "Entry", "Link", "Row", "chain", "follow"]
+__all__ = ["START", "Entry", "Link", "Row", "bind", "chain", "follow"]
 
 Row = tuple[int, str, str, str | None]  # seq, body, hash, name: a row of the table
 FIELDS = {"seq", "previous", "time"}
@@ -96,6 +96,22 @@ def follow(last: Link, row: Row) -> Entry:
     if entry.fact.name != name:
         raise LedgerCorrupt(f"entry {seq} is filed under a name that is not its own.")
     return entry
+
+
+def bind(last: Link, row: Row) -> Link:
+    """The link after `last`, from a row of which nothing is read but where it stands; else LedgerCorrupt names it.
+
+    Promise  whoever binds rows one after the other, up to a link that is known, has bound all of them to it: none can
+             be another than the one that was chained.
+    Because  the text of a row is fixed by its hash, and names the hash before it once: inside a text of JSON each
+             quotation mark has a backslash before it, so `":"` stands between a name and its value alone.
+    """
+    seq, body, digest, _ = row
+    if seq != last.seq + 1:
+        raise LedgerCorrupt(f"entry {last.seq + 1} is missing: the next one is numbered {seq}.")
+    if type(body) is not str or _digest(body) != digest or f'"previous":"{last.hash}"' not in body:
+        raise LedgerCorrupt(f"entry {seq} was changed, or does not follow entry {last.seq}.")
+    return Link(seq, digest)
 
 
 def _digest(body: Any) -> str:

@@ -295,7 +295,7 @@ class Charge(Fact):
             yield ("family", family, "")
 
     def apply(self, state: State) -> None:
-        state.charge(self.accounts(state), self.cost)
+        state.charge(self.accounts(state), self.cost, named=self.key is not None)
 
     def audit(self, auditor: Auditor) -> None:
         auditor.recompute(self)

@@ -6,6 +6,7 @@ entry it saw, in a folder of its own, and refuses a ledger that ends earlier or 
 
     IDENTITY.mark            the last entry of the ledger with this identity, wherever it lies
     DIGEST-IDENTITY.place    that this ledger was charged at the place with this digest; what counts is the name
+    IDENTITY.checkpoint      the balances of the ledger after some entry, for speed; see `checkpoint`
 
 A mark is a small file: two slots, used in turn, each with its own checksum, so that a torn write leaves the other. It
 is made whole, and without a slot that is whole it is damaged, never taken for new. It is written at every charge and

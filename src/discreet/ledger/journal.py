@@ -6,7 +6,8 @@ written since, link by link, so its balances are always those of the history on 
 
 Whatever goes wrong, nothing is answered: a turn has failed until its transaction is known to be on disk. The connection
 is dropped, the callers get `Broken`, and the next turn reads the whole history again. A commit whose outcome is unknown
-is in that history or it is not; until it has been read, nobody can spend.
+is in that history or it is not; until it has been read, nobody can spend. To read a long history is to go on from a
+checkpoint of it (`checkpoint`), where there is one that can be believed.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from discreet.errors import Broken, LedgerCorrupt, NotUnderstood, Refusal
+from discreet.ledger import checkpoint
 from discreet.ledger.balances import State
-from discreet.ledger.entry import START, Entry, Link, Row, chain, follow
+from discreet.ledger.entry import START, Entry, Link, Row, bind, chain, follow
 from discreet.ledger.facts import FORMAT, Fact, Kept, Lost, Opened
 from discreet.ledger.high_water_mark import Damaged, Mark
 from discreet.ledger.stores.store import Store
@@ -35,6 +38,7 @@ Progress = Callable[[int, int], None]  # how many entries are done, of how many
 PAGE = 4096  # rows read at a time
 AT_A_TIME = 256  # rows that a verification checks in one turn
 CROWD = 256  # turns in one transaction
+EVERY = 10_000  # entries from one checkpoint to the next
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +100,7 @@ class Journal:
         self._older = older  # whether to read what is older than the mark, too
         self._create, self._reads = create, reads  # whether a ledger may be begun; whether nothing may be changed
         self._state: State | None = None
+        self._saved = 0  # the entry of the last checkpoint
         self._waiting: list[_Turn[Any]] = []
         self._door, self._writing = threading.Lock(), threading.Lock()
         _living.add(self)
@@ -187,9 +192,26 @@ class Journal:
             self.store.rollback()
             self._state = None if new else state
         else:
+            if self._is_due(state):
+                self.store.key()  # made with what is written, where there is none
             self._commit(None if new else start)
         for each, value, problem in outcomes:
             each.settle(value, problem)
+        if self._state is state and self._is_due(state):
+            self._save(state)
+
+    def _is_due(self, state: State) -> bool:
+        """Whether there is to be a checkpoint: many entries came since the last, and this process may write."""
+        return self.mark is not None and not self._reads and state.link.seq - self._saved >= EVERY
+
+    def _save(self, state: State) -> None:
+        """Write a checkpoint. All that it says is on disk; what goes wrong is left, as it is for speed alone."""
+        key = self.store.known_key()
+        if self.mark is None or key is None:
+            return
+        self._saved = state.link.seq
+        with suppress(OSError, Broken), self.mark.held(state.identity):
+            checkpoint.write(self.mark.marks, state, key)
 
     def _commit(self, before: Link | None) -> None:
         """Write down what was decided after this entry, and raise the mark.
@@ -333,15 +355,30 @@ class Journal:
         return int(rows[0][0]) if rows else None
 
     def entry(self, seq: int) -> Entry:
-        """One entry of the past, checked against its own hash and that of the entry before."""
-        before = START
-        if seq > 1:
-            rows = self.store.execute("SELECT hash FROM discreet_entries WHERE seq = ?", seq - 1)
-            before = Link(seq - 1, str(rows[0][0]) if rows else "")
-        rows = self.store.execute("SELECT seq, body, hash, name FROM discreet_entries WHERE seq = ?", seq)
+        """One entry of the past.
+
+        Promise  it is the one that was taken in when it was new, whatever was done to the ledger since.
+        Because  the chain is followed from it to the next entry whose hash the state has.
+        """
+        return self._entry(self.state, seq)
+
+    def _entry(self, state: State, seq: int) -> Entry:
+        end = state.milestone(seq)
+        found = self.store.execute(
+            "SELECT seq, body, hash, name FROM discreet_entries WHERE seq BETWEEN ? AND ? ORDER BY seq",
+            seq - 1,
+            end.seq,
+        )
+        before, rows = (START, found) if seq == 1 else (Link(seq - 1, str(found[0][2]) if found else ""), found[1:])
         if not rows:
             raise LedgerCorrupt(f"entry {seq} is missing.")
-        return follow(before, rows[0])
+        entry = follow(before, rows[0])
+        last = entry.link
+        for row in rows[1:]:
+            last = bind(last, row)
+        if last != end:
+            raise LedgerCorrupt(f"entry {end.seq} is not the one that was there: the history was rewritten.")
+        return entry
 
     def keep(self, charge: int, answer: bytes) -> None:
         """Write down the answer to a charge."""
@@ -394,11 +431,14 @@ class Journal:
             state.follow(row)
 
     def _replay(self) -> State:
-        """Every entry from the first, held against the mark and against the store's own idea of its health."""
-        state, self.missing = State(), None
+        """Every entry from the first, or from a checkpoint, held against the mark; and from the first also against the
+        store's own idea of its health, which reads all of it.
+        """
+        resumed, self.missing = self._resume(), None
+        state, self._saved = (State(), 0) if resumed is None else (resumed, resumed.link.seq)
         try:
             self._fold(state)
-            well = self.store.well()
+            well = resumed is not None or self.store.well()
         except self.store.problems as problem:
             said = self.store.explain(problem)
             if not isinstance(said, LedgerCorrupt):
@@ -409,29 +449,56 @@ class Journal:
         self._progress = None  # that was for whoever opened it
         return state
 
+    def _resume(self) -> State | None:
+        """The state at the checkpoint of this ledger; None where there is none, or it is not of this history.
+
+        Whatever is wrong with the ledger is found, and named, by folding it.
+        """
+        key, first = self.store.known_key(), State()
+        if self.mark is None or key is None:
+            return None
+        problems: tuple[type[Exception], ...] = (LedgerCorrupt, *self.store.problems)
+        try:
+            for row in self.page(0, 1):
+                first.follow(row)
+            state = checkpoint.read(self.mark.marks, first.identity, key)
+            if state is not None:
+                self._entry(state, state.link.seq)
+        except problems:
+            return None
+        return state
+
     def _fold(self, state: State) -> None:
         last = self.store.execute("SELECT max(seq) FROM discreet_entries")[0][0]
-        seen: Link | None = START
-        here = True  # whether the entry that was seen is
-        for row in self.rows(0):
+        seen = self._remembered(state) if state.identity else START
+        for row in self.rows(state.link.seq):
             state.follow(row)
             if self._progress is not None and (row[0] % PAGE == 0 or row[0] == last):
                 self._progress(row[0], last)
-            if row[0] == 1 and self.mark is not None:
-                if (known := self.mark.stranger(state.identity)) is not None:
-                    raise known
-                seen = self._seen(self.mark, state.identity)
-            if seen is not None and row[0] == seen.seq:
-                here = state.link == seen
+            if row[0] == 1:
+                seen = self._remembered(state)
         if not state.identity:
             raise LedgerCorrupt("entry 1 does not say that a ledger was opened.")
-        if seen is None or seen.seq > state.link.seq or not here:
+        if seen is None or seen.seq > state.link.seq or (seen != START and self._entry(state, seen.seq).link != seen):
             self.missing = Missing(end=state.link.seq, seen=seen)
             if not self._older:
                 raise LedgerCorrupt(
                     f"{self.missing} Put the newest one back; if it is gone for good, its owner can take the loss:"
                     " discreet ledger CATALOGUE --accept-loss"
                 )
+
+    def _remembered(self, state: State) -> Link | None:
+        """The last entry that this machine saw, before more are read; refuses what is not the ledger of this place."""
+        if self.mark is None:
+            return START
+        if (known := self.mark.stranger(state.identity)) is not None:
+            raise known
+        return self._seen(self.mark, state.identity)
+
+    def examine(self) -> None:
+        """Ask the store for its own idea of its health; where that is bad, find the entry."""
+        if not self.store.well():
+            self._blame(State())
 
     def _blame(self, state: State) -> None:
         """Find the entry that a damaged store cannot give back, by its number or by its name."""

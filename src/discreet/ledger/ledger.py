@@ -85,8 +85,9 @@ class Ledger:
     the first time it is put on record, and must agree with the record later (see `protection`). After so many
     `failures` of an engine the data set stops until `resume`; each can tell whoever asked one bit about the data, which
     no budget counts. `marks` is the folder of high-water marks. Without a data set a ledger can only be read; with
-    `older`, also where it is older than its mark (`missing` says what is not there). Opening replays the whole
-    history; `progress` is told how many entries of how many are done.
+    `older`, also where it is older than its mark (`missing` says what is not there). Opening folds the entries since
+    the last checkpoint, or all where there is none that can be believed (see `checkpoint` for what is not looked at
+    then, and found by `verify`); `progress` is told how many entries of how many are done.
 
     A ledger is its owner's: a file that nobody else can read. Ledgers of format 1 (0.1.0) had a hash of the data in the
     place of a version. They are read, and what was spent stays spent; but their data get a name like any other, so what
@@ -221,6 +222,15 @@ class Ledger:
             name = self._journal.turn(lambda turn: transactions.version(turn, dataset, fingerprint))
             self._version = (fingerprint, name)
         return name
+
+    def named(self, version: str) -> Link:
+        """The entry that gave a state of the data this name, before anything was charged on it; START if none did."""
+
+        def at(turn: Journal) -> Link:
+            seq = turn.state.named.get(version)
+            return START if seq is None else turn.entry(seq).link
+
+        return self._journal.look(at)
 
     def answer(self, receipt: Receipt, look: Callable[[], bytes]) -> bytes:
         """The bytes to show for a receipt: kept before, or what `look` makes of the data now, which is kept first.
@@ -443,7 +453,8 @@ class Ledger:
     def verify(self, progress: Progress | None = None) -> Verified:
         """Replay the chain, recompute every cost and balance, read every kept answer; LedgerCorrupt names the entry.
 
-        Costs are computed again from the recorded mechanisms, and the balances they give must be those in use.
+        Costs are computed again from the recorded mechanisms, and the balances they give must be those in use. Nothing
+        is taken from a checkpoint: what that gave, when the ledger was opened, is compared with what all entries give.
         """
         state, count = State(), Counter[str]()
         last = self._journal.turn(lambda turn: turn.state.link.seq)
@@ -451,6 +462,7 @@ class Ledger:
             count.update(entry.fact.WORD for entry in found)
             if progress is not None:
                 progress(state.link.seq, max(last, state.link.seq))
+        self._journal.look(lambda turn: turn.examine())
         return Verified(entries=count.total(), charges=count["charge"], answers=count["kept"], head=state.link.hash)
 
     def report(self, delta: Number | None = None, *, dataset: str | None = None) -> Report:

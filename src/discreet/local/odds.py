@@ -43,7 +43,9 @@ def priced(*, epsilon: Number | None, odds: Number | None) -> tuple[Fraction, Fr
         e = price(epsilon, "epsilon")
         if e > MOST:
             raise NotUnderstood(
-                "epsilon is so large that it protects nobody.", code="wrong-argument", instead="for example epsilon=1"
+                "epsilon is so large that it would protect nobody.",
+                code="wrong-argument",
+                instead="for example epsilon=1",
             )
         return e, odds_of(e)
     ratio = number(odds, "odds")

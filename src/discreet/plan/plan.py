@@ -159,7 +159,7 @@ class Plan(Mechanism):
             or not all(each.fits(self.cells) for each in self.measures)
             or (self.pooled and (len(self.measures) > 1 or private))
         ):
-            raise NotUnderstood("this is not a plan.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood("the recorded plan is invalid.", code="not-a-record", instead="ask in SQL")
 
     @property
     def population(self) -> Population:

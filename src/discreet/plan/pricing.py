@@ -125,7 +125,7 @@ def _events(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Fraction
     if not budget.events:
         name = next(name for key, name in zip(draft.keys, draft.names, strict=True) if not key.declared)
         raise NotAllowed(
-            f"the values of `{name}` are not declared, so naming them needs a δ, and this budget has none.",
+            f"the values of `{name}` are not declared, so publishing them needs a δ, and this budget has none.",
             code="no-delta",
             instead=f'declare them: {name} = {{ values = ["a", "b"] }}, or give the budget a delta',
             place=draft.view.place,

@@ -67,6 +67,11 @@ class Rows(Node["Rows"]):
         return False
 
     @property
+    def sides(self) -> tuple[set[str], ...]:
+        """The columns of each of the relations that it joins."""
+        return ()
+
+    @property
     def limit(self) -> int | None:
         """How many rows of one unit it has at most, where it cuts them off."""
         return None
@@ -176,7 +181,7 @@ class Part:
 
     def __post_init__(self) -> None:
         if self.how not in ("first", "inner", "left", "semi", "anti") or (self.on is None) != (self.how == "first"):
-            raise NotUnderstood("this is not a part of a join.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood("the recorded plan holds an invalid join.", code="not-a-record", instead="ask in SQL")
 
     @property
     def tests_only(self) -> bool:
@@ -213,6 +218,10 @@ class From(Rows):
     @property
     def joins(self) -> bool:
         return True
+
+    @property
+    def sides(self) -> tuple[set[str], ...]:
+        return tuple({outer for _, outer in each.names} for each in self.parts)
 
     def prune(self, needed: set[str]) -> From:
         needed = needed.union(*(fields(each.on) for each in self.parts))
@@ -294,7 +303,9 @@ class Total:
 
     def __post_init__(self) -> None:
         if self.function not in FUNCTIONS or (self.of is None) != (self.function == "rows"):
-            raise NotUnderstood("this is not an aggregate of a unit.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood(
+                "the recorded plan holds an invalid aggregate of a unit.", code="not-a-record", instead="ask in SQL"
+            )
 
 
 @recorded("folded/1")
@@ -387,7 +398,7 @@ class Few(Rows):
 
     def __post_init__(self) -> None:
         if self.most < 1:
-            raise NotUnderstood("this is not a part of a join.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood("the recorded plan holds an invalid join.", code="not-a-record", instead="ask in SQL")
 
     @property
     def sources(self) -> tuple[Relation, ...]:

@@ -56,6 +56,7 @@ from discreet.sql.types import Kind
 __all__ = ["Way", "best", "derive", "reads"]
 
 NOWHERE = Place("", 0, 0)
+MOST_COMPUTED = 1_000_000  # combinations of keys for which expressions are computed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +68,7 @@ class Way:
     merge: Merge
     plan: Plan  # with the noise of what is read: the one that was released, where there is one
     released: Callable[[Sequence[Released]], Released]
+    shared: bool = False  # whether rows of a unit in groups that are left out took part of its limit
 
     @property
     def expected(self) -> float:
@@ -79,7 +81,12 @@ class Way:
         """What there is to say beside the answer."""
         many = "an earlier answer" if len(self.plans) == 1 else "two earlier answers"
         left = ("Rows whose keys there were not among the declared ones are left out.",) if self.plan.keys else ()
-        return (f"It follows from {many}, so it costs nothing.", *left)
+        caps = self.plan.caps
+        cut = (
+            f"There the limit of {caps.most_rows:,} rows of each {caps.unit} was for all groups together, so where some"
+            " have more, fewer of them count here than in the question asked on its own."
+        )
+        return (f"It follows from {many}, so it costs nothing.", *left, *([cut] if self.shared else []))
 
 
 def derive(draft: Draft, plan: Plan) -> Way | None:
@@ -98,6 +105,8 @@ def derive(draft: Draft, plan: Plan) -> Way | None:
         return None
     try:
         rows = _computed(plan, [each for each in asked if each is not None])
+        if _speaks_of_missing(plan, [each for each in asked if each is not None], len(of_keys), draft.catalogue):
+            return None
         complete = all(key in draft.keys or _complete(key, plan, draft.catalogue) for key in plan.keys)
     except NotUnderstood:
         return None
@@ -107,7 +116,8 @@ def derive(draft: Draft, plan: Plan) -> Way | None:
     if not draft.keys and not len(merge.groups):  # of values that are not declared nothing is known, not even zero
         return None
     mine = replace(draft, measures=plan.measures, readings=readings, caps=plan.caps)
-    return Way(plans=(plan,), draft=mine, merge=merge, plan=plan, released=lambda found: found[0])
+    shared = bool(of_keys) and plan.caps.unit is not None and _counts_rows(plan)
+    return Way(plans=(plan,), draft=mine, merge=merge, plan=plan, released=lambda found: found[0], shared=shared)
 
 
 def reads(draft: Draft) -> set[str]:
@@ -132,6 +142,35 @@ def _uncut(plan: Plan) -> bool:
     """Whether no unit is left out of a group that it has rows in: else sums of groups are not those of all rows."""
     caps, adds = plan.caps, all(each.exact.of_units for each in plan.measures)
     return caps.unit is None or adds or caps.most_groups >= min(plan.cells, caps.most_rows)
+
+
+def _counts_rows(plan: Plan) -> bool:
+    return any(each.exact.sums for each in plan.measures)
+
+
+def _speaks_of_missing(plan: Plan, asked: list[q.Expression], filters: int, catalogue: Catalogue) -> bool:
+    """Whether a filter is true, or a key has a value, for rows in which a key of the plan that it reads has none.
+
+    Those rows are in no group of the plan, so their part of the answer is not there.
+    """
+    ways = [(*key.domain, *([] if _required(key, plan, catalogue) else [None])) for key in plan.keys]
+    if math.prod(map(len, ways)) > MOST_COMPUTED:
+        return True
+    rows = [row for row in product(*ways) if None in row]
+    given = [Given(f"k{n}", key.kind, [row[n] for row in rows]) for n, key in enumerate(plan.keys)]
+    reads = [[int(name[1:]) for name in each.columns] for each in asked]
+    return any(
+        (value is True if place < filters else value is not None) and any(row[n] is None for n in reads[place])
+        for row, values in zip(rows, _values(given, asked, len(rows)), strict=True)
+        for place, value in enumerate(values)
+    )
+
+
+def _required(key: Key, plan: Plan, catalogue: Catalogue) -> bool:
+    """Whether a key is a column that is declared to have a value in every row."""
+    table = catalogue.table(plan.table) if isinstance(plan.table, str) else None
+    column = None if table is None or key.tree.column is None else table.column(key.tree.column)
+    return column is not None and column.required
 
 
 def _complete(key: Key, plan: Plan, catalogue: Catalogue) -> bool:

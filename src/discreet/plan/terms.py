@@ -117,7 +117,8 @@ class Within(Terms):
         without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
         if without:
             raise NotAllowed(
-                f"{without[0]} is a value that is chosen: how far its rank is off is known, how far its value is not.",
+                f"{without[0]} takes no `within=`: the error of a private quantile is known in ranks, not in its"
+                " value.",
                 code="margin-unknown",
                 instead='epsilon="0.1"; explain says within how many ranks it will be, and QUANTILE_LOW(x, 0.5) and'
                 " QUANTILE_HIGH(x, 0.5) are the ends of an interval",
@@ -125,8 +126,8 @@ class Within(Terms):
             )
         if unknown := shown(draft).unknown:
             raise NotAllowed(
-                f"no margin is known for {', '.join(unknown)}: it is computed from several rows of the answer, or in a"
-                " way that no interval follows through.",
+                f"no error margin can be derived for {', '.join(unknown)}: it combines several rows of the answer, or"
+                " uses a function without an error bound.",
                 code="margin-unknown",
                 instead='ask for a cost, epsilon="0.1", or for the numbers that it is computed from',
                 place=draft.view.place,
@@ -144,7 +145,7 @@ class Within(Terms):
         """The least ε, to some digits, for which every number of the answer is within the margin."""
         if not draft.readings:
             raise NotUnderstood(
-                "a margin is for numbers, and this asks for keys only.",
+                "`within=` needs a number, and this question has keys only.",
                 code="no-number",
                 instead='epsilon="0.1", or add COUNT(*)',
                 place=draft.view.place,
@@ -177,7 +178,7 @@ class Within(Terms):
         draft = self.reachable(draft)
         if self.sought(draft) or seeks(draft):
             raise NotAllowed(
-                "what this margin costs depends on the data, and here the cost must be known before.",
+                "the cost of this margin depends on the data, and several questions need a known cost.",
                 code="cost-unknown",
                 instead="leave this question out and ask it on its own; or give all of them a cost: epsilon=1",
                 place=draft.view.place,
@@ -190,7 +191,7 @@ class Within(Terms):
     def allowed(self, costs: Iterable[Fraction]) -> None:
         if self.most is not None and (cost := sum(costs, start=Fraction(0))) > self.most:
             raise NotUnderstood(
-                f"that margin costs ε = {float(cost):g}, more than was allowed.",
+                f"that margin would cost ε = {float(cost):g}, more than was allowed.",
                 code="margin-too-dear",
                 instead="allow more, or a wider one",
             )
@@ -222,7 +223,7 @@ def read_terms(
     if within is None:
         if epsilon is None and default is None:
             raise NotUnderstood(
-                "say what the answer may cost, or how exact it must be.",
+                "say what the answer may cost (epsilon), or how exact it must be (within).",
                 code="no-terms",
                 instead='epsilon="0.1", or within=25 for ±25 at 95 %, or within="2%"',
             )
@@ -242,7 +243,7 @@ def search(enough: Callable[[Fraction], bool], margin: Fraction) -> Fraction:
     most, exponent = Fraction(10**6), 0
     if not enough(most):
         raise NotAllowed(
-            f"no cost makes it as exact as ±{show(margin)}.",
+            f"no cost makes this answer as exact as ±{show(margin)}.",
             code="margin-too-small",
             instead="ask for a wider margin, or by epsilon",
         )

@@ -8,7 +8,7 @@ Given    of each table at most as many rows of a unit meet others as a `Few` say
          may be longer than what it is computed of, has at most LONGEST letters where it is carried
          (`engines/sql/expressions.held`).
 Promise  at most about ROOM · 256 bytes of one unit are carried at a time by each statement of a plan, and twice that by
-         all joins inside of joins; or ten times that, where so many rows are declared.
+         all joins inside of joins.
 Because  joined rows are carried by windows and by groupings of the plan itself, of SELECTs that group by the unit, and
          of SELECTs that are joined with others; and by a join of three or more relations, which may put what it has
          joined beside the next. Each of them weighs what it carries: 8 bytes a number, of which 32 are 256 bytes; and
@@ -16,6 +16,7 @@ Because  joined rows are carried by windows and by groupings of the plan itself,
          side is the sum over its own rows, times the rows that each of them meets. So for the bound HELD · most of the
          bytes of a side, it is at most HELD · the product of all bounds: HELD for each joined row, whatever the lengths
          of single texts. With the weight as its share, that product is at most ROOM / weight (`join.meeting`).
+         A function that makes a text of each joined row weighs as much as one that is carried, for the time it takes.
          A table that meets no other is read whole, where what is carried of a row is at most MILD times a few numbers,
          or what is stored of it; elsewhere with ROOM rows of a unit for all that is carried of it (`join.thin`).
 """
@@ -26,7 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from discreet.catalogue.schema import Catalogue
 from discreet.plan.expressions.functions import grows
-from discreet.plan.expressions.tree import Tree
+from discreet.plan.expressions.tree import Tree, conjuncts, fields, texts
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Key
 from discreet.plan.relation import Derived, Few, Folded, From, Relation, Rows, Scan, United, node, trees_of
@@ -40,10 +41,32 @@ MILD = 4  # rows of a few numbers that each row of a table may become, and nobod
 TEXT, NUMBERS = 16, 32  # what a text weighs, and how many numbers weigh 1
 
 
-def weight(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], measures: Sequence[Measure]) -> int:
+def weight(
+    relation: Relation, catalogue: Catalogue, *, where: Tree | None, keys: Sequence[Key], measures: Sequence[Measure]
+) -> int:
     """How many rows of a few numbers a joined row of a plan is as heavy as; 1 where no rows meet."""
     rows = node(relation)
-    return max(_shown(keys, measures), *_carried(rows, catalogue), 1) if _joins(rows) else 1
+    if not _joins(rows):
+        return 1
+    shown = [*(key.tree for key in keys), *(tree for each in measures for tree in each.trees)]
+    made = sum(map(texts, [*shown, *_across(where, rows)])) + rows.fold(_making)
+    return max(_shown(keys, measures), *_carried(rows, catalogue), 1) + TEXT * made
+
+
+def _making(rows: Rows, below: list[int]) -> int:
+    """How many texts an engine makes of each joined row, in a relation and below it.
+
+    It filters by one side before it joins. A row of a UNION ALL is a row of one of its parts.
+    """
+    if rows.joins:
+        return sum(below) + sum(texts(part) for tree in rows.trees for part in _across(tree, rows))
+    return max(below, default=0) + (sum(map(texts, rows.trees)) if _joins(rows) else 0)
+
+
+def _across(condition: Tree | None, rows: Rows) -> list[Tree]:
+    """The parts of a condition that read columns of several sides of a join; all, where its rows are no join itself."""
+    sides = rows.sides
+    return [each for each in conjuncts(condition) if sum(bool(fields(each) & side) for side in sides) != 1]
 
 
 def copied(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], measures: Sequence[Measure]) -> int:

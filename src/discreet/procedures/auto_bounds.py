@@ -1,4 +1,4 @@
-"""Upper bounds on request: a column with `max = "auto"` has its bound found in the data, for a part of the cost.
+"""Upper bounds on request: a column with `max = 'auto'` has its bound found in the data, for a part of the cost.
 
 The bound is a question of its own: it is planned, paid, released and kept like any other. Then the question is asked
 with that bound, for the rest. Later questions use it for nothing, unless their part of the cost buys a better one.
@@ -70,7 +70,7 @@ def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
         return ()
     if not isinstance(draft.relation, str):
         raise NotAllowed(
-            f"the upper bound of `{min(auto)}` is found in questions of its own table only.",
+            f"`{min(auto)}` has max = 'auto', which works in questions of its own table only.",
             code="bounds-unknown",
             instead=f"declare it: {min(auto)} = {{ min = 0, max = 100 }}, or leave the other tables out",
             place=draft.view.place,
@@ -80,7 +80,7 @@ def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
         if kind not in ("text", "boolean") and fields(tree) & auto.keys():
             name = min(fields(tree) & auto.keys())
             raise NotAllowed(
-                f"the upper bound of `{name}` is found in the data, so the values of this are not known.",
+                f"`{name}` has max = 'auto', so the possible values of this expression are not known.",
                 code="values-unknown",
                 instead=f"declare it: {name} = {{ min = 0, max = 100 }}",
                 place=draft.view.place,
@@ -131,9 +131,10 @@ def choices(wanted: Sequence[Plan], earlier: Past) -> list[tuple[Plan, ...]]:
 
     Given    all plans that were paid for, in their order.
     Promise  those are the bounds that the same question was asked with before, if it was; and they cost nothing.
-    Because  a bound that was released is a number like any other: the most exact one for the same rows is used,
-             whatever it was bought for. A wanted one is bought where all of them leave clearly more rows above them:
-             more than that part of the cost would lower the noise. It is worth it: see
+    Because  a bound that was paid for and never answered, as whoever asked gave it up, is no bound yet, and nobody has
+             to wait for it. One that was released is a number like any other: the most exact one for the same rows is
+             used, whatever it was bought for. A wanted one is bought where all of them leave clearly more rows above
+             them: more than that part of the cost would lower the noise. It is worth it: see
              tests/procedures/test_automatic.py. What was best after each purchase is what a question between it and the
              next was asked with.
     """
@@ -142,7 +143,7 @@ def choices(wanted: Sequence[Plan], earlier: Past) -> list[tuple[Plan, ...]]:
     for each in earlier.about(*map(_subject, wanted)):
         for n, bound in enumerate(wanted):
             same = each.measures == bound.measures and replace(bound, laws=each.laws) == each
-            if same and _leaves(bound) >= (1 - PART) * _leaves(each):
+            if same and earlier.answered(each) and _leaves(bound) >= (1 - PART) * _leaves(each):
                 known[n] = min(known.get(n, each), each, key=_leaves)
                 found += [tuple(known[i] for i in range(len(wanted)))] if len(known) == len(wanted) else []
     return list(dict.fromkeys([*found, tuple(known.get(n, bound) for n, bound in enumerate(wanted))]))
@@ -169,7 +170,7 @@ def divided(draft: Draft, wanted: Terms) -> tuple[Fraction, Terms]:
     """What each bound costs, and what is left of the cost for the question itself."""
     if wanted.epsilon is None:
         raise NotAllowed(
-            "its upper bound is found for a part of the cost, so the cost must be known.",
+            "a column with max = 'auto' needs a fixed cost, because a part of it pays for finding the bound.",
             code="bounds-unknown",
             instead='epsilon="0.5"',
             place=draft.view.place,
@@ -183,7 +184,7 @@ def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Left) -> No
     bounds = [each.loss for each in missing]
     if bounds and not any(sum(bounds, plan.loss) in left for plan in plans):
         raise BudgetExceeded(
-            f"there is no room for the bounds and the question: {left} is left.",
+            f"the budget has no room for finding the bounds and for the question: {left} is left.",
             code="budget-exceeded",
             instead="ask for less, or declare the bounds",
         )

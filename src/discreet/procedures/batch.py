@@ -53,8 +53,8 @@ __all__ = [
 MOST_QUESTIONS = 1000
 
 FILTERS = (
-    "These counts were asked one by one, as which rows of a unit count depends on the question; one SELECT with"
-    " COUNT(*) FILTER (WHERE …) for each of them would err less."
+    "These counts were answered one by one, because which rows of a unit count depends on the question. One SELECT with"
+    " one COUNT(*) FILTER (WHERE …) for each would be more accurate."
 )
 
 Asked = Sequence[tuple[str, Params]]
@@ -193,7 +193,7 @@ def wanted_once(epsilon: Number | None, within: Number | None, confidence: Numbe
     wanted = read_terms(epsilon=epsilon, within=within, confidence=confidence, delta=None, default=default)
     if wanted.relative:
         raise NotAllowed(
-            "a relative margin depends on the data, and here the cost must be known before.",
+            "the cost of a relative margin depends on the data, and several questions need a known cost.",
             code="cost-unknown",
             instead="within=25 for ±25; or ask one by one",
         )

@@ -19,8 +19,8 @@ __all__ = ["UNKNOWN", "ask_within", "enough", "first_cost", "next_cost"]
 
 UNKNOWN = "The margin depends on the data: asking starts with this cost, and spends more until it is reached."
 HOPELESS = (
-    "The margin is not reached: a number is too close to zero, or has no value. Going on could take all that is left;"
-    " epsilon= says how much it may."
+    "The margin was not reached, because a number is NULL or too close to zero for a relative margin. Set epsilon= to"
+    " allow a higher cost."
 )
 ROOM = Fraction(21, 20)  # a little more than it seems to take, so that once is mostly enough
 MOST, LEAST = 16, Fraction(3, 2)  # how much more the next answer costs
@@ -46,12 +46,12 @@ def ask_within(draft: Draft, wanted: Within, context: Context) -> Procedure[Answ
             break
         cost = next_cost(answer, cost, wanted)
         if wanted.most is not None and cost > wanted.most:
-            remark = "The margin is not reached: that would cost more than was allowed."
+            remark = "The margin was not reached: it would cost more than was allowed."
             break
         try:
             answer = yield from buy(draft, plans_for(draft, cost, wanted.delta), wanted.confidence)
         except BudgetExceeded:
-            remark = "The margin is not reached: that would cost more than is left."
+            remark = "The margin was not reached: it would cost more than is left."
             break
         spent = spent + answer.cost
     heard = answer.heard

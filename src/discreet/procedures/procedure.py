@@ -60,6 +60,9 @@ class Past(Protocol):
     def __contains__(self, plan: Plan, /) -> bool:
         """Whether this very one was paid for."""
 
+    def answered(self, plan: Plan) -> bool:
+        """Whether this very one was paid for, and its answer is kept."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Context:

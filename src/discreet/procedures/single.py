@@ -19,7 +19,9 @@ from discreet.sql.query import Select
 
 __all__ = ["ask", "ask_free", "explain", "explained"]
 
-GAUSSIAN = "It buys Gaussian noise: from then on ρ counts, and what is left of ε does not."
+GAUSSIAN = (
+    "This plan uses Gaussian noise: afterwards the budget is counted in ρ, and what is left of pure ε cannot be spent."
+)
 
 
 def ask(question: str | Select, params: Params, wanted: Terms, context: Context) -> Procedure[Answer]:

@@ -166,5 +166,7 @@ def _sized(name: str, value: int | Fraction) -> int | Fraction:
 
 def _beyond(name: str) -> NotUnderstood:
     return NotUnderstood(
-        f"the parameter `{name}` is beyond reason.", code="out-of-range", instead="give it with fewer digits"
+        f"the parameter `{name}` is too large, too small or too long.",
+        code="out-of-range",
+        instead="give it with fewer digits",
     )

@@ -214,7 +214,7 @@ class Question:
         least, best = cheapest(fit, margin, cost.confidence, noised)
         if cost.epsilon is not None and least > cost.epsilon:
             raise NotUnderstood(
-                f"that margin costs ε = {show(least)}, more than was allowed.",
+                f"that margin would cost ε = {show(least)}, more than was allowed.",
                 code="margin-too-dear",
                 instead="allow more, or a wider one",
             )

@@ -25,18 +25,18 @@ BLOCKS = blocks()
 UNWRITTEN = (  # texts that a file does not hold, and guards against what the parser refuses itself today
     "a question is one SELECT statement",
     "a question has at most",
-    "letters that do not exist",
-    "this order cannot be read",
+    "not valid Unicode, or NUL",
+    "this ORDER BY cannot be read",
     "of what?",
     'self.refuse(node, said, f"write {name.upper()}(y, x)',
     "has no branch",
-    "is not answered.",
-    "it is not said whose rows these are",
+    "is not supported.",
+    "the privacy unit of these rows is unknown",
     "it is not certain who is the same",
     "a pattern of LIKE has at most",
-    "this makes more than",
-    "could count with",
-    "its range has too many steps to choose from",
+    "text functions to each row",
+    "which is too many.",
+    "too many steps for a private quantile",
 )
 WRITE = bool(os.environ.get("DISCREET_WRITE_FIXTURES"))
 

@@ -344,7 +344,7 @@ def test_a_margin_can_be_asked_for() -> None:
 def test_what_cannot_be_reached_is_said() -> None:
     asked = dp.open(people(30), columns=COLUMNS, budget=dp.Budget(epsilon=2))
     answer = asked.ask("SELECT CORR(x, y) FROM data", within="0.01")
-    assert "The margin is not reached: that would cost more than is left." in answer.heard.remarks
+    assert "The margin was not reached: it would cost more than is left." in answer.heard.remarks
 
 
 def test_many_groups_take_little_time() -> None:

@@ -40,8 +40,8 @@ NONE = (
     " times faster."
 )
 MISSING = (
-    "Rows without a value would take the place of others in an index, so the data are read: `required = true` says that"
-    " there are none."
+    "The unit index was not used, because a column of this question may hold NULL. Declare `required = true` if it"
+    " never does."
 )
 
 

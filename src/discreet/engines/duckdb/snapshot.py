@@ -67,7 +67,7 @@ def _check(text: str, source: Source) -> bool:
         cursor.execute("PREPARE question AS " + text.replace("$salt", "0"))  # EXPLAIN would draw it
     except duckdb.Error:
         raise NotAllowed(
-            "the engine cannot run this question.",
+            "the query engine cannot run this question.",
             code="not-answered",
             instead="write it another way; docs/sql.md lists the SQL that works",
         ) from None
@@ -189,7 +189,9 @@ class DuckDBSnapshot:
             return None
         try:
             return self._found(plan, texts, look, index.source)
-        except Exception:  # damaged; the data themselves will do
+        except Exception:  # damaged, unless it was given up; the data themselves will do
+            if look.cancel.cancelled or time.monotonic() >= look.until:
+                raise
             index.trusted = False
             return None
 

@@ -43,7 +43,7 @@ def _of_people(declared: Iterable[Any]) -> list[Any]:
     every = list(declared)
     if any(table.public for table in every):
         raise NotUnderstood(
-            "made-up people know nothing of public tables.",
+            "synthetic data have no public tables.",
             code="wrong-argument",
             instead="audit a catalogue in which all tables have people",
         )

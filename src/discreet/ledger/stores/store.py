@@ -105,18 +105,29 @@ class Store(ABC):
     def key(self) -> bytes:
         """The secret of this ledger, inside a transaction; made when it is first wanted.
 
-        Fingerprints of the data are hashed under it, so it lies beside the entries and not among them: it is in no
-        entry, export, report or message. A copy of the ledger has it. Where it is lost, another one is made: then the
-        data have a new name, and what was asked of them is paid again.
+        Fingerprints of the data, and checkpoints, are hashed under it, so it lies beside the entries and not among
+        them: it is in no entry, export, report or message. A copy of the ledger has it. Where it is lost, another one
+        is made: then the data have a new name, and what was asked of them is paid again.
         """
         self.execute(SECRETS.format(bytes=self.blob))
-        rows = self.execute("SELECT value FROM discreet_secrets WHERE name = 'versions'")
-        found = bytes(rows[0][0]) if rows and not isinstance(rows[0][0], str) else b""
+        found = self._key()
         if len(found) != KEY:
             found = os.urandom(KEY)
             self.execute("DELETE FROM discreet_secrets WHERE name = 'versions'")
             self.execute("INSERT INTO discreet_secrets (name, value) VALUES ('versions', ?)", found)
         return found
+
+    def known_key(self) -> bytes | None:
+        """The secret of this ledger, outside a transaction; None where none was made, or it cannot be read."""
+        try:
+            found = self._key()
+        except self.problems:
+            return None
+        return found if len(found) == KEY else None
+
+    def _key(self) -> bytes:
+        rows = self.execute("SELECT value FROM discreet_secrets WHERE name = 'versions'")
+        return bytes(rows[0][0]) if rows and not isinstance(rows[0][0], str) else b""
 
     def rollback(self) -> None:
         """Undo everything since `begin`."""

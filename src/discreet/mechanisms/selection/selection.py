@@ -74,7 +74,7 @@ class Selection(Mechanism):
         object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
         if not Fraction(1, 1 << 900) < self.rate < 1 << 900:
             raise NotUnderstood(
-                "epsilon / sensitivity is beyond reason.",
+                "epsilon / sensitivity is too large, too small or too long.",
                 code="wrong-argument",
                 instead="scale the scores to ordinary units",
             )

@@ -110,7 +110,7 @@ def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
     if aggregate.distinct:
         if function != "count":
             raise NotAllowed(
-                f"{function.upper()} of DISTINCT values is not answered.",
+                f"{function.upper()} of DISTINCT values cannot be answered privately.",
                 code="not-answered",
                 instead=f"COUNT(DISTINCT {named(argument)}), or leave DISTINCT out",
                 place=place,
@@ -130,7 +130,7 @@ def _asked(aggregate: q.Aggregate, question: Question) -> Asked:
 def _numeric(what: Typed, function: str, place: Place) -> None:
     if what.kind == "text" and what.tree.column is not None:
         raise NotAllowed(
-            f"`{what.tree.column}` is text here, without bounds, so it cannot be added up.",
+            f"`{what.tree.column}` is text, so it cannot be added up: it has no declared bounds.",
             code="no-bounds",
             instead=f"if it holds numbers, declare it: {what.tree.column} = {{ min = 0, max = 100 }}",
             place=place,
@@ -138,7 +138,7 @@ def _numeric(what: Typed, function: str, place: Place) -> None:
     if what.kind not in ("integer", "real", "boolean"):
         days = "; AVG(DATE_DIFF('day', DATE '2000-01-01', …)) has days" if what.dated else ""
         raise NotUnderstood(
-            f"{function.upper()} adds up numbers.",
+            f"{function.upper()} takes numbers.",
             code="wrong-type",
             instead=f"COUNT(…) counts anything{days}",
             place=place,
@@ -197,7 +197,7 @@ def _range(what: Typed, table: Table, place: Place, fine: int, most: int) -> tup
     step = step_of(what, bounds, fine)
     if not SMALLEST <= step <= 1 / SMALLEST:
         raise NotAllowed(
-            "its values are smaller or larger than an engine can compute with.",
+            "the values of this expression are too small or too large to compute with.",
             code="too-wide",
             instead="multiply it by a constant first",
             place=place,
@@ -209,7 +209,7 @@ def _range(what: Typed, table: Table, place: Place, fine: int, most: int) -> tup
         low, high = (min(low, 0), max(high, 1)) if most == MOST_STEPS else (low, low + 1)
     if max(abs(low), abs(high)) > MOST_STEPS or high - low > most:
         raise NotAllowed(
-            "its range has too many steps to be added up exactly.",
+            "the range of this expression has too many steps for an exact sum.",
             code="too-wide",
             instead="declare a larger step",
             place=place,
@@ -232,7 +232,7 @@ def statistic_of(aggregate: q.Aggregate, what: Typed, named: str) -> Statistic |
     if said == "mode":
         if what.domain is None:
             raise NotAllowed(
-                "MODE chooses among declared values, and these are not.",
+                "MODE needs declared values, and this column has none.",
                 code="values-unknown",
                 instead=f'declare them: {named} = {{ values = ["a", "b"] }}',
                 place=aggregate.place,
@@ -242,14 +242,14 @@ def statistic_of(aggregate: q.Aggregate, what: Typed, named: str) -> Statistic |
         return None
     if what.kind == "text" and what.tree.column is not None:
         raise NotAllowed(
-            f"`{what.tree.column}` is text here, without bounds, so its values have no order that is public.",
+            f"`{what.tree.column}` is text, so its values have no public order: quantiles need declared bounds.",
             code="no-bounds",
             instead=f"if it holds numbers, declare it: {what.tree.column} = {{ min = 0, max = 100 }}",
             place=aggregate.place,
         )
     if what.kind not in ("integer", "real", "boolean", "date"):
         raise NotUnderstood(
-            "quantiles are of numbers and dates.",
+            "quantiles take numbers and dates.",
             code="wrong-type",
             instead="CAST(… AS DATE) has whole days" if what.dated else "COUNT(…) counts anything",
             place=aggregate.place,
@@ -281,7 +281,7 @@ def chosen(statistics: set[Statistic], what: Typed, span: tuple[int, int, Fracti
     low, high, step = span
     if high - low > 1 << 47:
         raise NotAllowed(
-            "its range has too many steps to choose from.",
+            "the range of this expression has too many steps for a private quantile.",
             code="too-wide",
             instead="declare a larger step",
             place=place,

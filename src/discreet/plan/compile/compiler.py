@@ -53,7 +53,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     cells = math.prod(key.size for key in keys if key.declared)
     if cells > MOST_CELLS:
         raise NotAllowed(
-            f"this would answer {cells:,} groups; at most {MOST_CELLS:,} are answered.",
+            f"this question has {cells:,} groups; the most is {MOST_CELLS:,}.",
             code="too-many-groups",
             instead="group by fewer or coarser columns",
             place=question.keys[0].place,
@@ -68,7 +68,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
     trees = [where, *(each.tree for each in keys), *(tree for each in measures for tree in each.trees)]
     read = set().union({caps.unit} if caps.unit else set(), *(fields(each) for each in trees))
     relation = prune(question.relation, read)
-    if (share := weight(relation, catalogue, keys=keys, measures=measures)) > 1:
+    if (share := weight(relation, catalogue, where=where, keys=keys, measures=measures)) > 1:
         relation = prune(split(select, catalogue, share).relation, read)
     if (copies := copied(relation, catalogue, keys=keys, measures=measures)) > 1:
         relation = prune(thin(relation, catalogue, copies), read)
@@ -97,14 +97,14 @@ def _answerable(question: Question, keys: tuple[Key, ...], measures: tuple[Measu
     """Refuse an answer that would be too large to keep, or of which everything is known."""
     if cells * sum(len(each.parts) for each in measures) * DIGITS > LARGEST:
         raise NotAllowed(
-            "this answer would be too large to keep.",
+            "this answer would be too large for the ledger to keep.",
             code="answer-too-large",
             instead="ask for fewer groups or fewer numbers at once",
             place=question.keys[0].place,
         )
     if not measures and all(key.declared for key in keys):
         raise NotUnderstood(
-            "these values are declared, so there is nothing to ask.",
+            "the values of these keys are declared and public, so there is nothing to measure.",
             code="nothing-to-ask",
             instead="add COUNT(*)",
             place=question.keys[0].place,
@@ -127,9 +127,9 @@ def _made(relation: Relation, trees: Sequence[Tree | None], question: Question) 
     """
     if sum(map(texts, (*trees, *trees_of(relation)))) > MOST_TEXTS:
         raise NotAllowed(
-            f"this makes more than {MOST_TEXTS} texts of each row.",
+            f"this question applies more than {MOST_TEXTS} text functions to each row.",
             code="too-large",
-            instead="use fewer functions of texts",
+            instead="use fewer text functions",
             place=question.view.place,
         )
 
@@ -151,16 +151,16 @@ def _adds(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ..
     for written, key in zip(question.keys, keys, strict=True):
         if not key.declared:
             raise NotAllowed(
-                "ROLLUP, CUBE and GROUPING SETS add up groups, so all of them must be known.",
+                "ROLLUP, CUBE and GROUPING SETS need keys whose values are declared.",
                 code="values-unknown",
                 instead=f'declare its values: {aggregates.named(written)} = {{ values = ["a", "b"] }}',
                 place=written.place,
             )
     if not all(each.adds(caps) for each in measures):
         raise NotAllowed(
-            "a total of people, of different values or of quantiles is not the sum over groups.",
+            "a total of distinct units, distinct values or quantiles is not the sum over groups.",
             code="not-answered",
-            instead="ask each grouping as a question, or COUNT(*), SUM and AVG",
+            instead="ask each grouping as a question of its own, or use COUNT(*), SUM and AVG",
             place=question.keys[0].place if question.keys else question.view.place,
         )
 
@@ -183,7 +183,7 @@ def _key(what: q.Expression, question: Question) -> Key:
     found = None if named else typed(what, question.table, question.alias)
     if found is None or question.unit in fields(found.tree):
         raise NotAllowed(
-            f"grouping by `{question.table.unit}` would make a group of every single one.",
+            f"grouping by `{question.table.unit}` would give every unit a group of its own.",
             code="group-per-unit",
             instead=f"group by something that many share, or count: COUNT(DISTINCT {question.table.unit})",
             place=what.place,
@@ -195,7 +195,7 @@ def _key(what: q.Expression, question: Question) -> Key:
     if found.kind == "real":
         name, bounded = aggregates.named(what), what.column and found.bounds
         raise NotAllowed(
-            "groups of a number with decimals are nearly one for each person.",
+            "grouping by a number with decimals would give nearly every unit a group of its own.",
             code="group-per-unit",
             instead=f"group by a range of it: FLOOR({name} / 10)" + (", or declare step = 1" if bounded else ""),
             place=what.place,
@@ -232,14 +232,15 @@ def _caps(question: Question, cells: int | None) -> Caps:
     for aggregate in question.aggregates:
         if not aggregates.people(aggregate, question) and table.rows_per_unit is None:
             raise NotAllowed(
-                f"how many rows of one {table.unit} count is not declared, so one could count without limit.",
+                f"the catalogue does not declare how many rows of one {table.unit} may count, so one could count"
+                " without limit.",
                 code="no-cap",
                 instead="declare rows_per_unit = 10, or ask COUNT(DISTINCT " + table.unit + ")",
                 place=aggregate.place,
             )
     if table.rows_per_unit is not None and table.rows_per_unit > MOST_ROWS:
         raise NotAllowed(
-            f"one {table.unit} could count with {table.rows_per_unit:,} rows here.",
+            f"one {table.unit} could contribute {table.rows_per_unit:,} rows here, which is too many.",
             code="no-cap",
             instead="join fewer tables of many rows, or group by the unit inside first",
             place=(question.keys or question.aggregates)[0].place,
@@ -247,7 +248,7 @@ def _caps(question: Question, cells: int | None) -> Caps:
     known = [each for each in (table.groups_per_unit or table.rows_per_unit, cells) if each is not None]
     if question.keys and not known:
         raise NotAllowed(
-            f"in how many groups one {table.unit} counts is not declared.",
+            f"the catalogue does not declare in how many groups one {table.unit} may count.",
             code="no-cap",
             instead="declare groups_per_unit = 3",
             place=question.keys[0].place,

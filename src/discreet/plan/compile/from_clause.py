@@ -107,7 +107,7 @@ def derived(select: q.Select, below: Below) -> Below:
         found = typed(item.what, table, alias)
         if found.kind is None:
             raise NotUnderstood(
-                "NULL alone has no kind.", code="wrong-type", instead="write CAST(NULL AS INT)", place=item.place
+                "NULL alone has no type.", code="wrong-type", instead="write CAST(NULL AS INT)", place=item.place
             )
         columns.append(known(item.name, found))
     if table.unit is not None:
@@ -219,23 +219,23 @@ def _plain(select: q.Select) -> None:
     for said, clause in (("LIMIT", select.limit), ("OFFSET", select.offset)):
         if clause is not None:
             raise NotAllowed(
-                f"{said} inside would choose among people.",
+                f"{said} in a subquery would pick individual rows of people, which cannot be answered privately.",
                 code="people-compared",
                 instead=f"leave {said} out, or aggregate first",
                 place=select.place,
             )
     if select.distinct:
         raise NotAllowed(
-            "DISTINCT inside would tell rows of people apart.",
+            "DISTINCT in a subquery would compare rows of different units.",
             code="people-compared",
-            instead="group by the unit inside, or leave DISTINCT out",
+            instead="group by the unit in the subquery, or leave DISTINCT out",
             place=select.items[0].place,
         )
     windows = [item.what for item in select.items if item.what.as_window]
     if windows or select.qualify is not None:
         place = windows[0].place if windows else select.qualify.place if select.qualify else select.place
         raise NotAllowed(
-            "a window inside would compare people with each other.",
+            "a window function in a subquery would compare rows of different units.",
             code="people-compared",
             instead="aggregate first",
             place=place,
@@ -251,34 +251,35 @@ def united(union: q.Union, parts: list[Below]) -> Below:
     for each, select in zip(parts, union.parts, strict=True):
         if (each.table.unit is None) != (first.table.unit is None) or each.table.public != first.table.public:
             raise NotAllowed(
-                "these are rows of different units.",
+                "the SELECTs of this UNION ALL are about different units.",
                 code="unit-not-joined",
-                instead="unite tables that have the same unit",
+                instead="combine tables that have the same unit",
                 place=select.place,
             )
         if each.table.unit is None and not each.table.public:
             raise NotAllowed(
-                "every row is a person here, so one could count twice.",
+                "every row is a unit here, and one could count twice in a UNION ALL.",
                 code="row-is-unit",
                 instead="ask of each table on its own",
                 place=select.place,
             )
         if each.table.unit is not None and not same(_owner(each), _owner(first)):
             raise NotAllowed(
-                "the unit is stored in different ways, so it is not certain who is the same.", code="unit-unclear",
-                instead="unite tables that store it alike", place=select.place,
+                "the unit is stored as different types in these tables, so it is not certain who is the same.",
+                code="unit-unclear",
+                instead="combine tables that store it as the same type", place=select.place,
             )  # fmt: skip
         if len(each.table.columns) != len(first.table.columns) or len(each.places or ()) != len(first.places or ()):
             raise NotUnderstood(
-                "each SELECT of a UNION ALL has as many columns as the first.",
+                "the SELECTs of a UNION ALL must have the same number of columns.",
                 code="wrong-union",
                 instead="name the same columns in each",
                 place=select.place,
             )
         if each.places != first.places:
             raise NotUnderstood(
-                "the unit stands at different places in the SELECTs of a UNION ALL.", code="wrong-union",
-                instead="name it at the same place in each", place=select.place,
+                "the unit column has different positions in the SELECTs of a UNION ALL.", code="wrong-union",
+                instead="name it at the same position in each", place=select.place,
             )  # fmt: skip
     columns = [_hull(each, union) for each in zip(*(part.table.columns for part in parts), strict=True)]
     unit = first.table.unit
@@ -319,7 +320,7 @@ def _hull(columns: tuple[Column, ...], union: q.Union) -> Column:
     kinds = {each.kind for each in columns}
     if len(kinds) > 1 and not kinds <= {"integer", "real"}:
         raise NotUnderstood(
-            f"`{columns[0].name}` is of different kinds in the SELECTs of a UNION ALL.",
+            f"`{columns[0].name}` has different types in the SELECTs of a UNION ALL.",
             code="wrong-union",
             instead="CAST one of them",
             place=union.place,

@@ -35,7 +35,7 @@ def _counts(item: q.Item, table: Table, alias: str) -> list[q.Item]:
     ways = [f"HISTOGRAM({name}, [{bins}])"] if found.numeric or found.dated else []
     ways += [f"SELECT {name}, COUNT(*) … GROUP BY {name}"] if found.domain is not None or not ways else []
     raise NotAllowed(
-        f"HISTOGRAM has a column for each declared value, at most {MOST_LISTED}, and {many}.",
+        f"HISTOGRAM makes a column for each declared value, at most {MOST_LISTED}; here {many}.",
         code="values-unknown",
         instead=f"write {', or '.join(ways)}",
         place=what.place,
@@ -54,7 +54,7 @@ def alone(what: q.Aggregate) -> None:
     """Refuse a histogram that is a part of something, or of the columns of an answer inside."""
     if what.function in BINNED:
         raise NotUnderstood(
-            "a histogram is several columns, and cannot be a part of an expression.",
+            "HISTOGRAM makes several columns, so it cannot be part of an expression.",
             code="wrong-expression",
             instead="let it stand alone in SELECT; or write COUNT(*) FILTER (WHERE …)",
             place=what.place,

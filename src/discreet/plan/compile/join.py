@@ -25,7 +25,7 @@ from discreet.sql import query as q
 __all__ = ["join", "thin"]
 
 ROOM = 10**6  # joined rows of one unit, where several tables have several rows of it, each of the weight 1
-DECLARED = 10**7  # … where so many are declared
+DECLARED = ROOM  # … where so many are declared: time and memory would tell whether somebody has them
 REPEATED = 10  # … for each row, where the rows of all others are declared to be told apart by what they are joined on
 REFERRING = 100  # rows of a table that refer to the same key, where they meet each other
 
@@ -105,7 +105,7 @@ class _Joiner:
             owner = side.own(side.table.unit)
             if owner is None and side.table.unit is not None:  # then a row would pass for a person
                 raise NotAllowed(
-                    "it is not said whose rows these are.",
+                    "the privacy unit of these rows is unknown.",
                     code="unit-not-followed",
                     instead="name the unit",
                     place=side.place,
@@ -115,7 +115,7 @@ class _Joiner:
         if there is None:
             wanted = side.table.through
             raise NotAllowed(
-                f"whose rows those of `{side.below.alias}` are is said by {wanted.table}.",
+                f"the unit of the rows of `{side.below.alias}` is known through {wanted.table}, which is not joined.",
                 code="unit-not-joined",
                 instead=f"join it too: ON {side.table.unit} = {wanted.table}.{wanted.column}",
                 place=side.place,
@@ -129,7 +129,7 @@ class _Joiner:
         if owner is None or other is None:
             who = (first if owner is None else side).below.alias
             raise NotAllowed(
-                f"every row of `{who}` is a person, so it cannot be joined with other people's rows.",
+                f"every row of `{who}` is a unit of its own, so it cannot be joined with rows of other units.",
                 code="row-is-unit",
                 instead="declare its unit, or join public tables only",
                 place=side.place,
@@ -137,14 +137,15 @@ class _Joiner:
         if not classes.same(owner, other):
             if self._classes(*([] if side.inner else [side]), loose=True).same(owner, other):
                 raise NotAllowed(
-                    "the unit is stored in different ways, so it is not certain who is the same.", code="unit-unclear",
-                    instead="join tables that store it alike", place=side.place,
+                    "the unit is stored as different types in these tables, so it is not certain who is the same.",
+                code="unit-unclear",
+                    instead="join tables that store it as the same type", place=side.place,
                 )  # fmt: skip
             a, b = (each.below.alias.lstrip("\x01") for each in (first, side))
             through = side.table.through or first.table.through
             on = f"join on the unit: ON {a}.{first.table.unit} = {b}.{side.table.unit}"
             raise NotAllowed(
-                f"this joins rows of different people: `{a}` and `{b}`.",
+                f"this join would combine rows of different units: `{a}` and `{b}` are not joined on the unit.",
                 code="unit-not-joined",
                 instead=on if through is None else f"join {through.table} in between, on {through.column}",
                 place=side.place,
@@ -161,7 +162,7 @@ class _Joiner:
                 begin = f"begin with {a}: FROM {a} LEFT JOIN {b} …"
                 count = f"count people's rows, each with its row of {b}: FROM … JOIN {b} ON …"
                 raise NotAllowed(
-                    "rows without anybody would be counted.",
+                    "rows that belong to no unit would be counted.",
                     code="rows-of-nobody",
                     instead=count if side.tests else begin,
                     place=side.place,
@@ -176,7 +177,7 @@ class _Joiner:
             following = next((each for each in rest if self._connected(each)), None)
             if following is None:
                 raise NotAllowed(
-                    f"nothing joins `{rest[0].below.alias}` with the rest.",
+                    f"no equality joins `{rest[0].below.alias}` with the other tables.",
                     code="unit-not-joined",
                     instead="write JOIN … ON a.id = b.id, with an equality of columns",
                     place=rest[0].place,

@@ -79,7 +79,7 @@ def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q
         known = columns.get(name.name.lower())
         if known is None or (name.table is not None and name.table.lower() != (alias or "").lower()):
             raise NotUnderstood(
-                f"`{name.name}` is not a column of the answer inside.",
+                f"`{name.name}` is not a column of the subquery.",
                 code="unknown-column",
                 instead=f"its columns: {', '.join(list(columns.values())[:12])}",
                 place=name.place,
@@ -91,7 +91,10 @@ def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q
             alone(each.as_aggregate)
         if each.as_star is not None:
             raise NotUnderstood(
-                "`*` stands alone, or in COUNT(*).", code="wrong-expression", instead="name a column", place=each.place
+                "`*` can stand alone or in COUNT(*), not in an expression.",
+                code="wrong-expression",
+                instead="name a column",
+                place=each.place,
             )
         if each.as_window is not None:
             steady(each.as_window)
@@ -117,7 +120,7 @@ def numbered(by: q.Expression, select: q.Select) -> q.Expression:
     position: int = by.literal
     if not 1 <= position <= len(select.items):
         raise NotUnderstood(
-            f"columns are numbered 1 to {len(select.items)}.",
+            f"this answer has columns 1 to {len(select.items)}.",
             code="unknown-column",
             instead="write its name",
             place=by.place,

@@ -78,7 +78,7 @@ def check(
     for tree in trees:
         found.needs(fields(tree))
     sure = found.rows or found.once if caps.unit is None else caps.unit in found.owners
-    heavy = found.often * weight(relation, catalogue, keys=keys, measures=measures) > REPEATED * DECLARED
+    heavy = found.often * weight(relation, catalogue, where=where, keys=keys, measures=measures) > REPEATED * DECLARED
     if found.public or not sure or heavy:
         raise _lost()
     for each in measures:
@@ -101,9 +101,9 @@ def owned(relation: Relation, catalogue: Catalogue, equal: Pairs = frozenset()) 
 
 def _lost() -> NotAllowed:
     return NotAllowed(
-        "it cannot be followed whose rows this question reads.",
+        "it cannot be verified which unit each row of this question belongs to.",
         code="unit-not-followed",
-        instead="write it with fewer SELECTs inside, and report it: that is a defect of discreet",
+        instead="write it with fewer subqueries, and please report it: this is a defect of discreet",
     )
 
 

@@ -94,7 +94,7 @@ def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple
     count = (Fraction(0), Fraction(most)) if most is not None else None
     if function not in WITHIN:
         raise NotAllowed(
-            f"{function.upper()} within one {table.unit} is not answered.", code="not-answered",
+            f"{function.upper()} within one {table.unit} is not supported.", code="not-answered",
             instead="COUNT, SUM, AVG, MIN and MAX are", place=aggregate.place,
         )  # fmt: skip
     constant = argument is not None and argument.literal is not None and not aggregate.distinct
@@ -107,7 +107,10 @@ def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple
         return total, Column(name=name, bounds=count, kind="integer")
     if aggregate.distinct:
         raise NotAllowed(
-            "DISTINCT is for COUNT.", code="not-answered", instead="leave DISTINCT out", place=aggregate.place
+            "DISTINCT can only be used in COUNT here.",
+            code="not-answered",
+            instead="leave DISTINCT out",
+            place=aggregate.place,
         )
     if function in ("min", "max"):
         if what.kind is None:
@@ -122,7 +125,7 @@ def _added(name: str, aggregate: q.Aggregate, what: Typed, table: Table, most: i
     """SUM and AVG, in whole steps, so that the order of rows is nothing."""
     if what.kind not in ("integer", "real", "boolean"):
         raise NotUnderstood(
-            f"{aggregate.function.upper()} adds up numbers.",
+            f"{aggregate.function.upper()} takes numbers.",
             code="wrong-type",
             instead="COUNT(…) counts anything",
             place=aggregate.place,
@@ -134,7 +137,8 @@ def _added(name: str, aggregate: q.Aggregate, what: Typed, table: Table, most: i
     low, high = math.floor(bounds[0] / step), math.ceil(bounds[1] / step)
     if max(abs(low), abs(high)) > MOST_STEPS:
         raise NotAllowed(
-            "its range has too many steps to be added up exactly.", code="too-wide", instead="declare a larger step",
+            "the range of this expression has too many steps for an exact sum.", code="too-wide",
+            instead="declare a larger step",
             place=aggregate.place,
         )  # fmt: skip
     total = Total(name=name, function=aggregate.function, of=what.tree, low=low, high=high, step=step, most=most)

@@ -89,7 +89,10 @@ class Scope:
         every = [*self.sides, *([] if self.test is None else [self.test])]
         if not found and any(name == each.lower() for side in every for each in side.names.values()):
             raise NotUnderstood(
-                f"`{what.name}` is in no table.", code="unknown-column", instead="write table.column", place=what.place
+                f"`{what.name}` is not a column of any table in this question.",
+                code="unknown-column",
+                instead="write table.column",
+                place=what.place,
             )
         return replace(what, name=found.pop()) if found else what
 

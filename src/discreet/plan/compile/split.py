@@ -55,7 +55,7 @@ class Question:
     def people(self, place: Place) -> Below:
         """Refuse to take an answer for rows of people."""
         raise NotAllowed(
-            "an answer cannot be joined with people.",
+            "an aggregated answer cannot be joined with a table of people.",
             code="not-answered",
             instead="ask it first, and write its numbers into the next question",
             place=place,
@@ -144,9 +144,9 @@ def _inside(select: q.Select, catalogue: Catalogue, share: int) -> Question | Be
     if folds(cut.named_keys(), below):
         if select.sets:
             raise NotAllowed(
-                "ROLLUP, CUBE and GROUPING SETS are of answers, not of each unit.",
+                "ROLLUP, CUBE and GROUPING SETS cannot be used within one unit.",
                 code="not-answered",
-                instead="name the keys alone",
+                instead="list the keys alone",
                 place=select.place,
             )
         question = cut.question()
@@ -242,7 +242,7 @@ def _test(what: q.Expression, catalogue: Catalogue, share: int) -> Side | None:
         return replace(_side(select.source, how, catalogue, share), on=on, place=inner.place)
     if negated:
         raise NotAllowed(
-            "NOT IN (SELECT …) is never true where a NULL is inside.",
+            "NOT IN (SELECT …) is never true if the subquery has a NULL.",
             code="not-answered",
             instead="write NOT EXISTS (SELECT …)",
             place=inner.place,
@@ -319,7 +319,7 @@ class _Cut:
         )
         if not self.aggregates and not self.keys:
             raise NotAllowed(
-                "this asks for rows of people.",
+                "this question asks for individual rows of people.",
                 code="rows-asked-for",
                 instead="ask for aggregates: COUNT(*), SUM(…), AVG(…)",
                 place=select.items[0].place,
@@ -355,7 +355,7 @@ class _Cut:
         for item in select.items:
             if item.what.as_star is not None:
                 raise NotAllowed(
-                    "all columns of a person cannot be asked for.",
+                    "this question asks for individual rows of people.",
                     code="rows-asked-for",
                     instead="ask for aggregates: COUNT(*), SUM(…), AVG(…)",
                     place=item.place,

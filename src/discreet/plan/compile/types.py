@@ -69,7 +69,7 @@ def _call(what: q.Call, table: Table, alias: str) -> Typed:
 
 def _star(what: q.Star, table: Table, alias: str) -> Typed:
     raise NotAllowed(
-        "all columns of a person cannot be asked for.",
+        "this question asks for individual rows of people.",
         code="rows-asked-for",
         instead="ask for counts and sums",
         place=what.place,
@@ -135,7 +135,7 @@ def _field(what: q.Name, table: Table, alias: str) -> Typed:
     if column is None or column.kind is None:
         if table.unit is not None and what.name.lower() == table.unit.lower():
             raise NotAllowed(
-                f"`{what.name}` names the people, and nothing else is declared about it.",
+                f"`{what.name}` identifies the units, so it can only be counted.",
                 code="unit-read",
                 instead=f"count them: COUNT(DISTINCT {what.name})",
                 place=what.place,
@@ -204,13 +204,13 @@ def unbounded(what: Typed, table: Table, place: Place) -> NotAllowed:
     free = [each for each in columns if each.bounds is None and each.values is None and each.kind in BOUNDED]
     if free:
         return NotAllowed(
-            f"`{free[0].name}` has no declared bounds, so a sum could reveal one person.",
+            f"`{free[0].name}` has no declared bounds, so a sum of it could reveal one person.",
             code="no-bounds",
             instead="declare it: " + BOUNDED[free[0].kind or ""].format(free[0].name),
             place=place,
         )
     return NotAllowed(
-        "this expression has no bounds, so a sum could reveal one person.",
+        "this expression has no bounds, so a sum of it could reveal one person.",
         code="no-bounds",
         instead="bound it: LEAST(GREATEST(…, 0), 100), or divide by what cannot be zero",
         place=place,

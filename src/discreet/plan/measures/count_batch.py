@@ -61,7 +61,9 @@ class Batch(MeasureOf[Law]):
             or not isinstance(self.strategy, Strategy)
             or self.strategy.cells != len(self.values)
         ):
-            raise NotUnderstood("this is not a batch of conditions.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood(
+                "the recorded plan holds an invalid batch of counts.", code="not-a-record", instead="ask in SQL"
+            )
 
     @property
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -75,7 +75,9 @@ class Totals(Combining[Law]):
             or len(self.tables) != len(self.weights)
             or not all(any(set(each) <= set(table) for table in self.tables) for each in self.asked)
         ):
-            raise NotUnderstood("these are not totals of groups.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood(
+                "the recorded plan holds invalid grouping sets.", code="not-a-record", instead="ask in SQL"
+            )
 
     # ── what is measured ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -113,7 +115,9 @@ class Totals(Combining[Law]):
         """
         mixed = self.of.summed and self.of.low < 0 < self.of.high
         if mixed and setting.neighbours.changes > 1:
-            raise NotUnderstood("these are not totals of groups.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood(
+                "the recorded plan holds invalid grouping sets.", code="not-a-record", instead="ask in SQL"
+            )
         most = self.of.reach(replace(setting, neighbours=Neighbours.ADD_REMOVE)).l1
         combined = Combined(
             cells=self.cells, strategies=self.strategies, laws=self.laws(law), rows=math.ceil(most),

@@ -34,7 +34,9 @@ class Mode(MeasureOf[Choice]):
 
     def __post_init__(self) -> None:
         if not self.values or len(set(self.values)) < len(self.values):
-            raise NotUnderstood("this is not a measure.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood(
+                "the recorded plan holds an invalid measure.", code="not-a-record", instead="ask in SQL"
+            )
 
     @property
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]

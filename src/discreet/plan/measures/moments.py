@@ -62,7 +62,9 @@ class Moments(Noised):
             or not all(-MOST_STEPS <= a < b <= MOST_STEPS for a, b in zip(self.low, self.high, strict=True))
             or self.whole > MOST
         ):
-            raise NotUnderstood("this is not a measure.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood(
+                "the recorded plan holds an invalid measure.", code="not-a-record", instead="ask in SQL"
+            )
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -122,7 +122,9 @@ class Histogrammed(MeasureOf[L]):
 
     def _check(self) -> None:
         if not 0 < self.last < MOST_POINTS or self.step <= 0:
-            raise NotUnderstood("this is not a measure.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood(
+                "the recorded plan holds an invalid measure.", code="not-a-record", instead="ask in SQL"
+            )
 
     @abstractmethod
     def remark(self, row: int, law: L, setting: Setting, confidence: Fraction) -> str:
@@ -194,7 +196,9 @@ class Extremes(Histogrammed[tuple[Fraction, int]]):
     def __post_init__(self) -> None:
         self._check()
         if self.side not in ("least", "greatest"):
-            raise NotUnderstood("this is not a measure.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood(
+                "the recorded plan holds an invalid measure.", code="not-a-record", instead="ask in SQL"
+            )
 
     @property
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]

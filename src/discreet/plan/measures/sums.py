@@ -60,7 +60,9 @@ class Sums(Noised):
             or (self.of is None) != (self.parts in {("rows",), ("units",)})
             or (self.summed and not -MOST_STEPS <= self.low < self.high <= MOST_STEPS)
         ):
-            raise NotUnderstood("this is not a measure.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood(
+                "the recorded plan holds an invalid measure.", code="not-a-record", instead="ask in SQL"
+            )
 
     @property
     def whole(self) -> int:

@@ -56,7 +56,9 @@ class Foremost(MeasureOf[Choice]):
 
     def __post_init__(self) -> None:
         if len(self.score.parts) != 1 or not whole(self.k, "k") < self.among or self.k * self.among > MOST_SCORES:
-            raise NotUnderstood("this is not a measure.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood(
+                "the recorded plan holds an invalid measure.", code="not-a-record", instead="ask in SQL"
+            )
 
     # ── what is counted: as the score says ───────────────────────────────────────────────────────────────────
 

@@ -32,7 +32,9 @@ class Ceilings(MeasureOf[Fraction]):
 
     def __post_init__(self) -> None:
         if not -30 <= self.first < TOP:
-            raise NotUnderstood("this is not a measure.", code="not-a-record", instead="ask in SQL")
+            raise NotUnderstood(
+                "the recorded plan holds an invalid measure.", code="not-a-record", instead="ask in SQL"
+            )
 
     @property
     def rungs(self) -> tuple[Fraction, ...]:

@@ -62,7 +62,7 @@ class Cells(Combining[tuple[Law, ...]]):
             or not NAME.fullmatch(self.asked)
         ):
             raise NotUnderstood(
-                "these are not combinations of groups.",
+                "the recorded plan holds an invalid combination of groups.",
                 code="not-a-record",
                 instead="build them with discreet.workload",
             )

@@ -50,7 +50,7 @@ class Reader(ABC):
                 at = part if isinstance(part, exp.Expression) else node
                 raise self.refuse(
                     at,
-                    f"{said} cannot be asked here.",
+                    f"{said} is not supported here.",
                     "leave it out; docs/sql.md lists the SQL that works",
                     code="not-answered",
                 )
@@ -66,7 +66,7 @@ class Reader(ABC):
             if not isinstance(each, exp.Ordered):
                 raise self.refuse(
                     each,
-                    "this order cannot be read.",
+                    "this ORDER BY cannot be read.",
                     "write ORDER BY a column",
                     NotUnderstood,
                     code="wrong-expression",
@@ -126,20 +126,20 @@ class Reader(ABC):
         if isinstance(node, (exp.Select, exp.Subquery, exp.Exists)):
             return self.refuse(
                 node,
-                "a SELECT inside an expression cannot be asked.",
+                "a subquery in an expression is not supported.",
                 "ask it as a question of its own",
                 code="not-answered",
             )
         at = self.place(node)
         called = re.match(r"(\w{1,40})\s*\(", at.text[at.start : at.end])
         if called and isinstance(node, (exp.Func, exp.IgnoreNulls)):
-            said = f"`{called[1].upper()}` is not among the functions that are answered."
+            said = f"`{called[1].upper()}` is not a supported function."
             return self.refuse(
                 node, said, INSTEAD.get(called[1].lower(), "docs/sql.md lists those that are"), code="unknown-function"
             )
         return self.refuse(
             node,
-            "this expression is not among those that are answered.",
+            "this kind of expression is not supported.",
             "docs/sql.md lists those",
             code="not-answered",
         )
@@ -205,7 +205,11 @@ class Reader(ABC):
             number = None
         if number is None or not -LARGEST < number < LARGEST:
             raise self.refuse(
-                node, "this number is beyond reason.", "write it with fewer digits", NotUnderstood, code="out-of-range"
+                node,
+                "this number is too large, too small or too long.",
+                "write it with fewer digits",
+                NotUnderstood,
+                code="out-of-range",
             )
         return q.Constant(value=int(number) if text.isdecimal() else number, place=where)
 
@@ -231,7 +235,10 @@ class Reader(ABC):
             over = self.expression(node.this, depth).as_aggregate
             if over is None:
                 raise self.refuse(
-                    node, "FILTER follows an aggregate.", "write COUNT(*) FILTER (WHERE …)", code="wrong-expression"
+                    node,
+                    "FILTER can only follow an aggregate.",
+                    "write COUNT(*) FILTER (WHERE …)",
+                    code="wrong-expression",
                 )
             return filtered(self, node, over, depth)
         name, inner = AGGREGATES[type(node)], node.this
@@ -317,7 +324,7 @@ class Reader(ABC):
             arguments: tuple[q.Expression, ...] = () if over.argument is None else (over.argument, *over.more)
             if over.distinct:
                 raise self.refuse(
-                    inner, "DISTINCT over a window cannot be asked.", "leave DISTINCT out", code="not-answered"
+                    inner, "DISTINCT in a window function is not supported.", "leave DISTINCT out", code="not-answered"
                 )
         elif type(inner) in WINDOWS:
             name, slots = WINDOWS[type(inner)]
@@ -341,7 +348,7 @@ class Reader(ABC):
         if str(spec.args.get("kind")).upper() != "ROWS" or not edges or None in edges:
             raise self.refuse(
                 spec,
-                "this frame cannot be asked.",
+                "this window frame is not supported.",
                 "write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
                 code="not-answered",
             )

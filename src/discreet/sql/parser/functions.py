@@ -60,7 +60,7 @@ def cast(reader: Reader, node: Any, depth: int) -> q.Expression:
     if kind is None or target.expressions:
         raise reader.refuse(
             node,
-            "this type is not among those that can be cast to.",
+            "this type cannot be cast to.",
             "cast to INT, DOUBLE, TEXT, DATE or TIMESTAMP",
             code="not-answered",
         )
@@ -148,7 +148,7 @@ def _add(reader: Reader, node: Any, depth: int) -> q.Call:
 def _now(reader: Reader, node: Any, depth: int) -> q.Expression:
     raise reader.refuse(
         node,
-        "what is asked today must mean the same tomorrow.",
+        "the current date is not available: a question must mean the same whenever it is asked.",
         "write the day itself: DATE '2024-01-31'",
         code="not-answered",
     )
@@ -227,7 +227,7 @@ def _number(what: q.Expression) -> Fraction | None:
 def _pattern(reader: Reader, node: Any, depth: int) -> q.Expression:
     raise reader.refuse(
         node,
-        "patterns are those of LIKE.",
+        "only the patterns of LIKE are supported.",
         "write LIKE 'a%', CONTAINS(…, 'a') or STARTS_WITH(…, 'a')",
         code="not-answered",
     )
@@ -258,7 +258,7 @@ def _anonymous(reader: Reader, node: Any, depth: int) -> q.Expression:
 
 def _unknown(reader: Reader, node: Any) -> q.Expression:
     name = str(node.this)[:40]
-    said = f"`{name.upper()}` is not among the functions that are answered."
+    said = f"`{name.upper()}` is not a supported function."
     raise reader.refuse(
         node, said, INSTEAD.get(name.lower(), "docs/sql.md lists those that are"), code="unknown-function"
     )

@@ -53,7 +53,9 @@ def parse(text: str, given: Parameters | None = None) -> q.Select:
         )
     if UNHEARD.search(text):
         raise NotUnderstood(
-            "this text has letters that do not exist.", code="not-sql", instead="write it in Unicode, without NUL"
+            "this text holds characters that are not valid Unicode, or NUL.",
+            code="not-sql",
+            instead="write it in Unicode, without NUL",
         )
     try:
         statements, names = _statements(text)
@@ -125,7 +127,7 @@ class _Selects(Reader):
             if not each.name.isprintable():
                 raise self.refuse(
                     each,
-                    "a name is made of letters that can be printed.",
+                    "a name must consist of printable letters.",
                     "write another",
                     NotUnderstood,
                     code="wrong-name",
@@ -145,7 +147,7 @@ class _Selects(Reader):
         tables, layers = q.written(found)
         if tables > MOST_READ or layers > MOST_LAYERS:
             raise self.refuse(
-                tree, f"a question reads at most {MOST_READ} tables.", "ask in several parts", code="too-large"
+                tree, f"one question can read at most {MOST_READ} tables.", "ask in several parts", code="too-large"
             )
         return found
 
@@ -203,13 +205,16 @@ class _Selects(Reader):
     def _from(self, node: exp.Select, known: Sources, depth: int) -> q.Origin:
         """What stands after FROM: a table, a SELECT, or several of them."""
         if node.args.get("from_") is None:
-            raise self.refuse(node, "a question is about a table.", EXAMPLE, code="nothing-to-ask")
+            raise self.refuse(node, "a question needs a table: SELECT … FROM …", EXAMPLE, code="nothing-to-ask")
         first, joins = self._source(node.args["from_"].this, known, depth), node.args.get("joins")
         if not joins:
             return first
         if len(joins) >= MOST_TABLES:
             raise self.refuse(
-                joins[-1], f"a question joins at most {MOST_TABLES} tables.", "ask of fewer at once", code="too-large"
+                joins[-1],
+                f"one question can join at most {MOST_TABLES} tables.",
+                "ask of fewer at once",
+                code="too-large",
             )
         others = tuple(self._joined(each, known, depth) for each in joins)
         return q.Join(first=first, others=others, place=self.place(joins[0]))
@@ -220,7 +225,7 @@ class _Selects(Reader):
         if node.args.get("method") or (side, kind) not in JOINS:
             raise self.refuse(
                 node,
-                "tables are joined by JOIN and LEFT JOIN.",
+                "only JOIN and LEFT JOIN are supported.",
                 "write JOIN … ON …, the people's table first",
                 code="not-answered",
             )
@@ -243,7 +248,7 @@ class _Selects(Reader):
         if alias is not None:
             self.only(alias, "this")
         if not isinstance(origin, exp.Table) or not isinstance(origin.this, exp.Identifier):
-            raise self.refuse(origin, "a question is about a table of the catalogue.", EXAMPLE, code="unknown-table")
+            raise self.refuse(origin, "a question reads tables of the catalogue only.", EXAMPLE, code="unknown-table")
         self.only(origin, "this", "alias")
         if origin.name.lower() in known:
             return replace(known[origin.name.lower()], alias=origin.alias or origin.name)
@@ -292,14 +297,20 @@ class _Selects(Reader):
                 self.only(each, "this", "expression", "distinct")
                 if each.args.get("distinct"):
                     raise self.refuse(
-                        node, "UNION would tell rows of people apart.", "write UNION ALL", code="people-compared"
+                        node,
+                        "UNION without ALL would compare rows of different units.",
+                        "write UNION ALL",
+                        code="people-compared",
                     )
                 rest += [each.expression, each.this]
             else:
                 parts.append(self.select(each, known, None, depth + 1))
             if len(parts) + len(rest) > MOST_TABLES:
                 raise self.refuse(
-                    node, f"at most {MOST_TABLES} SELECTs are put together.", "ask of fewer at once", code="too-large"
+                    node,
+                    f"at most {MOST_TABLES} SELECTs can be combined by UNION ALL.",
+                    "ask of fewer at once",
+                    code="too-large",
                 )
         return q.Union(parts=tuple(parts), alias=alias, place=self.place(node))
 
@@ -327,7 +338,7 @@ class _Selects(Reader):
             name = "histogram" if what.as_aggregate and what.as_aggregate.function in BINNED else name
         if not name.isprintable():
             raise self.refuse(
-                whole, "a name is made of letters that can be printed.", "write AS n", NotUnderstood, code="wrong-name"
+                whole, "a name must consist of printable letters.", "write AS n", NotUnderstood, code="wrong-name"
             )
         if len(name) > 200:
             name = name[:199] + "…"
@@ -355,7 +366,7 @@ class _Selects(Reader):
             if group.expressions:
                 raise self.refuse(
                     group.expressions[0],
-                    "ALL is all.",
+                    "ALL takes no number.",
                     "write GROUP BY ALL, or name columns",
                     NotUnderstood,
                     code="wrong-expression",
@@ -366,7 +377,10 @@ class _Selects(Reader):
             sets = [(*one, *more) for one in sets for more in self._sets(each, items)]
             if len(sets) > MOST_SETS:
                 raise self.refuse(
-                    each, f"at most {MOST_SETS} groupings are answered at once.", "name fewer columns", code="too-large"
+                    each,
+                    f"at most {MOST_SETS} grouping sets can be asked for at once.",
+                    "name fewer columns",
+                    code="too-large",
                 )
         keys = tuple(dict.fromkeys(key for one in sets for key in one))
         if len(sets) == 1 and not any(isinstance(each, SETS) for each in group.expressions):
@@ -384,7 +398,10 @@ class _Selects(Reader):
                 return [tuple(key for part in parts[:n] for key in part) for n in range(len(parts), -1, -1)]
             if len(parts) > 6:
                 raise self.refuse(
-                    node, f"at most {MOST_SETS} groupings are answered at once.", "name fewer columns", code="too-large"
+                    node,
+                    f"at most {MOST_SETS} grouping sets can be asked for at once.",
+                    "name fewer columns",
+                    code="too-large",
                 )
             chosen = [[n for n in range(len(parts)) if not turn >> n & 1] for turn in range(1 << len(parts))]
             return [tuple(key for n in each for key in parts[n]) for each in chosen]
@@ -399,7 +416,7 @@ class _Selects(Reader):
             if not 1 <= position <= len(items):
                 raise self.refuse(
                     node,
-                    f"columns are numbered 1 to {len(items)}.",
+                    f"this answer has columns 1 to {len(items)}.",
                     "write its name",
                     NotUnderstood,
                     code="unknown-column",
