@@ -62,8 +62,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.measures.exact_data:PerValue.reads_every_row",
-                "isinstance(self.of, Field) and self.of.name in required",
-                "isinstance(self.of, Field)",
+                "self.of.column in required",
+                "self.of.column is not None",
             )
         ],
         ["test_index_quantiles.py"],

@@ -145,12 +145,12 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.measures.distinct:owners",
-                "isinstance(tree.arguments[1], Field) and tree.arguments[1].name == unit",
-                "isinstance(tree.arguments[1], Field)",
+                "parts[1].column == unit",
+                "parts[1].column is not None",
             ),
             Edit(
                 "discreet.plan.compile.ownership:check",
-                "if isinstance(each, Owners) and _counted(each.of) not in found.owners:",
+                "if each.owner is not None and _counted(each.owner) not in found.owners:",
                 "if False:",
             ),
         ],

@@ -180,7 +180,7 @@ MUTANTS = [
             ),
             Edit(
                 "discreet.plan.compile.ownership:check",
-                "if isinstance(each, Owners) and _counted(each.of) not in found.owners:",
+                "if each.owner is not None and _counted(each.owner) not in found.owners:",
                 "if False:",
             ),
         ],
@@ -291,7 +291,7 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.compile.ownership:check",
-                "if isinstance(each, Owners) and _counted(each.of) not in found.owners:",
+                "if each.owner is not None and _counted(each.owner) not in found.owners:",
                 "if False:",
             )
         ],

@@ -35,7 +35,7 @@ from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Literal
 from discreet.plan.output import shown
 from discreet.plan.plan import Plan
-from discreet.plan.pricing import least_cost, plans_for, reachable
+from discreet.plan.pricing import plans_for
 from discreet.plan.terms import Within, read_terms, search
 from discreet.postprocess import sizes
 from discreet.postprocess.sizes import fits
@@ -377,13 +377,13 @@ def test_a_price_is_the_one_of_the_plain_search(data: Path, seed: int) -> None:
                "confidence": chance.choice(["0.5", "0.95", "0.999", "0.9999999999"]), "delta": None}  # fmt: skip
         wanted = read_terms(epsilon=None, default=None, **how)  # type: ignore[arg-type]
         try:
-            draft = reachable(held.draft(text), wanted)
+            draft = wanted.reachable(held.draft(text))
             plain = plain_cost(draft, wanted)
         except dp.Refusal as refusal:
             with pytest.raises(type(refusal)):
                 held.explain(text, **how)
             return
-        assert least_cost(draft, wanted) == plain == least_cost(draft, wanted)
+        assert wanted.least_cost(draft) == plain == wanted.least_cost(draft)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -392,9 +392,9 @@ def test_prices_of_batches_are_those_of_the_plain_search(data: Path, seed: int) 
     counts = ", ".join(f"COUNT(*) FILTER (WHERE age > {n} AND score < {-n // 9})" for n in chance.sample(range(90), 9))
     wanted = read_terms(epsilon=None, within=chance.randint(1, 500), confidence="0.95", delta=None, default=None)
     with clinic(data) as held:
-        draft = reachable(held.draft(f"SELECT {counts} FROM people"), wanted)
+        draft = wanted.reachable(held.draft(f"SELECT {counts} FROM people"))
         assert draft.recounted
-        assert least_cost(draft, wanted) == plain_cost(draft, wanted)
+        assert wanted.least_cost(draft) == plain_cost(draft, wanted)
 
 
 def plain_radius(enough: Callable[[int], bool]) -> int:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -165,26 +166,25 @@ def _optimal(pieces: Counts, at: Fraction) -> float:
     kinds, times = {(epsilon, delta) for epsilon, delta, _ in points}, sum(n for *_, n in points)
     if len(kinds) == 1 and not points[0][1] and times <= EXACT:
         return float(optimal(points[0][0], times, at))
-    worst: Counter[Mechanism | Loss] = Counter()
+    worst = Counter[Loss]()
     for epsilon, delta, n in points:
         worst[Loss(pure=epsilon, event=delta)] += n
-    return _numeric(_coarse(worst), at)
+    return _numeric({}, _coarse(worst), at)
 
 
 def _distributions(pieces: Counts, at: Fraction) -> float:
     """Each mechanism's own curve δ(ε)."""
-    curves: Counter[Mechanism | Loss] = Counter()
-    for place, (piece, n) in enumerate(Counter(pieces).most_common()):
-        curves[piece if place < MANY else piece.loss] += n
-    return _numeric(_coarse(curves), at)
+    often, losses = Counter(pieces).most_common(), Counter[Loss]()
+    for piece, n in often[MANY:]:
+        losses[piece.loss] += n
+    return _numeric(dict(often[:MANY]), _coarse(losses), at)
 
 
-def _coarse(curves: Counter[Mechanism | Loss]) -> Counter[Mechanism | Loss]:
+def _coarse(losses: Counter[Loss]) -> Counter[Loss]:
     """Beyond so many different losses, round each up to the next of a few: more work would not change the picture."""
-    losses = {each: n for each, n in curves.items() if isinstance(each, Loss)}
     if len(losses) <= MANY:
-        return curves
-    few: Counter[Mechanism | Loss] = Counter({each: n for each, n in curves.items() if isinstance(each, Mechanism)})
+        return losses
+    few = Counter[Loss]()
     for loss, n in losses.items():
         pure = None if loss.pure is None else _up(loss.pure)
         few[Loss(pure=pure, rho=_up(loss.rho), event=_up(loss.event))] += n
@@ -199,36 +199,43 @@ def _up(value: Fraction) -> Fraction:
     return max(value, Fraction(2 ** (power % 32 / 32)) * Fraction(2) ** (power // 32))
 
 
-def _numeric(curves: Mapping[Mechanism | Loss, int], at: Fraction) -> float:
-    """Curves δ(ε) as privacy loss distributions, composed numerically from above.
+def _numeric(mechanisms: Mapping[Mechanism, int], losses: Mapping[Loss, int], at: Fraction) -> float:
+    """Curves δ(ε), those of mechanisms and those that losses state, as privacy loss distributions.
+
+    They are composed numerically from above.
 
     Because  Doroshenko et al. 2022 (connect the dots) for the discretisation; `dp-accounting` composes.
     """
     pld = _library()
-    small = at / (1000 * sum(curves.values()))
-    tops = {each: _top(each.loss if isinstance(each, Mechanism) else each, small) for each in curves}
-    if max(tops.values()) > LARGE or at < SMALL:
+    curves = [(each.loss, partial(_own, each), n) for each, n in mechanisms.items()]
+    curves += [(each, partial(_stated, each), n) for each, n in losses.items()]
+    small = at / (1000 * sum(n for *_, n in curves))
+    tops = [_top(loss, small) for loss, *_ in curves]
+    if max(tops) > LARGE or at < SMALL:
         raise NotUnderstood(
             "ε is too large, or δ too small, to be composed numerically",
             code="not-composed",
             instead="read the other rows",
         )
-    step = _step(list(tops.values()))
+    step = _step(tops)
     total: Any = None
-    for each, n in curves.items():
-        grid = np.arange(max(1, math.ceil(tops[each] / step)) + 1) * step
-        part = _distribution(pld, step, _curve(each, grid))
+    for (_, curve, n), top in zip(curves, tops, strict=True):
+        grid = np.arange(max(1, math.ceil(top / step)) + 1) * step
+        part = _distribution(pld, step, curve(grid))
         several = part.self_compose(n) if n > 1 else part
         total = several if total is None else total.compose(several)
-    whole = sum((n * (each.loss if isinstance(each, Mechanism) else each) for each, n in curves.items()), Loss.ZERO)
+    whole = sum((n * loss for loss, _, n in curves), Loss.ZERO)
     most = math.inf if whole.pure is None or whole.event > at else float(whole.pure)
     return min(most, float(total.get_epsilon_for_delta(float(at))))
 
 
-def _curve(each: Mechanism | Loss, grid: NDArray[np.floating]) -> NDArray[np.floating]:
-    """δ at these ε: a mechanism's own, or in floats what a loss states."""
-    if isinstance(each, Mechanism):
-        return np.array([float(each.curve(Fraction(x))) for x in grid.tolist()])
+def _own(mechanism: Mechanism, grid: NDArray[np.floating]) -> NDArray[np.floating]:
+    """δ of a mechanism at these ε."""
+    return np.array([float(mechanism.curve(Fraction(x))) for x in grid.tolist()])
+
+
+def _stated(each: Loss, grid: NDArray[np.floating]) -> NDArray[np.floating]:
+    """δ at these ε in floats, as a loss states it."""
     above = 1 + np.geomspace(1e-2, 1e6, 400)[:, None]  # orders; any of them is a bound, the least of them nearly tight
     exponent = (above - 1) * (above * float(each.rho) - grid) + above * np.log1p(-1 / above) - np.log(above - 1)
     best = np.exp(np.minimum(0, exponent.min(axis=0)))

@@ -227,13 +227,14 @@ def _table(rows: Rows) -> list[dict[str, Any]]:
 
 def _postfix(what: q.Expression) -> list[Any]:
     """An expression over released numbers: names, constants, and calls of what stands before them."""
-    if isinstance(what, q.Name):
-        return [what.name]
-    if isinstance(what, q.Constant):
-        return [{"constant": text_of(Fraction(what.value)) if isinstance(what.value, (int, Fraction)) else what.value}]
-    assert isinstance(what, q.Call)
-    inner = [token for each in what.arguments for token in _postfix(each)]
-    return [*inner, {"call": what.function, "of": len(what.arguments)}]
+    if what.is_constant:
+        value = what.literal
+        return [{"constant": text_of(Fraction(value)) if isinstance(value, (int, Fraction)) else value}]
+    if what.applies is None:
+        assert what.column is not None
+        return [what.column]
+    inner = [token for each in what.children for token in _postfix(each)]
+    return [*inner, {"call": what.applies, "of": len(what.children)}]
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -23,11 +23,17 @@ from discreet.plan.estimates.linear import Linear
 from discreet.plan.estimates.noise_sums import WeightedSum
 from discreet.postprocess.intervals import Box
 
-__all__ = ["Bought", "Estimate", "Exact", "Noises", "Quotient", "Steady"]
+__all__ = ["Bought", "Estimate", "Exact", "Noises", "Quotient", "Steady", "same"]
 
 MOST_LAWS = 4096  # different laws in one column
 MOST_DRAWS = 1_000_000  # noises that are added up
 MOST_WEIGHTS = 100_000  # parts of one number
+
+
+def same(one: list[Any], other: list[Any]) -> bool:
+    """Return True if two columns have the same values, of the same types."""
+    equal = [a == b or (a != a and b != b) for a, b in zip(one, other, strict=False)]  # noqa: PLR0124  # NaN
+    return len(one) == len(other) and all(equal) and list(map(type, one)) == list(map(type, other))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,8 +45,8 @@ class Noises:
 
     def __post_init__(self) -> None:
         places = [0] if self.rows is None else self.rows
-        draws = [each.times for each in self.laws if isinstance(each, SumOf)]
-        parts = [part for each in self.laws if isinstance(each, WeightedSum) for part in (*each.parts, each.step)]
+        draws = [each.draws[1] for each in self.laws if each.draws is not None]
+        parts = [part for each in self.laws for part in each.floats]
         if (
             not 0 < len(self.laws) <= MOST_LAWS
             or (len(places) and not 0 <= min(places) <= max(places) < len(self.laws))
@@ -60,6 +66,15 @@ class Noises:
         if len(laws) == 1 or not len(used):
             return cls(laws=(laws[0],))
         return cls(laws=tuple(laws[n] for n in used), rows=again.ravel())
+
+    def fit(self, size: int) -> bool:
+        """Return True if they are of so many rows."""
+        return self.rows is None or len(self.rows) == size
+
+    @property
+    def footing(self) -> list[Any]:
+        """The laws and their places, in a form that can be compared."""
+        return [self.laws, None if self.rows is None else self.rows.tolist()]
 
     def alike(self) -> list[tuple[Law | SumOf | WeightedSum, Any]]:
         """Each law with the rows that have it."""
@@ -92,6 +107,28 @@ class Estimate(ABC):
 
     def plain(self) -> Self:
         """The same intervals from no more than they follow from: this is what is sent."""
+        return self
+
+    @property
+    def laws(self) -> int:
+        """How many laws of noise its intervals follow from."""
+        return 0
+
+    @property
+    def footing(self) -> list[Any] | None:
+        """What intervals follow from, row by row, in a form that can be compared; None where they have no noise."""
+        return None
+
+    def sound(self) -> bool:
+        """Return True if an interval can be computed of it: what was sent is whatever somebody wrote."""
+        return True
+
+    def hidden(self, column: list[Any]) -> Estimate:
+        """The same without its values, where a column of the answer shows them as they are."""
+        return self
+
+    def shown(self, column: list[Any]) -> Estimate:
+        """The same with the values of a column that shows them, where it has none of its own."""
         return self
 
 
@@ -135,6 +172,23 @@ class Steady(Estimate):
         weights = tuple(sorted(abs(each) for each in self.view.weights if each))
         return replace(self, view=Linear(weights=weights, unit=Fraction(1), whole=self.view.whole))
 
+    @property
+    def laws(self) -> int:
+        return len(self.noises.laws)
+
+    @property
+    def footing(self) -> list[Any]:
+        return [[(type(each), each if each == each else None) for each in self.values], *self.noises.footing]  # noqa: PLR0124  # NaN
+
+    def sound(self) -> bool:
+        return self.noises.fit(len(self)) and all(type(each) in (int, float) for each in self.values)
+
+    def hidden(self, column: list[Any]) -> Estimate:
+        return replace(self, values=()) if same(column, list(self.values)) else self
+
+    def shown(self, column: list[Any]) -> Estimate:
+        return self if self.values else replace(self, values=tuple(column))
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Quotient(Estimate):
@@ -152,6 +206,29 @@ class Quotient(Estimate):
         for law, here in self.noises.alike():
             low[here], high[here] = self.view.ends(law, self.parts[:, here], confidence)
         return low, high
+
+    @property
+    def laws(self) -> int:
+        return len(self.noises.laws)
+
+    @property
+    def footing(self) -> list[Any]:
+        return [self.parts.tolist(), *self.noises.footing]
+
+    def sound(self) -> bool:
+        if not self.noises.fit(len(self)) or not all(many == len(self.parts) for many in _weights(self.view)):
+            return False
+        noises = replace(self.noises, laws=self.noises.laws[:1], rows=None)
+        return replace(self, parts=self.parts[:, :1], noises=noises).interval(Fraction(1, 2)) is not None
+
+
+def _weights(what: Any) -> list[int]:
+    """How many parts each of the weights of a view is for."""
+    if is_dataclass(what):
+        return [many for field in fields(what) for many in _weights(getattr(what, field.name))]
+    if isinstance(what, tuple) and all(isinstance(each, Fraction) for each in what):
+        return [len(what)]
+    return [many for each in what for many in _weights(each)] if isinstance(what, tuple) else []
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

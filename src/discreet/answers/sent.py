@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
-
-import numpy as np
 
 from discreet.answers.answer import SAMPLE, Answer, Formula, Sheet
 from discreet.answers.bill import Heard
 from discreet.answers.codec import pack, unpack
-from discreet.answers.estimates import Estimate, Quotient, Steady
+from discreet.answers.estimates import Estimate, same
 from discreet.core.exact import probability
 from discreet.errors import NotAllowed, NotUnderstood
 from discreet.postprocess.intervals import enclose, released_names
 from discreet.postprocess.table import Rows
-from discreet.sql import query as q
 
 if TYPE_CHECKING:
     from discreet.plan.plan import Plan, Released
@@ -123,28 +120,21 @@ def _plain(estimates: Mapping[str, Estimate], data: Rows, formulas: tuple[Formul
     found = {}
     for name, each in estimates.items():
         plain = each.plain()
-        if isinstance(plain, Steady) and name in shown and _same(data.columns[shown[name]], list(plain.values)):
-            plain = replace(plain, values=())
-        found[name] = plain
+        found[name] = plain.hidden(data.columns[shown[name]]) if name in shown else plain
     return found
 
 
 def _bare(formulas: tuple[Formula, ...]) -> dict[str, int]:
     """Of each estimate that a column shows as it is the place of the first such column."""
-    names = {n: each.what.name for n, each in enumerate(formulas) if isinstance(each.what, q.Name)}
-    return {name: n for n, name in reversed(names.items())}
-
-
-def _same(one: list[Any], other: list[Any]) -> bool:
-    same = [a == b or (a != a and b != b) for a, b in zip(one, other, strict=False)]  # noqa: PLR0124  # NaN
-    return len(one) == len(other) and all(same) and list(map(type, one)) == list(map(type, other))
+    names = [(n, each.what.column) for n, each in enumerate(formulas) if each.what is not None]
+    return {name: n for n, name in reversed(names) if name is not None}
 
 
 def _differing(answer: Answer, sheet: Sheet) -> _Consistent:
     mine, other = answer.data.columns, sheet.data.columns
     limits = {name: each.limits for name, each in sheet.estimates.items() if each.limits is not None}
     whole = len(mine[0]) != len(other[0]) or not all(_alike(answer.estimates[n], sheet.estimates[n]) for n in limits)
-    places = tuple(n for n in range(len(mine)) if whole or not _same(mine[n], other[n]))
+    places = tuple(n for n in range(len(mine)) if whole or not same(mine[n], other[n]))
     data = sheet.data
     names, kinds = tuple(data.names[n] for n in places), tuple(data.kinds[n] for n in places)
     columns = Rows(names, kinds, tuple(other[n] for n in places)) if places else None
@@ -154,16 +144,7 @@ def _differing(answer: Answer, sheet: Sheet) -> _Consistent:
 
 def _alike(one: Estimate, other: Estimate) -> bool:
     """Whether two estimates of one number are of the same rows, as far as their intervals go."""
-    if isinstance(one, Steady) and isinstance(other, Steady):
-        return _same(list(one.values), list(other.values)) and _places(one) == _places(other)
-    if isinstance(one, Quotient) and isinstance(other, Quotient):
-        return np.array_equal(one.parts, other.parts) and _places(one) == _places(other)
-    return False
-
-
-def _places(each: Steady | Quotient) -> list[Any]:
-    rows = each.noises.rows
-    return [each.noises.laws, None if rows is None else rows.tolist()]
+    return one.footing is not None and one.footing == other.footing
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -193,9 +174,7 @@ def _filled(sent: _Sent) -> dict[str, Estimate]:
     """The estimates, with the values of columns that show them as they are."""
     shown = _bare(sent.formulas)
     return {
-        name: replace(each, values=tuple(sent.columns.columns[shown[name]]))
-        if isinstance(each, Steady) and not each.values and name in shown
-        else each
+        name: each.shown(sent.columns.columns[shown[name]]) if name in shown else each
         for name, each in sent.estimates.items()
     }
 
@@ -217,7 +196,7 @@ def _checked(sent: _Sent) -> None:
             names |= read
             _true(not each.exact and bool(released_names(each.what)) and all(map(NAME.fullmatch, read)))
             _true(enclose(each.what, dict.fromkeys(read, SAMPLE)) is not None)
-            steps += _size(each.what)
+            steps += each.what.size()
     _true(len({name for name in names if name[0] == "a"}) <= sent.numbers)
     estimates = _filled(sent)
     _estimates(estimates, names, rows)
@@ -231,7 +210,7 @@ def _checked(sent: _Sent) -> None:
     if other.estimates is not None:
         _estimates(other.estimates, names, moved)
     _true(set(other.limits) <= names and all(low <= high for low, high in other.limits.values()))
-    laws = sum(len(each.noises.laws) for each in estimates.values() if isinstance(each, (Steady, Quotient)))
+    laws = sum(each.laws for each in estimates.values())
     _true(max(rows, moved) * steps + 1000 * laws <= MOST_STEPS)
 
 
@@ -239,28 +218,7 @@ def _estimates(found: Mapping[str, Estimate], names: set[str], rows: int) -> Non
     """Refuse estimates that are not those of so many rows."""
     _true(set(found) == names)
     for each in found.values():
-        _true(len(each) == rows and each.limits is None)
-        if isinstance(each, (Steady, Quotient)):
-            _true(each.noises.rows is None or len(each.noises.rows) == rows)
-        if isinstance(each, Steady):
-            _true(all(type(value) in (int, float) for value in each.values))
-        if isinstance(each, Quotient):
-            _true(all(many == len(each.parts) for many in _weights(each.view)))
-            noises = replace(each.noises, laws=each.noises.laws[:1], rows=None)
-            _true(replace(each, parts=each.parts[:, :1], noises=noises).interval(Fraction(1, 2)) is not None)
-
-
-def _weights(what: Any) -> list[int]:
-    """How many parts each of the weights of a view is for."""
-    if is_dataclass(what):
-        return [many for field in fields(what) for many in _weights(getattr(what, field.name))]
-    if isinstance(what, tuple) and all(isinstance(each, Fraction) for each in what):
-        return [len(what)]
-    return [many for each in what for many in _weights(each)] if isinstance(what, tuple) else []
-
-
-def _size(what: q.Expression) -> int:
-    return 1 + sum(map(_size, what.arguments)) if isinstance(what, q.Call) else 1
+        _true(len(each) == rows and each.limits is None and each.sound())
 
 
 def _true(said: bool) -> None:

@@ -17,7 +17,7 @@ from discreet.core.text import show, table
 from discreet.errors import LedgerCorrupt, NotAllowed, NotUnderstood
 from discreet.ledger.balances import title
 from discreet.ledger.entry import Entry
-from discreet.ledger.facts import Again, Charge, Fact, Lost
+from discreet.ledger.facts import Charge
 from discreet.ledger.journal import Missing
 from discreet.ledger.ledger import Balance, Ledger
 
@@ -162,10 +162,7 @@ def _amend_units(options: argparse.Namespace, catalogue: Catalogue | None) -> No
 
 
 def _said(ledger: Ledger, options: argparse.Namespace) -> str:
-    balances, charges = ledger.balances, []
-    for entry in ledger:
-        if isinstance(entry.fact, (Charge, Again, Lost)):
-            charges.append(entry)
+    balances, charges = ledger.balances, [entry for entry in ledger if entry.fact.billed]
     last = options.last if options.last is not None else SHORT if options.format == "table" else 0
     if last < 0:
         raise NotUnderstood(
@@ -212,29 +209,22 @@ def _entry(entry: Entry) -> dict[str, Any]:
     """One charge, flat: the same names in JSON and CSV."""
     fact = entry.fact
     charge = fact if isinstance(fact, Charge) else None
-    free = None if isinstance(fact, Lost) else "0"
+    pure, rho, event = fact.prices
     return {
         "entry": entry.seq,
         "time": entry.time,
         "dataset": charge.dataset if charge else "",
-        "analyst": fact.analyst if isinstance(fact, (Charge, Again)) else "",
-        "cost": str(charge.cost) if charge else _other(fact),
-        "pure": charge.pure if charge else free,
-        "rho": charge.rho if charge else free,
-        "event": charge.event if charge else free,
+        "analyst": fact.buyer,
+        "cost": fact.price_text,
+        "pure": pure,
+        "rho": rho,
+        "event": event,
         "version": charge.version if charge else "",
         "key": charge.key if charge else None,
         "mechanism": charge.mechanism if charge else None,
         "previous": entry.previous,
         "hash": entry.hash,
     }
-
-
-def _other(fact: Fact) -> str:
-    """What an entry that is no charge costs."""
-    if isinstance(fact, Lost):
-        return "all of every budget: entries before this one were lost" + (f" (up to {fact.last})" if fact.last else "")
-    return f"nothing: entry {getattr(fact, 'of', '')} again"
 
 
 def _balance(one: Balance) -> dict[str, Any]:

@@ -100,11 +100,15 @@ class Loss:
 
     def __add__(self, other: Loss) -> Loss:
         """Both mechanisms on the same people. Sound also when the second is chosen after the first answered."""
-        return self._join(other, lambda one, two: one + two) if isinstance(other, Loss) else NotImplemented
+        if not isinstance(other, Loss):
+            return NotImplemented
+        return self._join(other, lambda one, two: one + two)
 
     def __or__(self, other: Loss) -> Loss:
         """The two mechanisms on disjoint people: each person meets one of them."""
-        return self._join(other, max) if isinstance(other, Loss) else NotImplemented
+        if not isinstance(other, Loss):
+            return NotImplemented
+        return self._join(other, max)
 
     def __radd__(self, other: int) -> Loss:
         """So that sum(losses) works."""

@@ -136,7 +136,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         points = self._points(X, reset=True)
         method, box = self._method(), Box.of(self.bounds, points.shape[1])
         mechanism = paid(method.mechanism, self.budget, self._shared(), self.analyst)
-        assert isinstance(mechanism, Composition)
         return self._keep(method.run(box, points, mechanism.parts, SYSTEM), box, mechanism.loss, method)
 
     def fit_table(self, curator: Seller, table: str, columns: Sequence[str]) -> KMeans:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Mechanism
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
 
 __all__ = ["Purse", "paid"]
+
+M = TypeVar("M", bound=Mechanism)
 
 
 class Purse:
@@ -22,7 +24,7 @@ class Purse:
     def __init__(self) -> None:
         self.spent, self._turn = Loss.ZERO, threading.Lock()
 
-    def spend(self, mechanism: Mechanism, budget: Budget) -> Mechanism:
+    def spend(self, mechanism: M, budget: Budget) -> M:
         """Charge for a mechanism, or refuse; returns what may be run."""
         with self._turn:
             if self.spent + mechanism.loss not in budget:
@@ -40,7 +42,7 @@ class Purse:
         )
 
 
-def paid(mechanism: Mechanism, payer: Any, purse: Purse, analyst: str) -> Mechanism:
+def paid(mechanism: M, payer: Any, purse: Purse, analyst: str) -> M:
     """The mechanism that may be run now: charged first, to a ledger or to a purse that has a budget for its cap.
 
     No payer pays nothing, and promises nothing. A ledger is anything with its `spend`: what comes back is a
@@ -56,5 +58,5 @@ def paid(mechanism: Mechanism, payer: Any, purse: Purse, analyst: str) -> Mechan
             code="wrong-argument",
             instead='budget=dp.Budget(epsilon=3), or budget=dp.Ledger("clinic.ledger", dataset=…, budget=…)',
         )
-    found: Mechanism = payer.spend(mechanism, analyst=analyst).use(mechanism)
+    found: M = payer.spend(mechanism, analyst=analyst).use(mechanism)
     return found

@@ -20,7 +20,6 @@ from discreet.answers.explanation import Explanation
 from discreet.catalogue.schema import Catalogue, Column, Table
 from discreet.core import record
 from discreet.core.coins import SYSTEM
-from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.loss import Loss
 from discreet.core.text import show
 from discreet.errors import BudgetExceeded, NotAllowed, NotUnderstood
@@ -177,8 +176,8 @@ class _Asking:
         It is that of the law, not what its variance would say: of little noise hardly any is left on whole numbers.
         """
         two = self._cells((2,) + (1,) * (len(self.box) - 1))
-        law = self._explain(two, epsilon).plan.laws[0]
-        return float(law.scale) if isinstance(law, DiscreteLaplace) else math.sqrt(law.scale_squared / 2)
+        scale: float = self._explain(two, epsilon).plan.laws[0].laplace_scale
+        return scale
 
     def noise(self, clusters: int, epsilon: Fraction) -> float:
         """On the count of each of so many clusters: about one standard deviation."""

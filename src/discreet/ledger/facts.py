@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from discreet.core.loss import Budget, Loss
 from discreet.core.record import rational, text_of
@@ -32,6 +32,23 @@ from discreet.errors import Broken
 
 if TYPE_CHECKING:
     from discreet.ledger.balances import State
+
+
+class Auditor(Protocol):
+    """Whoever verifies an entry, at its place in the history."""
+
+    def recompute(self, charge: Charge) -> None:
+        """Refuse a cost that is not that of its mechanism, or that no budget had room for."""
+
+    def goes_on(self, of: int) -> None:
+        """Refuse what goes on with a charge that could not be answered any more."""
+
+    def answers(self, of: int) -> None:
+        """Refuse an answer to a charge that is not the one that was kept."""
+
+    def fails(self, of: int, dataset: str) -> None:
+        """Refuse the failure of a charge for other data."""
+
 
 __all__ = [
     "FORMAT",
@@ -79,8 +96,36 @@ class Fact:
         """The fact for whoever reads a history: itself, unless part of it is nobody's business."""
         return self
 
+    billed: ClassVar[bool] = False  # whether a history of what was bought shows it
+
+    @property
+    def price_text(self) -> str:
+        """What it cost, in words."""
+        return "nothing"
+
+    @property
+    def prices(self) -> tuple[str | None, str | None, str | None]:
+        """What it cost as pure ε, ρ and the probability of an event, as they are written; None where unknown."""
+        return "0", "0", "0"
+
+    @property
+    def buyer(self) -> str:
+        """The analyst who was answered; empty where nobody was."""
+        return ""
+
+    def accounts(self, state: State) -> Iterator[Account]:
+        """Everybody who pays."""
+        return iter(())
+
+    def bought(self, dataset: str) -> str | None:
+        """The mechanism that was charged to a data set, as it is written; None where none was."""
+        return None
+
     def apply(self, state: State) -> None:
         """Change the state. Some facts do not."""
+
+    def audit(self, auditor: Auditor) -> None:
+        """Have verified what it says, where replaying alone does not. Some facts say no more than that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,6 +239,7 @@ class Charge(Fact):
     """An analyst bought a mechanism. The cost is written beside it so that replaying needs no arithmetic of laws."""
 
     WORD: ClassVar[str] = "charge"
+    billed: ClassVar[bool] = True
     dataset: str
     version: str
     analyst: str
@@ -227,8 +273,22 @@ class Charge(Fact):
         """The cost, as a loss: what a budget counts of it."""
         return _loss(self.pure, self.rho, self.event)
 
+    @property
+    def price_text(self) -> str:
+        return str(self.cost)
+
+    @property
+    def prices(self) -> Price:
+        return self.pure, self.rho, self.event
+
+    @property
+    def buyer(self) -> str:
+        return self.analyst
+
+    def bought(self, dataset: str) -> str | None:
+        return self.mechanism if self.dataset == dataset else None
+
     def accounts(self, state: State) -> Iterator[Account]:
-        """Everybody who pays."""
         yield ("dataset", self.dataset, "")
         yield ("analyst", self.dataset, self.analyst)
         for family in state.families(self.dataset):
@@ -236,6 +296,9 @@ class Charge(Fact):
 
     def apply(self, state: State) -> None:
         state.charge(self.accounts(state), self.cost, named=self.key is not None)
+
+    def audit(self, auditor: Auditor) -> None:
+        auditor.recompute(self)
 
     @staticmethod
     def price(loss: Loss) -> Price:
@@ -253,11 +316,23 @@ class Again(Fact):
     """A charge whose answer was never kept is being answered once more."""
 
     WORD: ClassVar[str] = "again"
+    billed: ClassVar[bool] = True
     of: int
     analyst: str
 
+    @property
+    def price_text(self) -> str:
+        return f"nothing: entry {self.of} again"
+
+    @property
+    def buyer(self) -> str:
+        return self.analyst
+
     def apply(self, state: State) -> None:
         state.begin_again(self.of)
+
+    def audit(self, auditor: Auditor) -> None:
+        auditor.goes_on(self.of)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,6 +356,9 @@ class Kept(Fact):
     def apply(self, state: State) -> None:
         state.keep(self.of)
 
+    def audit(self, auditor: Auditor) -> None:
+        auditor.answers(self.of)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Failed(Fact):
@@ -300,6 +378,9 @@ class Failed(Fact):
         if self.left < 0 or self.dataset not in state.datasets:
             raise ValueError("no failure")
         state.fail(self.dataset, self.of, self.left)
+
+    def audit(self, auditor: Auditor) -> None:
+        auditor.fails(self.of, self.dataset)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,8 +402,17 @@ class Lost(Fact):
     """
 
     WORD: ClassVar[str] = "lost"
+    billed: ClassVar[bool] = True
     last: int
     hash: str
+
+    @property
+    def price_text(self) -> str:
+        return "all of every budget: entries before this one were lost" + (f" (up to {self.last})" if self.last else "")
+
+    @property
+    def prices(self) -> tuple[None, None, None]:
+        return None, None, None
 
     def apply(self, state: State) -> None:
         if not (self.last > 0 and re.fullmatch("[0-9a-f]{64}", self.hash)) and (self.last, self.hash) != (0, ""):

@@ -17,7 +17,7 @@ from discreet.core.text import show, table
 from discreet.errors import NotUnderstood
 from discreet.ledger.balances import State, title
 from discreet.ledger.entry import Entry
-from discreet.ledger.facts import Account, Charge
+from discreet.ledger.facts import Account
 from discreet.ledger.transactions import decode
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def report(entries: Iterable[Entry], dataset: str, delta: Number | None) -> Repo
     state = State()
     for entry in entries:
         state.take(entry)
-        if isinstance(entry.fact, Charge) and entry.fact.dataset == dataset:
-            texts[entry.fact.mechanism] += 1
+        if (text := entry.fact.bought(dataset)) is not None:
+            texts[text] += 1
     cap = state.caps.get(("dataset", dataset, ""))
     if cap is None:
         raise NotUnderstood(
@@ -92,11 +92,10 @@ def draw(entries: Iterable[Entry]) -> Figure:
     state, paths = State(), dict[Account, list[tuple[datetime, Loss]]]()
     for entry in entries:
         state.take(entry)
-        if isinstance(entry.fact, Charge):
-            when = datetime.fromisoformat(entry.time)
-            for account in entry.fact.accounts(state):
-                if account[0] != "analyst":
-                    paths.setdefault(account, []).append((when, state.loss(account)))
+        when = datetime.fromisoformat(entry.time)
+        for account in entry.fact.accounts(state):
+            if account[0] != "analyst":
+                paths.setdefault(account, []).append((when, state.loss(account)))
     if not paths:
         raise NotUnderstood(
             "nothing was spent yet, so there is nothing to draw.", code="no-number", instead="spend first"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from discreet.core.loss import Budget, Loss
 from discreet.core.mechanism import Mechanism
@@ -120,10 +121,11 @@ def _charged(journal: Journal, name: str) -> Iterator[tuple[int, Mechanism]]:
     for row in journal.rows(0) if ("dataset", name, "") in journal.state.spent else ():
         entry = follow(last, row)
         last = entry.link
-        if isinstance(entry.fact, Charge) and entry.fact.dataset == name and entry.fact.mechanism not in seen:
-            seen.add(entry.fact.mechanism)
+        text = entry.fact.bought(name)
+        if text is not None and text not in seen:
+            seen.add(text)
             with suppress(ValueError, Refusal, TypeError, AttributeError, ArithmeticError):  # verifying tells
-                yield entry.seq, decode(entry.fact.mechanism)[0]
+                yield entry.seq, decode(text)[0]
 
 
 def _kin(state: State, fact: Dataset) -> None:
@@ -318,11 +320,7 @@ def audit(journal: Journal, state: State) -> list[Entry]:
     found = []
     for row in journal.page(state.link.seq):
         entry = follow(state.link, row)
-        if isinstance(entry.fact, Charge):
-            _recompute(state, entry.seq, entry.fact)
-        elif isinstance(entry.fact, Kept):
-            journal.answer(entry)
-        _orderly(journal, state, entry)
+        entry.fact.audit(_Auditor(journal, state, entry))
         state.take(entry)
         found.append(entry)
     if not found:
@@ -330,33 +328,44 @@ def audit(journal: Journal, state: State) -> list[Entry]:
     return found
 
 
-def _orderly(journal: Journal, state: State, entry: Entry) -> None:
-    """Refuse a history in which a data set that had stopped went on before its owner resumed it."""
-    fact = entry.fact
-    if state.stopped and isinstance(fact, (Again, Kept)) and _charge_at(journal, fact.of).dataset in state.stopped:
-        raise LedgerCorrupt(f"entry {entry.seq} goes on with a question while its data set had stopped.")
-    if isinstance(fact, (Again, Kept)) and fact.of < state.lost:
-        raise LedgerCorrupt(f"entry {entry.seq} answers a question from before entries were lost.")
-    if isinstance(fact, Failed) and _charge_at(journal, fact.of).dataset != fact.dataset:
-        raise LedgerCorrupt(f"entry {entry.seq} is the failure of a question about other data.")
+class _Auditor(NamedTuple):
+    """Verifies an entry against the state before it."""
 
+    journal: Journal
+    state: State
+    entry: Entry
 
-def _recompute(state: State, seq: int, fact: Charge) -> None:
-    try:
-        mechanism, price = decode(fact.mechanism)
-    except (ValueError, Refusal, TypeError, AttributeError, ArithmeticError) as problem:
-        raise LedgerCorrupt(f"entry {seq} records a mechanism that cannot be read.") from problem
-    if price != (fact.pure, fact.rho, fact.event):
-        raise LedgerCorrupt(f"entry {seq} records a cost that is not the one of its mechanism.")
-    if fact.dataset not in state.datasets:
-        raise LedgerCorrupt(f"entry {seq} is a charge on a data set that is not kept here.")
-    protection.verify(state, seq, fact.dataset, mechanism)
-    try:
-        state.admit(fact)
-    except Refusal as refusal:
-        raise LedgerCorrupt(
-            f"entry {seq} is a charge that no budget had room for, or on data that had stopped."
-        ) from refusal
+    def recompute(self, charge: Charge) -> None:
+        try:
+            mechanism, price = decode(charge.mechanism)
+        except (ValueError, Refusal, TypeError, AttributeError, ArithmeticError) as problem:
+            raise LedgerCorrupt(f"entry {self.entry.seq} records a mechanism that cannot be read.") from problem
+        if price != (charge.pure, charge.rho, charge.event):
+            raise LedgerCorrupt(f"entry {self.entry.seq} records a cost that is not the one of its mechanism.")
+        if charge.dataset not in self.state.datasets:
+            raise LedgerCorrupt(f"entry {self.entry.seq} is a charge on a data set that is not kept here.")
+        protection.verify(self.state, self.entry.seq, charge.dataset, mechanism)
+        try:
+            self.state.admit(charge)
+        except Refusal as refusal:
+            raise LedgerCorrupt(
+                f"entry {self.entry.seq} is a charge that no budget had room for, or on data that had stopped."
+            ) from refusal
+
+    def goes_on(self, of: int) -> None:
+        """Refuse a history in which a data set that had stopped went on before its owner resumed it."""
+        if self.state.stopped and _charge_at(self.journal, of).dataset in self.state.stopped:
+            raise LedgerCorrupt(f"entry {self.entry.seq} goes on with a question while its data set had stopped.")
+        if of < self.state.lost:
+            raise LedgerCorrupt(f"entry {self.entry.seq} answers a question from before entries were lost.")
+
+    def answers(self, of: int) -> None:
+        self.journal.answer(self.entry)
+        self.goes_on(of)
+
+    def fails(self, of: int, dataset: str) -> None:
+        if _charge_at(self.journal, of).dataset != dataset:
+            raise LedgerCorrupt(f"entry {self.entry.seq} is the failure of a question about other data.")
 
 
 def _agree(used: State, replayed: State) -> None:

@@ -58,6 +58,10 @@ class Randomizer(Mechanism):
     def table(self) -> Table:
         """P(report | value), exactly."""
 
+    def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of these reports, of the right shape and type, could come from it: all, where it is not known."""
+        return np.ones(len(reports), np.bool_)
+
     def release(self, exact: Any, coins: Coins = SYSTEM) -> Any:
         return self.randomize(exact, coins)
 

@@ -73,6 +73,11 @@ class Design(ABC):
         """Least squares: the best linear estimate without bias."""
 
     @property
+    def axis(self) -> Axis | None:
+        """The axis of one strategy, where it has no other."""
+        return None
+
+    @property
     def weights(self) -> Floats | None:
         """Each answer as a combination of the numbers that one strategy released, where that is not too large."""
         return None
@@ -164,6 +169,10 @@ class Solved(Design):
     def shares(self) -> tuple[Fraction, ...]:  # type: ignore[override]
         return (Fraction(1),)
 
+    @property
+    def axis(self) -> Axis | None:
+        return self.axes[0] if len(self.axes) == 1 else None
+
     def mean(self, noise: Sequence[float]) -> float:
         return noise[0] * float(np.prod([each.mean for each in self.axes]))
 
@@ -182,9 +191,9 @@ class Solved(Design):
     @once
     def weights(self) -> Floats | None:
         released = int(np.prod([each.matrix.rows for each in self.axes]))
-        if len(self.axes) > 1 or self.queries.size * released > MOST_WEIGHTS:
+        axis = self.axis
+        if axis is None or self.queries.size * released > MOST_WEIGHTS:
             return None
-        axis = self.axes[0]
         return self.queries.times(np.eye(released) if axis.matrix.is_identity else axis.inverse)
 
 

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, chain
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,27 @@ from discreet.core.once import once
 from discreet.errors import NotAllowed
 from discreet.matrix.labels import Axes, Label, divided, key
 
-__all__ = ["MOST_LISTED", "Crossed", "Dense", "Floats", "Intervals", "Kind", "Marginals", "Queries", "Stacked", "kron"]
+__all__ = [
+    "MOST_CELLS",
+    "MOST_LISTED",
+    "Crossed",
+    "Dense",
+    "Floats",
+    "Intervals",
+    "Kind",
+    "Marginals",
+    "Queries",
+    "Stacked",
+    "kron",
+]
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Kind = Literal["identity", "prefix", "ranges", "windows", "total"]
 MOST_LISTED = 20_000_000  # answers that are written out
+MOST_CELLS = 1 << 24
+MOST_PARTS = 4096  # families in one, and tables of one
+MOST_DEEP = 8  # families in families
 
 
 class Queries(ABC):
@@ -34,6 +49,7 @@ class Queries(ABC):
 
     cells: int
     size: int
+    numbered: ClassVar[bool] = False  # whether its cells are known by number alone, whatever columns they are of
 
     @abstractmethod
     def gram(self) -> Floats:
@@ -55,6 +71,26 @@ class Queries(ABC):
     def shape(self) -> tuple[int, ...]:
         """How many values each of its attributes has; their combinations are the cells."""
         return (self.cells,)
+
+    @property
+    def factors(self) -> tuple[Queries, ...]:
+        """The families that it is the product of: those of its axes."""
+        return (self,)
+
+    def merged(self) -> tuple[Queries, tuple[int, ...] | None]:
+        """The queries over groups of cells that none of them tells apart, without those that none reads.
+
+        With them the group of each cell, -1 of one that none reads; None where cells are as they were.
+        """
+        return self, None
+
+    def sound(self, deep: int = 0) -> bool:
+        """Return True if a workload can have these: what was sent is whatever somebody wrote."""
+        return deep < MOST_DEEP and self._sound(deep) and 1 <= self.cells <= MOST_CELLS
+
+    @abstractmethod
+    def _sound(self, deep: int) -> bool:
+        """The same, of what is its own."""
 
     def misfit(self, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
         """Its shape, where columns of these sizes have another; a few columns in a row may be one attribute."""
@@ -93,6 +129,9 @@ class Intervals(Queries):
         n = self.cells
         each = {"identity": n, "prefix": n, "ranges": n * (n + 1) // 2, "windows": n - self.width + 1, "total": 1}
         return each[self.kind]
+
+    def _sound(self, deep: int) -> bool:
+        return 1 <= self.cells <= MOST_CELLS and 1 <= self.width <= self.cells
 
     @once
     def ends(self) -> tuple[Places, Places]:
@@ -184,6 +223,7 @@ class Dense(Queries):
     size: int
     cells: int
     data: bytes
+    numbered: ClassVar[bool] = True
 
     @classmethod
     def of(cls, matrix: Floats) -> Dense:
@@ -194,6 +234,20 @@ class Dense(Queries):
     def matrix(self) -> Floats:
         """The array."""
         return np.frombuffer(self.data).reshape(self.size, self.cells)
+
+    def merged(self) -> tuple[Queries, tuple[int, ...] | None]:
+        columns, first, places = np.ascontiguousarray(self.matrix.T) + 0.0, list[int](), list[int]()
+        known: dict[bytes, int] = {bytes(columns[0].nbytes): -1}  # cells that no query reads
+        for n, column in enumerate(columns):
+            place = known.setdefault(column.tobytes(), len(first))
+            places.append(place)
+            if place == len(first):
+                first.append(n)
+        return (self, None) if len(first) == self.cells else (Dense.of(columns[first].T), tuple(places))
+
+    def _sound(self, deep: int) -> bool:
+        whole = self.size > 0 and self.cells > 0 and len(self.data) == 8 * self.size * self.cells
+        return whole and bool(np.isfinite(self.matrix).all())
 
     def gram(self) -> Floats:
         return np.asarray(self.matrix.T @ self.matrix)
@@ -224,6 +278,9 @@ class Stacked(Queries):
     @property
     def size(self) -> int:  # type: ignore[override]
         return sum(each.size for each in self.parts)
+
+    def _sound(self, deep: int) -> bool:
+        return _all_sound(self.parts, deep) and len({each.cells for each in self.parts}) == 1
 
     def gram(self) -> Floats:
         return reduce(np.add, [each.gram() for each in self.parts])
@@ -273,6 +330,13 @@ class Crossed(Queries):
     @property
     def size(self) -> int:  # type: ignore[override]
         return math.prod(each.size for each in self.parts)
+
+    @property
+    def factors(self) -> tuple[Queries, ...]:
+        return self.parts
+
+    def _sound(self, deep: int) -> bool:
+        return _all_sound(self.parts, deep)
 
     def gram(self) -> Floats:
         return kron([each.gram() for each in self.parts])
@@ -330,6 +394,11 @@ class Marginals(Queries):
     def size(self) -> int:  # type: ignore[override]
         return sum(self.count(each) for each in self.kept)
 
+    def _sound(self, deep: int) -> bool:
+        keys, kept = set(range(len(self.sizes))), self.kept
+        whole = bool(kept) and all(each >= 1 for each in self.sizes) and math.prod(self.sizes) <= MOST_CELLS
+        return whole and len(kept) <= MOST_PARTS and all(list(each) == sorted(set(each) & keys) for each in kept)
+
     def count(self, attributes: tuple[int, ...]) -> int:
         """How many combinations these attributes have."""
         return math.prod(self.sizes[n] for n in attributes)
@@ -370,6 +439,10 @@ class Marginals(Queries):
         starts, tables = self._tables
         table = bisect_right(starts, n) - 1
         return tables[table].label(n - starts[table], axes)
+
+
+def _all_sound(parts: tuple[Queries, ...], deep: int) -> bool:
+    return 0 < len(parts) <= MOST_PARTS and all(each.sound(deep + 1) for each in parts)
 
 
 def kron(parts: list[Floats]) -> Floats:

@@ -94,8 +94,12 @@ class Combined(Mechanism):
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
         whole = type(self.rows) is int and self.rows >= 1
-        fits = all(isinstance(each, Strategy) for each in self.strategies) and self.strategies
-        if not fits or not whole or not all(isinstance(each, Law) for each in self.laws):
+        if (
+            not self.strategies
+            or not all(isinstance(each, Strategy) for each in self.strategies)
+            or not whole
+            or not all(isinstance(each, Law) for each in self.laws)
+        ):
             raise NotUnderstood(
                 "this takes strategies and as many laws.",
                 code="wrong-argument",

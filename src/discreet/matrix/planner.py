@@ -17,11 +17,11 @@ from threadpoolctl import ThreadpoolController
 from discreet.core.laws.gaussian import GAUSSIAN
 from discreet.core.laws.law import NoiseFamily
 from discreet.matrix.designs import Axis, Design, Solved, Split
-from discreet.matrix.families import Crossed, Dense, Intervals, Marginals, Queries, Stacked
+from discreet.matrix.families import Crossed, Intervals, Marginals, Queries, Stacked
 from discreet.matrix.gaussian_optimal import Certificate, factorised
 from discreet.matrix.hierarchical import best_levels, best_tables
 from discreet.matrix.p_identity import best_spiked
-from discreet.matrix.strategy import Each, Factor, Matrix, Merged, Packed, Strategy, Total
+from discreet.matrix.strategy import Each, Factor, Matrix, Packed, Strategy, Total
 
 __all__ = ["MOST_DENSE", "designs", "recovered"]
 
@@ -72,7 +72,7 @@ def _single(queries: Queries, family: NoiseFamily, levels: Sequence[Design] = ()
     found, gaussian = list(levels), family is GAUSSIAN
     if queries.cells > MOST_DENSE:
         return [Solved("identity", (Axis(queries, Each(queries.cells)),)), *found]
-    few, places = _merged(queries)
+    few, places = queries.merged()
     gram = few.gram()
     candidates: list[tuple[str, Factor]] = [("identity", Each(few.cells))]
     certificate = None
@@ -95,7 +95,7 @@ def recovered(queries: Queries, strategies: tuple[Strategy, ...], family: NoiseF
 
     A single matrix for each axis is read as it is, whatever machine found it, and without finding it again.
     """
-    parts = queries.parts if isinstance(queries, Crossed) else (queries,)
+    parts = queries.factors
     if len(strategies) == 1 and len(strategies[0].factors) == len(parts):
         with _one_thread():
             axes = [_axis(part, factor) for part, factor in zip(parts, strategies[0].factors, strict=True)]
@@ -107,31 +107,14 @@ def recovered(queries: Queries, strategies: tuple[Strategy, ...], family: NoiseF
 
 def _axis(queries: Queries, factor: Factor) -> Axis | None:
     """One axis that is measured so, where all its queries follow."""
-    places = None
-    if isinstance(factor, Merged):
-        queries, places = _merged(queries)
-        if places != factor.places:
+    factor, places = factor.unmerged
+    if places is not None:
+        queries, own = queries.merged()
+        if own != places:
             return None
-        factor = factor.of
     axis = Axis(queries, factor, places)
     small = factor.is_identity or factor.cells <= MOST_DENSE
     return axis if factor.cells == queries.cells and small and axis.answers_all else None
-
-
-def _merged(queries: Queries) -> tuple[Queries, tuple[int, ...] | None]:
-    """The queries over groups of cells that none of them tells apart, without those that none reads."""
-    if not isinstance(queries, Dense):
-        return queries, None
-    columns, first, places = np.ascontiguousarray(queries.matrix.T) + 0.0, list[int](), list[int]()
-    known: dict[bytes, int] = {bytes(columns[0].nbytes): -1}  # cells that no query reads
-    for n, column in enumerate(columns):
-        place = known.setdefault(column.tobytes(), len(first))
-        places.append(place)
-        if place == len(first):
-            first.append(n)
-    if len(first) == queries.cells:
-        return queries, None
-    return Dense.of(columns[first].T), tuple(places)
 
 
 def _asked(queries: Queries) -> Factor | None:
@@ -154,9 +137,9 @@ def _crossed(queries: Crossed, family: NoiseFamily) -> list[Design]:
     """
     axes, bounds = list[Axis](), list[float]()
     for part in queries.parts:
-        own = [each for each in designs(part, family) if isinstance(each, Solved) and len(each.axes) == 1]
-        best = min(own, key=lambda each: each.mean(_unit(each, family)))
-        axes.append(best.axes[0])
+        own = [(each, each.axis) for each in designs(part, family) if each.axis is not None]
+        best, axis = min(own, key=lambda each: each[0].mean(_unit(each[0], family)))
+        axes.append(axis)
         bounds.append(best.certificate.bound if best.certificate else 0.0)
     certificate = Certificate((), float(np.prod(bounds))) if family is GAUSSIAN and all(bounds) else None
     plain = tuple(Axis(each, Each(each.cells)) for each in queries.parts)

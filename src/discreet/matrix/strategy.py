@@ -61,6 +61,11 @@ class Factor(ABC):
     def dense(self) -> NDArray[np.int64]:
         """The matrix itself, where it is small."""
 
+    @property
+    def unmerged(self) -> tuple[Factor, tuple[int, ...] | None]:
+        """The matrix over groups of cells, with the group of each cell; None where cells are not grouped."""
+        return self, None
+
 
 @recorded("strategy each/1")
 @dataclass(frozen=True)
@@ -292,6 +297,10 @@ class Merged(Factor):
     def dense(self) -> NDArray[np.int64]:
         wide = np.hstack([self.of.dense(), np.zeros((self.of.rows, 1), np.int64)])
         return np.asarray(wide[:, list(self.places)])
+
+    @property
+    def unmerged(self) -> tuple[Factor, tuple[int, ...]]:
+        return self.of, self.places
 
 
 # ── products ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -350,8 +350,15 @@ def _floor(compute: Callable[[], Ball]) -> int:
 
 def threshold(price: Price, *, delta: Fraction, keys: int, neighbours: Neighbours) -> Threshold | GaussianThreshold:
     """The rule that a price buys for naming keys, where each person touches at most so many."""
-    match price:
-        case Pure(epsilon):
-            return Threshold(epsilon=epsilon, delta=delta, keys=keys, neighbours=neighbours)
-        case Zcdp(rho):
-            return GaussianThreshold(rho=rho, delta=delta, keys=keys, neighbours=neighbours)
+    return RULES[type(price)](price, delta=delta, keys=keys, neighbours=neighbours)
+
+
+def _pure(price: Pure, **terms: Any) -> Threshold:
+    return Threshold(epsilon=price.epsilon, **terms)
+
+
+def _zcdp(price: Zcdp, **terms: Any) -> GaussianThreshold:
+    return GaussianThreshold(rho=price.rho, **terms)
+
+
+RULES: dict[type[Price], Callable[..., Threshold | GaussianThreshold]] = {Pure: _pure, Zcdp: _zcdp}

@@ -12,7 +12,6 @@ from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Apply, Literal, Tree
 from discreet.plan.measures.count_batch import Batch
 from discreet.plan.measures.statistic import ROWS, Statistic
-from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Plan
 from discreet.plan.reading import Reading
 from discreet.plan.regions import regions
@@ -29,20 +28,7 @@ def counted(draft: Draft) -> tuple[Tree, ...]:
 
 
 def _condition(draft: Draft, reading: Reading) -> Tree | None:
-    measure = draft.measures[reading.measure]
-    if reading.statistic == ROWS:
-        return ALL
-    tree = measure.of if isinstance(measure, Sums) else None
-    parts = () if tree is None else tree.operands("case")
-    if not 0 < len(parts) <= 3:
-        return None
-    condition, then, otherwise = (*parts, Literal(value=None))[:3]
-    values = [each.literal if each.is_constant else tree for each in (then, otherwise)]
-    if reading.statistic.name == "present":
-        return condition if values[0] not in (None, tree) and values[1] is None else None
-    if reading.statistic.name != "sum" or type(values[0]) is bool or type(values[1]) is bool:
-        return None
-    return condition if values[0] == 1 and values[1] in (None, 0) else None
+    return ALL if reading.statistic == ROWS else draft.measures[reading.measure].condition(reading.statistic)
 
 
 def known(draft: Draft, plan: Plan, extra: Sequence[Tree]) -> tuple[Reading, ...] | None:

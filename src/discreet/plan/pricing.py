@@ -1,14 +1,13 @@
 """From a draft to a plan: which noise, how much on each measure, at what cost.
 
-A question is bought for an ε, or for a margin. An ε buys Laplace noise of that ε in all, or Gaussian noise of the ρ
-that the ε buys under the budget's δ; whichever predicts less error is taken. Both are decided by the question and the
-catalogue alone, so the same question always makes the same plan.
+An ε buys Laplace noise of that ε in all, or Gaussian noise of the ρ that the ε buys under the budget's δ; whichever
+predicts less error is taken. That is decided by the question and the catalogue alone, so the same question always makes
+the same plan. What is asked for may be a margin instead, see `terms`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -16,73 +15,12 @@ from discreet.core.conversion import zcdp_of
 from discreet.core.laws.law import NoiseFamily
 from discreet.core.laws.price import Price, Pure, Zcdp
 from discreet.core.loss import Budget
-from discreet.errors import NotAllowed, NotUnderstood
+from discreet.errors import NotAllowed
 from discreet.mechanisms.threshold import threshold
-from discreet.plan.draft import Alternative, Draft
-from discreet.plan.output import shown
+from discreet.plan.draft import Draft
 from discreet.plan.plan import Plan
-from discreet.plan.terms import Spend, Terms, Within, search
 
-__all__ = [
-    "allowed",
-    "bought",
-    "bought_rho",
-    "counted_error",
-    "depends",
-    "least_cost",
-    "plan_for",
-    "plans_for",
-    "prices",
-    "reachable",
-]
-
-
-def reachable(draft: Draft, wanted: Terms) -> Draft:
-    """A question with the confidence it is asked with; one for a margin, of numbers that have none, is refused.
-
-    A margin is bought for numbers, also unseen ones.
-    """
-    views = [reading.estimator(draft.measures) for reading in draft.readings]
-    without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
-    if isinstance(wanted, Within) and without:
-        raise NotAllowed(
-            f"{without[0]} takes no `within=`: the error of a private quantile is known in ranks, not in its value.",
-            code="margin-unknown",
-            instead='epsilon="0.1"; explain says within how many ranks it will be, and QUANTILE_LOW(x, 0.5) and'
-            " QUANTILE_HIGH(x, 0.5) are the ends of an interval",
-            place=draft.view.place,
-        )
-    if isinstance(wanted, Within) and (unknown := shown(draft).unknown):
-        raise NotAllowed(
-            f"no error margin can be derived for {', '.join(unknown)}: it combines several rows of the answer, or uses"
-            " a function without an error bound.",
-            code="margin-unknown",
-            instead='ask for a cost, epsilon="0.1", or for the numbers that it is computed from',
-            place=draft.view.place,
-        )
-    measures = tuple(each.sure(wanted.confidence) for each in draft.measures)
-    draft = draft if measures == draft.measures else replace(draft, measures=measures)
-    if isinstance(wanted, Spend):
-        return draft
-    return replace(draft, alternatives=tuple(each for each in draft.alternatives if _ranged(each)))
-
-
-def _ranged(way: Alternative) -> bool:
-    """Whether all numbers have an interval around them."""
-    return all(reading.estimator(way.measures).ranged for reading in way.readings)
-
-
-def depends(draft: Draft, wanted: Within) -> bool:
-    """Whether the cost of a margin depends on the data."""
-    numbers = shown(draft)
-    return (
-        wanted.relative
-        or numbers.computed
-        or not all(draft.readings[n].estimator(draft.measures).steady for n in numbers.read)
-    )
-
-
-# ── an ε ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+__all__ = ["bought_rho", "counted_error", "plan_for", "plans_for", "plans_unsorted", "prices"]
 
 
 def plan_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> Plan:
@@ -93,10 +31,10 @@ def plan_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> 
 @lru_cache(maxsize=512)
 def plans_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> tuple[Plan, ...]:
     """All plans that this ε buys, by their predicted error: the first is taken, unless only another fits the budget."""
-    return tuple(sorted(_plans(draft, epsilon, delta), key=lambda plan: _error(plan, draft)))
+    return tuple(sorted(plans_unsorted(draft, epsilon, delta), key=lambda plan: _error(plan, draft)))
 
 
-def _plans(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> list[Plan]:
+def plans_unsorted(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> list[Plan]:
     """The same in an order of their own, which is that of their kinds."""
     plans, paid = list[Plan](), prices(draft.catalogue.budget, epsilon)
     events = _events(draft, epsilon, delta) if draft.private else None
@@ -193,54 +131,3 @@ def _events(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Fraction
             place=draft.view.place,
         )
     return delta or budget.events * min(epsilon / budget.epsilon, Fraction(1))
-
-
-# ── a margin ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def bought(draft: Draft, wanted: Terms) -> tuple[Plan, ...]:
-    """The plans for what is wanted, by their predicted error; where that is a margin, at the least cost."""
-    if isinstance(wanted, Spend):
-        return plans_for(draft, wanted.epsilon, wanted.delta)
-    plans = plans_for(draft, allowed(least_cost(draft, wanted), wanted), wanted.delta)
-    return tuple(plan for plan in plans if _meets(draft, plan, wanted))
-
-
-def allowed(cost: Fraction, wanted: Within) -> Fraction:
-    """The cost of a margin, or a refusal where it is more than may be spent."""
-    if wanted.most is not None and cost > wanted.most:
-        raise NotUnderstood(
-            f"that margin would cost ε = {float(cost):g}, more than was allowed.",
-            code="margin-too-dear",
-            instead="allow more, or a wider one",
-        )
-    return cost
-
-
-def least_cost(draft: Draft, wanted: Within) -> Fraction:
-    """The least ε, to some digits, for which every number of the answer is within the margin."""
-    if not draft.readings:
-        raise NotUnderstood(
-            "`within=` needs a number, and this question has keys only.",
-            code="no-number",
-            instead='epsilon="0.1", or add COUNT(*)',
-            place=draft.view.place,
-        )
-
-    return _least_cost(draft, replace(wanted, most=None))
-
-
-@lru_cache(maxsize=1024)
-def _least_cost(draft: Draft, wanted: Within) -> Fraction:
-    """The same for a question of numbers. Which of its plans errs least is of no matter here; that takes longer."""
-    numbers, margin, wide = shown(draft), wanted.margin, Counter[int]()
-
-    def enough(epsilon: Fraction) -> bool:
-        plans = _plans(draft, epsilon, wanted.delta)
-        return any(numbers.within(draft, plan, wanted.confidence, margin, wide) for plan in plans)
-
-    return search(enough, margin)
-
-
-def _meets(draft: Draft, plan: Plan, wanted: Within) -> bool:
-    return shown(draft).within(draft, plan, wanted.confidence, wanted.margin)

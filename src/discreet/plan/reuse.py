@@ -41,13 +41,12 @@ from discreet.plan.expressions.dates import constant as moment
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.rules import finite, small
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, Typed, both, conjuncts, fields
-from discreet.plan.measures.exact_data import RowSums, Steps, UnitCount
+from discreet.plan.measures.exact_data import Steps
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.statistic import ROWS, UNITS, Statistic
-from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Key, Plan, Released, grouped
 from discreet.plan.reading import Reading
-from discreet.plan.relation import Derived, Few, From, Relation, Total, United, prune
+from discreet.plan.relation import Derived, Few, Folded, From, Relation, Rows, Total, United, prune
 from discreet.postprocess.query import carry
 from discreet.postprocess.table import RELEASED, Given
 from discreet.sql import query as q
@@ -141,12 +140,12 @@ def _same_rows(draft: Draft, plan: Plan) -> bool:
 
 def _uncut(plan: Plan) -> bool:
     """Whether no unit is left out of a group that it has rows in: else sums of groups are not those of all rows."""
-    caps, adds = plan.caps, all(isinstance(each.exact, UnitCount) for each in plan.measures)
+    caps, adds = plan.caps, all(each.exact.of_units for each in plan.measures)
     return caps.unit is None or adds or caps.most_groups >= min(plan.cells, caps.most_rows)
 
 
 def _counts_rows(plan: Plan) -> bool:
-    return any(isinstance(each.exact, RowSums) for each in plan.measures)
+    return any(each.exact.sums for each in plan.measures)
 
 
 def _speaks_of_missing(plan: Plan, asked: list[q.Expression], filters: int, catalogue: Catalogue) -> bool:
@@ -207,8 +206,8 @@ def _same_values(statistic: Statistic, released: Measure, wanted: Measure, draft
     """
     if statistic in (ROWS, UNITS):
         return statistic == ROWS or not released.trees
-    mine, other = released.exact, wanted.exact
-    if released.trees != wanted.trees or not isinstance(mine, RowSums) or not isinstance(other, RowSums):
+    mine, other = released.exact.sums, wanted.exact.sums
+    if released.trees != wanted.trees or mine is None or other is None:
         return False
     if statistic.name == "present":
         return True
@@ -261,8 +260,8 @@ def _possible(tree: Tree, relation: Relation, catalogue: Catalogue) -> Typed | N
     arguments = [_possible(each, relation, catalogue) for each in tree.children]
     known = [each for each in arguments if each is not None]
     read = {each: each.column for each in tree.walk() if each.column is not None}
-    call, function = _over(tree, read), FUNCTIONS.get(tree.applies or "")
-    if len(known) < len(arguments) or function is None or not isinstance(call, q.Call):
+    call, function = _called(tree, read), FUNCTIONS.get(tree.applies or "")
+    if len(known) < len(arguments) or function is None or call is None:
         return None
     try:
         return function.rule(call, known)
@@ -289,6 +288,11 @@ def _over(tree: Tree, names: dict[Tree, str]) -> q.Expression | None:
         return q.Name(name=names[tree], place=NOWHERE)
     if tree.is_constant:
         return q.Constant(value=tree.literal, place=NOWHERE)
+    return _called(tree, names)
+
+
+def _called(tree: Tree, names: dict[Tree, str]) -> q.Call | None:
+    """A function of expressions over others that have names; None where it is no function, or reads anything else."""
     parts = [_over(each, names) for each in tree.children]
     known = [each for each in parts if each is not None]
     if tree.applies is None or len(known) < len(parts):
@@ -322,21 +326,43 @@ def _column(name: str, relation: Relation, catalogue: Catalogue) -> Typed | None
         domain = finite(column.kind, column.bounds) if column.values is None else column.values
         tree = Field(name=name, kind=column.kind)
         return Typed(tree=tree, kind=column.kind, bounds=bounds, domain=domain, step=column.step)
-    if isinstance(relation, Few):
-        return _column(name, relation.source, catalogue)
-    if isinstance(relation, From):
-        sides = [(each.source, inner) for each in relation.parts for inner, outer in each.names if outer == name]
-        return _column(sides[0][1], sides[0][0], catalogue) if len(sides) == 1 else None
-    if isinstance(relation, United):
-        parts = [_column(name, each, catalogue) for each in relation.parts]
-        first = parts[0]
-        return first if first and all(each and each.domain == first.domain for each in parts) else None
-    made = relation.columns if isinstance(relation, Derived) else relation.keys
-    trees = [each.tree for each in made if each.name == name]
+    return COLUMNS[type(relation)](name, relation, catalogue)
+
+
+def _of_few(name: str, relation: Few, catalogue: Catalogue) -> Typed | None:
+    return _column(name, relation.source, catalogue)
+
+
+def _of_join(name: str, relation: From, catalogue: Catalogue) -> Typed | None:
+    sides = [(each.source, inner) for each in relation.parts for inner, outer in each.names if outer == name]
+    return _column(sides[0][1], sides[0][0], catalogue) if len(sides) == 1 else None
+
+
+def _of_union(name: str, relation: United, catalogue: Catalogue) -> Typed | None:
+    first, *rest = (_column(name, each, catalogue) for each in relation.parts)
+    return first if first and all(each and each.domain == first.domain for each in rest) else None
+
+
+def _of_rows(name: str, relation: Derived, catalogue: Catalogue) -> Typed | None:
+    trees = [each.tree for each in relation.columns if each.name == name]
+    return _possible(trees[0], relation.source, catalogue) if trees else None
+
+
+def _of_units(name: str, relation: Folded, catalogue: Catalogue) -> Typed | None:
+    trees = [each.tree for each in relation.keys if each.name == name]
     if trees:
         return _possible(trees[0], relation.source, catalogue)
-    totals = [] if isinstance(relation, Derived) else [each for each in relation.totals if each.name == name]
+    totals = [each for each in relation.totals if each.name == name]
     return _counts(totals[0]) if totals else None
+
+
+COLUMNS: dict[type[Rows], Callable[[str, Any, Catalogue], Typed | None]] = {
+    Few: _of_few,
+    From: _of_join,
+    United: _of_union,
+    Derived: _of_rows,
+    Folded: _of_units,
+}
 
 
 def _counts(total: Total) -> Typed | None:
@@ -390,7 +416,7 @@ def _ways(draft: Draft, plans: Sequence[Plan]) -> dict[tuple[Measure, ...], Way]
     found: dict[tuple[Measure, ...], Way] = {}
     for way in (each for plan in plans if (each := derive(draft, plan)) is not None):
         read = tuple(way.plan.measures[each.measure] for each in way.draft.readings)
-        if all(isinstance(each, Sums) for each in read):
+        if all(each.subtracts for each in read):
             found[read] = min(found.get(read, way), way, key=lambda each: each.expected)
     return found
 

@@ -1,29 +1,107 @@
-"""What an analyst asks for: a cost, or a margin."""
+"""What an analyst asks for: a cost, or a margin; and which plans answer a question on these terms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
+from typing import Any
 
 from discreet.core.exact import Number, number, price, probability
 from discreet.core.text import show
 from discreet.errors import NotAllowed, NotUnderstood
+from discreet.plan.draft import Alternative, Draft
+from discreet.plan.output import shown
+from discreet.plan.plan import Plan
+from discreet.plan.pricing import plans_for, plans_unsorted
 
 __all__ = ["Spend", "Terms", "Within", "read_terms", "search"]
 
 
+class Terms(ABC):
+    """What an answer is asked for: a cost, which is all that is said here by default, or a margin."""
+
+    epsilon: Fraction | None  # the cost, where it was named
+    most: Fraction | None  # what may be spent at most, where that was named
+    delta: Fraction | None  # for naming private keys, where it is not the budget's share
+    confidence: Fraction
+    relative = False
+
+    def reachable(self, draft: Draft) -> Draft:
+        """A question with the confidence it is asked with, of numbers that can be answered on these terms."""
+        measures = tuple(each.sure(self.confidence) for each in draft.measures)
+        return draft if measures == draft.measures else replace(draft, measures=measures)
+
+    @abstractmethod
+    def plans(self, draft: Draft) -> tuple[Plan, ...]:
+        """The plans for what is wanted, by their predicted error; where that is a margin, at the least cost."""
+
+    @abstractmethod
+    def least_cost(self, draft: Draft) -> Fraction:
+        """The least ε, to some digits, that a question costs."""
+
+    def sought(self, draft: Draft) -> Within | None:
+        """The margin whose cost depends on the data; None where a cost is known without looking."""
+        return None
+
+    def met(self, numbers: Iterable[tuple[Any, Any]]) -> bool:
+        """Return True if these numbers, each with its margin, are as exact as was asked for."""
+        return True
+
+    # ── of several questions ─────────────────────────────────────────────────────────────────────────────────────
+
+    def share(self, part: Fraction) -> Terms:
+        """The terms for a part of the cost; a margin is what it is."""
+        return self
+
+    def joins(self, draft: Draft) -> bool:
+        """Return True if a question that counts rows may be answered from one release with others."""
+        return True
+
+    def at_known_cost(self, draft: Draft, seeks: Callable[[Draft], object]) -> Terms:
+        """The terms with the cost of a question as the most; a refusal where it depends on data, which `seeks` says."""
+        return self
+
+    def uncapped(self) -> Terms:
+        """The same margin, whatever it costs."""
+        return self
+
+    @abstractmethod
+    def allowed(self, costs: Iterable[Fraction]) -> None:
+        """Refuse a margin that costs more than may be spent."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class Spend:
+class Spend(Terms):
     """An answer for an ε; `delta` is for naming private keys, where it is not the budget's share."""
 
     epsilon: Fraction
     delta: Fraction | None
     confidence: Fraction
 
+    @property
+    def most(self) -> Fraction:  # type: ignore[override]
+        return self.epsilon
+
+    def plans(self, draft: Draft) -> tuple[Plan, ...]:
+        return plans_for(draft, self.epsilon, self.delta)
+
+    def least_cost(self, draft: Draft) -> Fraction:
+        return self.epsilon
+
+    def share(self, part: Fraction) -> Spend:
+        return replace(self, epsilon=self.epsilon * part)
+
+    def allowed(self, costs: Iterable[Fraction]) -> None:
+        """Refuse nothing: the cost was named."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class Within:
+class Within(Terms):
     """An answer of which every number is within a margin, or a share of the number itself, for `most` at most."""
 
     margin: Fraction
@@ -31,9 +109,109 @@ class Within:
     most: Fraction | None
     delta: Fraction | None
     confidence: Fraction
+    epsilon = None
+
+    def reachable(self, draft: Draft) -> Draft:
+        """The same; numbers that have no margin are refused. A margin is bought for numbers, also unseen ones."""
+        views = [reading.estimator(draft.measures) for reading in draft.readings]
+        without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
+        if without:
+            raise NotAllowed(
+                f"{without[0]} takes no `within=`: the error of a private quantile is known in ranks, not in its"
+                " value.",
+                code="margin-unknown",
+                instead='epsilon="0.1"; explain says within how many ranks it will be, and QUANTILE_LOW(x, 0.5) and'
+                " QUANTILE_HIGH(x, 0.5) are the ends of an interval",
+                place=draft.view.place,
+            )
+        if unknown := shown(draft).unknown:
+            raise NotAllowed(
+                f"no error margin can be derived for {', '.join(unknown)}: it combines several rows of the answer, or"
+                " uses a function without an error bound.",
+                code="margin-unknown",
+                instead='ask for a cost, epsilon="0.1", or for the numbers that it is computed from',
+                place=draft.view.place,
+            )
+        draft = super().reachable(draft)
+        return replace(draft, alternatives=tuple(each for each in draft.alternatives if _ranged(each)))
+
+    def plans(self, draft: Draft) -> tuple[Plan, ...]:
+        cost, numbers = self.least_cost(draft), shown(draft)
+        self.allowed([cost])
+        plans = plans_for(draft, cost, self.delta)
+        return tuple(plan for plan in plans if numbers.within(draft, plan, self.confidence, self.margin))
+
+    def least_cost(self, draft: Draft) -> Fraction:
+        """The least ε, to some digits, for which every number of the answer is within the margin."""
+        if not draft.readings:
+            raise NotUnderstood(
+                "`within=` needs a number, and this question has keys only.",
+                code="no-number",
+                instead='epsilon="0.1", or add COUNT(*)',
+                place=draft.view.place,
+            )
+        return _least_cost(draft, self.uncapped())
+
+    def sought(self, draft: Draft) -> Within | None:
+        numbers = shown(draft)
+        steady = all(draft.readings[n].estimator(draft.measures).steady for n in numbers.read)
+        return self if self.relative or numbers.computed or not steady else None
+
+    def met(self, numbers: Iterable[tuple[Any, Any]]) -> bool:
+        return self.worst(numbers) <= 1
+
+    def worst(self, numbers: Iterable[tuple[Any, Any]]) -> float:
+        """The largest margin, in terms of the one asked for."""
+        worst = 0.0
+        for value, margin in numbers:
+            if value is None or margin is None:
+                return math.inf
+            most = float(self.margin) * (abs(value) if self.relative else 1)
+            worst = max(worst, margin / most if most else math.inf)
+        return worst
+
+    def joins(self, draft: Draft) -> bool:
+        """The same; a margin of what is computed from counts is known alone."""
+        return shown(draft).plain
+
+    def at_known_cost(self, draft: Draft, seeks: Callable[[Draft], object]) -> Within:
+        draft = self.reachable(draft)
+        if self.sought(draft) or seeks(draft):
+            raise NotAllowed(
+                "the cost of this margin depends on the data, and several questions need a known cost.",
+                code="cost-unknown",
+                instead="leave this question out and ask it on its own; or give all of them a cost: epsilon=1",
+                place=draft.view.place,
+            )
+        return replace(self, most=self.least_cost(draft))
+
+    def uncapped(self) -> Within:
+        return replace(self, most=None)
+
+    def allowed(self, costs: Iterable[Fraction]) -> None:
+        if self.most is not None and (cost := sum(costs, start=Fraction(0))) > self.most:
+            raise NotUnderstood(
+                f"that margin would cost ε = {float(cost):g}, more than was allowed.",
+                code="margin-too-dear",
+                instead="allow more, or a wider one",
+            )
 
 
-Terms = Spend | Within
+def _ranged(way: Alternative) -> bool:
+    """Whether all numbers have an interval around them."""
+    return all(reading.estimator(way.measures).ranged for reading in way.readings)
+
+
+@lru_cache(maxsize=1024)
+def _least_cost(draft: Draft, wanted: Within) -> Fraction:
+    """The least cost of numbers. Which of their plans errs least is of no matter here; that takes longer."""
+    numbers, margin, wide = shown(draft), wanted.margin, Counter[int]()
+
+    def enough(epsilon: Fraction) -> bool:
+        plans = plans_unsorted(draft, epsilon, wanted.delta)
+        return any(numbers.within(draft, plan, wanted.confidence, margin, wide) for plan in plans)
+
+    return search(enough, margin)
 
 
 def read_terms(

@@ -28,8 +28,6 @@ from collections.abc import Callable, Iterator, Sequence
 from discreet.catalogue.schema import Catalogue
 from discreet.plan.expressions.functions import grows
 from discreet.plan.expressions.tree import Tree, conjuncts, fields, texts
-from discreet.plan.measures.distinct import Owners
-from discreet.plan.measures.exact_data import DistinctCount
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Key
 from discreet.plan.relation import Derived, Few, Folded, From, Relation, Rows, Scan, United, node, trees_of
@@ -90,11 +88,7 @@ def copied(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], mea
 def _shown(keys: Sequence[Key], measures: Sequence[Measure]) -> int:
     """The weight of what the windows and groupings of a plan itself carry of a row."""
     texts = sum(key.kind == "text" and not key.declared for key in keys)
-    texts += sum(
-        _text(each.trees[0])
-        for each in measures
-        if isinstance(each.exact, DistinctCount) and not isinstance(each, Owners)
-    )
+    texts += sum(_text(tree) for each in measures for tree in each.told_apart)
     return _weigh(texts, len(keys) + sum(each.exact.columns for each in measures))
 
 

@@ -17,16 +17,13 @@ from discreet.core.contribution import Caps
 from discreet.core.loss import Left, Loss
 from discreet.core.text import show
 from discreet.errors import BudgetExceeded, NotAllowed
-from discreet.mechanisms.quantiles.upper_bound import Ceiling
 from discreet.plan.draft import Draft
-from discreet.plan.expressions.tree import Apply, Field, Tree, fields
-from discreet.plan.measures.mode import Mode
+from discreet.plan.expressions.tree import Field, Tree, fields
 from discreet.plan.measures.upper_bound import Ceilings
 from discreet.plan.outline import subject
 from discreet.plan.plan import Plan, Released
-from discreet.plan.pricing import reachable
 from discreet.plan.relation import columns_of, tables_of
-from discreet.plan.terms import Spend, Terms
+from discreet.plan.terms import Terms
 from discreet.procedures.procedure import Context, Past, Procedure, Purchase, buy
 from discreet.procedures.recall import plans_of
 
@@ -78,7 +75,7 @@ def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
             instead=f"declare it: {min(auto)} = {{ min = 0, max = 100 }}, or leave the other tables out",
             place=draft.view.place,
         )
-    chosen = [(each.of, each.kind) for each in draft.measures if isinstance(each, Mode)]
+    chosen = [pair for each in draft.measures for pair in each.listed]
     for tree, kind in [*((key.tree, key.kind) for key in draft.keys if key.declared), *chosen]:
         if kind not in ("text", "boolean") and fields(tree) & auto.keys():
             name = min(fields(tree) & auto.keys())
@@ -94,12 +91,12 @@ def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
 
 def _bounding(tree: Tree) -> set[str]:
     """The columns whose bounds decide those of an expression: not those that only conditions read."""
-    if not isinstance(tree, Apply):
+    if tree.applies is None:
         return fields(tree)
     if tree.kind == "boolean":
         return set()
-    parts = tree.arguments
-    if tree.function == "case":
+    parts = tree.children
+    if tree.applies == "case":
         parts = (*parts[1::2], *parts[len(parts) - len(parts) % 2 :])
     return {name for part in parts for name in _bounding(part)}
 
@@ -153,21 +150,25 @@ def choices(wanted: Sequence[Plan], earlier: Past) -> list[tuple[Plan, ...]]:
 
 
 def _subject(bound: Plan) -> int | None:
-    (measure,) = bound.measures
-    assert isinstance(measure, Ceilings)
+    measure = _ceilings(bound)
     return subject(bound.population, "ceilings/1", measure.of, measure.least, measure.first)
 
 
 def _leaves(bound: Plan) -> float:
     """How many rows may be just above a bound; ten times as much is three rungs further up."""
-    (m,) = bound.mechanisms
-    assert isinstance(m, Ceiling)
-    return m.error.above(3)
+    return _ceilings(bound).mechanism(bound.laws[0], bound.setting).error.above(3)
 
 
-def divided(draft: Draft, wanted: Terms) -> tuple[Fraction, Spend]:
+def _ceilings(bound: Plan) -> Ceilings:
+    """What a plan for an upper bound measures."""
+    (measure,) = bound.measures
+    assert isinstance(measure, Ceilings)
+    return measure
+
+
+def divided(draft: Draft, wanted: Terms) -> tuple[Fraction, Terms]:
     """What each bound costs, and what is left of the cost for the question itself."""
-    if not isinstance(wanted, Spend):
+    if wanted.epsilon is None:
         raise NotAllowed(
             "a column with max = 'auto' needs a fixed cost, because a part of it pays for finding the bound.",
             code="bounds-unknown",
@@ -175,7 +176,7 @@ def divided(draft: Draft, wanted: Terms) -> tuple[Fraction, Spend]:
             place=draft.view.place,
         )
     part = wanted.epsilon * PART / len(wanted_bounds(draft))
-    return part, replace(wanted, epsilon=wanted.epsilon * (1 - PART))
+    return part, wanted.share(1 - PART)
 
 
 def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Left) -> None:
@@ -208,9 +209,7 @@ def lowered(
 
     Because  which bound is too high depends on the question and the released one alone, so lowering it is free.
     """
-    (measure,) = plan.measures
-    assert isinstance(measure, Ceilings)
-    rungs = measure.rungs[: int(released.sums[0][0][0]) + 1]
+    rungs = _ceilings(plan).rungs[: int(released.sums[0][0][0]) + 1]
     for high in reversed(rungs):
         known = bounded(catalogue, str(plan.table), column.name, high)
         try:
@@ -255,7 +254,7 @@ def ask_bounded(
             draft, catalogue, high = lowered(each.plan, each.released, catalogue, column, again)
             spent += each.bill.cost
             said.append(found_said(column, high, each.plan, before=each.plan in paid))
-        draft = reachable(draft, rest)
+        draft = rest.reachable(draft)
         plans = plans_of(draft, rest, context)
         if any(plan in paid for plan in plans):
             break

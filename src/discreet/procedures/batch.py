@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from discreet.answers.answer import Answer
@@ -25,12 +25,11 @@ from discreet.plan.draft import Alternative, Draft
 from discreet.plan.expressions.tree import Apply, Literal, Tree, both
 from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
-from discreet.plan.output import shown
 from discreet.plan.plan import Plan
-from discreet.plan.pricing import allowed, bought, bought_rho, depends, least_cost, reachable
+from discreet.plan.pricing import bought_rho
 from discreet.plan.reading import Reading
 from discreet.plan.regions import regions
-from discreet.plan.terms import Spend, Terms, Within, read_terms
+from discreet.plan.terms import Terms, read_terms
 from discreet.procedures.auto_bounds import wanted_bounds
 from discreet.procedures.procedure import Context, Past, Procedure, Purchase
 from discreet.procedures.recall import again, plans_of, recalled
@@ -91,7 +90,7 @@ def ask_many(asked: Asked, wanted: Terms, context: Context) -> Procedure[list[An
     All that needs nothing found first is bought together, whole or not at all.
     """
     (found, every), answers = _divided(asked, wanted, context, context.left()), dict[int, Answer]()
-    drafts = {n: reachable(every[n], own) for n, own in found.alone.items()}
+    drafts = {n: own.reachable(every[n]) for n, own in found.alone.items()}
     known = [n for n in drafts if not wanted_bounds(drafts[n])]  # bounds that are sought are bought first
     wants = [plans_of(drafts[n], found.alone[n], context) for n in known]
     sold = yield [Purchase(plans) for plans in (*(each.plans for _, each in found.joints), *wants)]
@@ -192,7 +191,7 @@ def wanted_once(epsilon: Number | None, within: Number | None, confidence: Numbe
             instead='epsilon="0.1", or within=25',
         )
     wanted = read_terms(epsilon=epsilon, within=within, confidence=confidence, delta=None, default=default)
-    if isinstance(wanted, Within) and wanted.relative:
+    if wanted.relative:
         raise NotAllowed(
             "the cost of a relative margin depends on the data, and several questions need a known cost.",
             code="cost-unknown",
@@ -215,41 +214,27 @@ def divided(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Left | 
         if not some:
             continue
         try:
-            found = joint(some, _share(wanted, len(set(some)), different), earlier, left)
+            found = joint(some, wanted.share(Fraction(len(set(some)), different)), earlier, left)
         except BudgetExceeded:
-            assert isinstance(wanted, Spend)
             raise no_room(Loss(pure=wanted.epsilon), left) from None
         if found is not None:
             joints.append((tuple(places), found))
             for n in places:
                 del alone[n]
-    rest = {drafts[n]: _alone(drafts[n], wanted, different) for n in alone}
-    if isinstance(wanted, Within) and wanted.most is not None:
-        costs = [*(least_cost(each.whole, wanted) for _, each in joints), *(_known_cost(each, wanted) for each in rest)]
-        allowed(sum(costs, start=Fraction(0)), wanted)
+    one = wanted.share(Fraction(1, different))
+    rest = {drafts[n]: one.at_known_cost(drafts[n], wanted_bounds) for n in alone}
+    costs = (wanted.least_cost(each.whole) for _, each in joints)
+    wanted.allowed(chain(costs, (each.most or Fraction(0) for each in rest.values())))
     if rest or len(joints) > 1:  # one release is refused by whoever pays for it
-        _room([*(each.plans for _, each in joints), *(bought(each, own) for each, own in rest.items())], earlier, left)
-    one = _share(wanted, 1, different) if isinstance(wanted, Spend) else replace(wanted, most=None)
-    own = dict.fromkeys(alone, one)
+        _room([*(each.plans for _, each in joints), *(own.plans(each) for each, own in rest.items())], earlier, left)
+    own = dict.fromkeys(alone, one.uncapped())
     apart = [n for places in _together(drafts, wanted) for n in places if n in alone and drafts[n].caps.most_rows > 1]
     return Division(tuple(joints), own, frozenset(apart))
 
 
 def _together(drafts: Sequence[Draft], wanted: Terms) -> list[list[int]]:
     """The places of counts that may be answered together; a margin of what is computed from them is known alone."""
-    found = together(drafts)
-    return found if isinstance(wanted, Spend) else [[n for n in each if shown(drafts[n]).plain] for each in found]
-
-
-def _share(wanted: Terms, some: int, different: int) -> Terms:
-    """What so many of all questions may cost; each margin is what it is."""
-    return wanted if isinstance(wanted, Within) else replace(wanted, epsilon=wanted.epsilon * some / different)
-
-
-def _alone(draft: Draft, wanted: Terms, different: int) -> Terms:
-    if isinstance(wanted, Within):
-        return replace(wanted, most=_known_cost(draft, wanted))
-    return _share(wanted, 1, different)
+    return [[n for n in places if wanted.joins(drafts[n])] for places in together(drafts)]
 
 
 def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Left | None) -> None:
@@ -261,19 +246,6 @@ def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Left | None) -
         if found is None:
             raise no_room(sum((each[0].loss for each in parts if each[0] not in earlier), start=Loss.ZERO), left)
         spent = found
-
-
-def _known_cost(draft: Draft, wanted: Within) -> Fraction:
-    """What a margin costs, where that is known without looking; or a refusal."""
-    draft = reachable(draft, wanted)
-    if depends(draft, wanted) or wanted_bounds(draft):
-        raise NotAllowed(
-            "the cost of this margin depends on the data, and several questions need a known cost.",
-            code="cost-unknown",
-            instead="leave this question out and ask it on its own; or give all of them a cost: epsilon=1",
-            place=draft.view.place,
-        )
-    return least_cost(draft, wanted)
 
 
 # ── several questions ──────────────────────────────────────────────────────────────────────────────────
@@ -325,7 +297,7 @@ def joint(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Left | No
     found = None if whole is None else regions(list(_different(drafts).values()), MOST_PLANNED)
     if whole is None or found is None or not found.codes:
         return None
-    if isinstance(wanted, Spend):
+    if wanted.epsilon is not None:
         rho = bought_rho(whole.catalogue.budget, wanted.epsilon)
         if before := again(earlier, whole, (found.code, found.codes), [Loss(pure=wanted.epsilon), Loss(rho=rho)]):
             once_more = Alternative(measures=before.measures, readings=other_readings(whole, found))
@@ -335,7 +307,7 @@ def joint(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Left | No
         if not room:
             raise no_room(Loss(pure=wanted.epsilon), left)
     whole = joined(whole, found)
-    return Joint(tuple(drafts), whole, recalled(whole, bought(whole, wanted), earlier))
+    return Joint(tuple(drafts), whole, recalled(whole, wanted.plans(whole), earlier))
 
 
 def no_room(cost: Loss, left: Left | None) -> BudgetExceeded:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from discreet.answers.answer import Answer
 from discreet.errors import BudgetExceeded
 from discreet.plan.draft import Draft
 from discreet.plan.pricing import plans_for
-from discreet.plan.terms import Within
+from discreet.plan.terms import Terms, Within
 from discreet.procedures.procedure import Context, Procedure, buy
 
 __all__ = ["UNKNOWN", "ask_within", "enough", "first_cost", "next_cost"]
@@ -58,33 +60,27 @@ def ask_within(draft: Draft, wanted: Within, context: Context) -> Procedure[Answ
 
 def _lost(answer: Answer, wanted: Within) -> bool:
     """Whether some number has no value, or cannot be told from zero, of which no share is a margin."""
-    worst = _worst(answer, wanted)
+    worst = wanted.worst(_numbers(answer, wanted))
     return math.isinf(worst) or (wanted.relative and worst * float(wanted.margin) >= 1)
 
 
-def enough(answer: Answer, wanted: Within) -> bool:
-    """Whether every number is within the margin asked for."""
-    return _worst(answer, wanted) <= 1
+def enough(answer: Answer, wanted: Terms) -> bool:
+    """Whether every number is as exact as was asked for."""
+    return wanted.met(_numbers(answer, wanted))
 
 
 def next_cost(answer: Answer, cost: Fraction, wanted: Within) -> Fraction:
     """What a better answer should cost: margins shrink in proportion to ε. To three digits, upwards."""
-    worst = _worst(answer, wanted)
+    worst = wanted.worst(_numbers(answer, wanted))
     factor = Fraction(MOST) if not math.isfinite(worst) else min(Fraction(MOST), max(LEAST, ROOM * Fraction(worst)))
     cost = cost * factor
     digits = 3 - len(str(int(cost))) if cost >= 1 else 2 - math.floor(math.log10(cost))
     return Fraction(math.ceil(cost * Fraction(10) ** digits)) / Fraction(10) ** digits
 
 
-def _worst(answer: Answer, wanted: Within) -> float:
-    """The largest margin, in terms of the one asked for."""
-    margins, worst = answer.margin(wanted.confidence), 0.0
-    for index, kind in enumerate(answer.kinds):
-        if kind not in ("integer", "real") or margins.data.columns[index] == answer.data.columns[index]:
-            continue
-        for value, margin in zip(answer.data.columns[index], margins.data.columns[index], strict=True):
-            if value is None or margin is None:
-                return math.inf
-            allowed = float(wanted.margin) * (abs(value) if wanted.relative else 1)
-            worst = max(worst, margin / allowed if allowed else math.inf)
-    return worst
+def _numbers(answer: Answer, wanted: Terms) -> Iterator[tuple[Any, Any]]:
+    """The numbers of an answer, each with its margin."""
+    margins = answer.margin(wanted.confidence)
+    for kind, values, around in zip(answer.kinds, answer.data.columns, margins.data.columns, strict=True):
+        if kind in ("integer", "real") and around != values:
+            yield from zip(values, around, strict=True)

@@ -7,8 +7,8 @@ from discreet.answers.explanation import Explanation, Planned
 from discreet.errors import NotAllowed
 from discreet.plan.draft import Draft
 from discreet.plan.plan import Plan
-from discreet.plan.pricing import depends, plans_for, reachable
-from discreet.plan.terms import Spend, Terms, Within
+from discreet.plan.pricing import plans_for
+from discreet.plan.terms import Terms
 from discreet.procedures import auto_bounds
 from discreet.procedures.margin import UNKNOWN, ask_within, enough, first_cost
 from discreet.procedures.procedure import Context, Procedure, buy
@@ -26,20 +26,20 @@ GAUSSIAN = (
 
 def ask(question: str | Select, params: Params, wanted: Terms, context: Context) -> Procedure[Answer]:
     """Answer a question for a cost, or at the least cost for a margin; the same again is free."""
-    draft = reachable(context.draft(question, params), wanted)
+    draft = wanted.reachable(context.draft(question, params))
     if auto_bounds.wanted_bounds(draft):
         again = lambda known: context.compiled(question, params, known)  # noqa: E731
         return (yield from auto_bounds.ask_bounded(draft, again, wanted, context))
-    if isinstance(wanted, Spend) or not depends(draft, wanted):
-        return (yield from buy(draft, plans_of(draft, wanted, context), wanted.confidence))
-    return (yield from ask_within(draft, wanted, context))
+    if (sought := wanted.sought(draft)) is not None:
+        return (yield from ask_within(draft, sought, context))
+    return (yield from buy(draft, plans_of(draft, wanted, context), wanted.confidence))
 
 
 def ask_free(sql: str, params: Params, wanted: Terms, context: Context, *, or_buy: bool) -> Procedure[Answer]:
     """Answer a question from earlier answers, for nothing; where it does not follow from them, buy it or refuse."""
     draft = context.draft(sql, params)
     found = yield from follow(draft, wanted, context)
-    if found is not None and (isinstance(wanted, Spend) or enough(found, wanted)):
+    if found is not None and enough(found, wanted):
         return found
     if not or_buy:
         raise NotAllowed(
@@ -53,14 +53,14 @@ def ask_free(sql: str, params: Params, wanted: Terms, context: Context, *, or_bu
 
 def explain(draft: Draft, wanted: Terms, context: Context) -> Explanation:
     """What asking a question would cost and how exact the answer would be."""
-    draft = reachable(draft, wanted)
+    draft = wanted.reachable(draft)
     remarks: tuple[str, ...] = ()
     if auto_bounds.wanted_bounds(draft):
         part, wanted = auto_bounds.divided(draft, wanted)
         remarks = auto_bounds.foretold(draft, part)
-    if isinstance(wanted, Within) and depends(draft, wanted):
+    if (sought := wanted.sought(draft)) is not None:
         remarks = (UNKNOWN,)
-        plans = plans_for(draft, first_cost(context.budget.epsilon, wanted), wanted.delta)
+        plans = plans_for(draft, first_cost(context.budget.epsilon, sought), sought.delta)
     else:
         plans = plans_of(draft, wanted, context)
     return explained(draft, plans, wanted, context, remarks)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,14 @@ class Answers:
         return f"<{len(self):,} answers: {shown}; root mean squared error {math.sqrt(self.error.mean):.4g}>"
 
 
+class Footing(NamedTuple):
+    """What margins follow from: weights of draws from one law, or the variance of each answer; neither of very many."""
+
+    law: Law | None = None
+    inverse: Floats | None = None  # row after row, from what was released to the counts; None: these alone
+    variance: Floats | None = None
+
+
 class KnownError(Protocol):
     """How wrong the answers to some queries are."""
 
@@ -101,6 +109,14 @@ class KnownError(Protocol):
 
     def describe(self) -> str:
         """The error in words."""
+
+    @property
+    def heavy(self) -> bool:
+        """Whether some of its noise has the tails of Laplace laws."""
+
+    @property
+    def footing(self) -> Footing:
+        """What margins follow from."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +166,17 @@ class WorkloadError:
     def heavy(self) -> bool:
         """Whether some of its noise has the tails of Laplace laws."""
         return any(each.family.heavy for each in self.laws)
+
+    @property
+    def footing(self) -> Footing:
+        design = self.design
+        axis = design.axis
+        if len(self.laws) == 1 and design.weights is not None and axis is not None:
+            same = axis.queries.cells == design.weights.shape[1] and np.array_equal(
+                axis.inverse, np.eye(len(axis.inverse))
+            )
+            return Footing(law=self.laws[0], inverse=None if same else axis.inverse.ravel())
+        return Footing(variance=None if self.queries.size > MOST_LISTED else self.variance)
 
     def describe(self) -> str:
         return described(self)

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -32,7 +32,6 @@ from discreet.matrix.families import Queries
 from discreet.matrix.planner import designs, recovered
 from discreet.plan.codec import DIGITS, LARGEST
 from discreet.plan.draft import Draft
-from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.workload_cells import COUNTS, Cells
 from discreet.plan.outline import subject
 from discreet.plan.plan import Plan
@@ -106,7 +105,7 @@ class Question:
             raise NotUnderstood(
                 "cells are by columns or expressions, each on its own, and once.", code="wrong-argument", instead=BY
             )
-        counted = [isinstance(each, Sums) and each.parts in COUNTS for each in draft.measures]
+        counted = [each.single is not None and each.parts in COUNTS for each in draft.measures]
         shown = [getattr(each.what, "name", None) for each in draft.view.items]
         if counted != [True] or shown != [*(f"k{n}" for n in range(len(columns))), "a0"]:
             raise _not_a_count(draft.caps.unit)
@@ -149,9 +148,7 @@ class Question:
         """
         offers = self._offers(cost, paying=True)
         (sold,) = yield (Purchase(tuple(each.plan for each in offers)),)
-        error = next(each.error for each in offers if each.plan is sold.plan)
-        (measure,) = sold.plan.measures
-        assert isinstance(measure, Cells)
+        error, measure = next((each.error, each.measure) for each in offers if each.plan is sold.plan)
         estimate = error.design.estimate(measure.split(sold.released.sums[0]), error.noise)
         caps = tuple(caps_said(self.draft, self.draft.keys))
         return Told(estimate, error, sold.bill, axes_of(self.draft), caps, sold.plan)
@@ -225,8 +222,8 @@ class Question:
 
     def _measure(self, design: Design) -> Cells:
         strategies, shares = tuple(design.strategies), tuple(design.shares)
-        (of,) = self.draft.measures
-        assert isinstance(of, Sums)
+        of = self.draft.measures[0].single
+        assert of is not None
         return Cells(asked=_name(self.queries), of=of, cells=self.queries.cells, strategies=strategies, shares=shares)
 
     def _offer(self, design: Design, price: Price) -> Offer | None:
@@ -234,7 +231,8 @@ class Question:
         measure, setting = self._measure(design), self.draft.setting
         laws = measure.law(price, setting)
         plan = _plan(self.draft, measure, laws)
-        return Offer(plan, WorkloadError(design, laws)) if _short(plan, record.MOST) and _few(measure) else None
+        fits = _short(plan, record.MOST) and _few(measure)
+        return Offer(plan, WorkloadError(design, laws), measure) if fits else None
 
     def _earlier(self, epsilon: Fraction | None, rho: Fraction | None) -> Iterator[Offer]:
         """What was paid for before: the same queries of the same groups, at the same cost."""
@@ -248,7 +246,7 @@ class Question:
                 continue
             design = recovered(self.queries, measure.strategies, price_of(plan.loss).family)
             if design is not None:
-                yield Offer(plan, WorkloadError(design, plan.laws[0]))
+                yield Offer(plan, WorkloadError(design, plan.laws[0]), measure)
 
 
 def _short(thing: Any, most: int) -> bool:
@@ -332,9 +330,9 @@ def _name(queries: Queries) -> str:
 
 
 def _spelled(thing: Any) -> Iterator[bytes]:
-    if isinstance(thing, Queries):
+    if is_dataclass(thing):
         yield type(thing).__name__.encode()
-        for each in fields(thing):  # type: ignore[arg-type]
+        for each in fields(thing):
             yield from _spelled(getattr(thing, each.name))
     elif isinstance(thing, tuple):
         yield f"{len(thing)} of".encode()

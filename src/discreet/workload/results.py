@@ -17,6 +17,7 @@ from discreet.matrix.families import Floats
 from discreet.matrix.labels import Labels
 from discreet.plan.draft import Draft
 from discreet.plan.expressions.tree import Value
+from discreet.plan.measures.workload_cells import Cells
 from discreet.plan.plan import Plan
 from discreet.workload.mechanism import Answers, KnownError, WorkloadError
 
@@ -30,6 +31,7 @@ class Offer(NamedTuple):
 
     plan: Plan
     error: WorkloadError
+    measure: Cells
 
     @property
     def cost(self) -> Loss:

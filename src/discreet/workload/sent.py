@@ -22,10 +22,20 @@ from discreet.core.laws.law import Law
 from discreet.core.loss import Left, Loss
 from discreet.core.once import once
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.matrix.designs import MOST_WEIGHTS, Estimate, Solved, read
-from discreet.matrix.families import MOST_LISTED, Crossed, Dense, Floats, Intervals, Marginals, Queries, Stacked
+from discreet.matrix.designs import MOST_WEIGHTS, Estimate, read
+from discreet.matrix.families import (
+    MOST_CELLS,
+    MOST_LISTED,
+    Crossed,
+    Dense,
+    Floats,
+    Intervals,
+    Marginals,
+    Queries,
+    Stacked,
+)
 from discreet.plan.expressions.tree import Value
-from discreet.workload.mechanism import KnownError, WorkloadError, described, spread, weighted
+from discreet.workload.mechanism import Footing, KnownError, described, spread, weighted
 from discreet.workload.results import Foreseen, Prospect, Told
 
 __all__ = ["foreseen_read", "foreseen_sent", "told_read", "told_sent"]
@@ -36,7 +46,6 @@ for _name, _kind in {
     named(_kind, _name)
 
 TOLD, FORESEEN = "workload answers/1", "workload explanation/1"
-MOST_CELLS = 1 << 24
 MOST_PARTS = 4096
 NO_MARGINS: dict[str, Any] = {"law": None, "inverse": None, "variance": None}
 
@@ -56,18 +65,12 @@ class SentError:
     @classmethod
     def of(cls, error: KnownError) -> SentError:
         """What is sent of an error."""
-        if isinstance(error, SentError):
-            return error
-        assert isinstance(error, WorkloadError)
-        said: dict[str, Any] = {"queries": error.queries, "name": error.name, "mean": error.mean, "heavy": error.heavy}
-        design = error.design
-        if len(error.laws) == 1 and design.weights is not None and isinstance(design, Solved):
-            axis = design.axes[0]
-            same = axis.queries.cells == design.weights.shape[1] and np.array_equal(
-                axis.inverse, np.eye(len(axis.inverse))
-            )
-            return cls(**said, law=error.laws[0], inverse=None if same else axis.inverse.ravel())
-        return cls(**said, variance=None if error.queries.size > MOST_LISTED else error.variance)
+        queries, name, mean, heavy = error.queries, error.name, error.mean, error.heavy
+        return cls(queries=queries, name=name, mean=mean, heavy=heavy, **error.footing._asdict())
+
+    @property
+    def footing(self) -> Footing:
+        return Footing(self.law, self.inverse, self.variance)
 
     @once
     def _weights(self) -> Floats:
@@ -93,7 +96,7 @@ class SentError:
 
     def check(self) -> None:
         """Refuse what cannot be, or would take for ever."""
-        _families(self.queries)
+        _true(self.queries.sound())
         size, cells = self.queries.size, self.queries.cells
         _true(0 <= self.mean < math.inf)
         if self.law is None:
@@ -214,32 +217,10 @@ def foreseen_read(document: object) -> Foreseen:
     return Foreseen(tuple(offers), left, sent.sql, sent.axes, sent.cells, sent.remarks)
 
 
-def _families(queries: Queries, deep: int = 0) -> None:
-    """Refuse queries that no workload has."""
-    _true(deep < 8)
-    if isinstance(queries, Intervals):
-        _true(1 <= queries.cells <= MOST_CELLS and 1 <= queries.width <= queries.cells)
-    elif isinstance(queries, Dense):
-        _true(queries.size > 0 and queries.cells > 0 and len(queries.data) == 8 * queries.size * queries.cells)
-        _true(bool(np.isfinite(queries.matrix).all()))
-    elif isinstance(queries, Marginals):
-        keys, kept = range(len(queries.sizes)), queries.kept
-        _true(bool(kept) and all(each >= 1 for each in queries.sizes) and math.prod(queries.sizes) <= MOST_CELLS)
-        _true(len(kept) <= MOST_PARTS and all(list(each) == sorted(set(each) & set(keys)) for each in kept))
-    else:
-        assert isinstance(queries, (Stacked, Crossed))
-        _true(0 < len(queries.parts) <= MOST_PARTS)
-        for each in queries.parts:
-            _families(each, deep + 1)
-        if isinstance(queries, Stacked):
-            _true(len({each.cells for each in queries.parts}) == 1)
-    _true(1 <= queries.cells <= MOST_CELLS)
-
-
 def _axes(axes: tuple[tuple[Value, ...], ...], queries: Queries) -> None:
     """Refuse columns whose combinations are not the cells of some queries; those of a matrix are known by number."""
     _true(math.prod(map(len, axes)) <= MOST_CELLS)
-    _true(isinstance(queries, Dense) or queries.misfit(tuple(map(len, axes))) is None)
+    _true(queries.numbered or queries.misfit(tuple(map(len, axes))) is None)
 
 
 def _true(said: bool) -> None:

@@ -28,7 +28,7 @@ from discreet.core.laws.laplace import LAPLACE
 from discreet.core.laws.price import Pure, Zcdp
 from discreet.core.reach import neighbourhood
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.matrix.families import Crossed, Dense, Intervals, Kind, Marginals, Queries, Stacked
+from discreet.matrix.families import MOST_CELLS, Crossed, Dense, Intervals, Kind, Marginals, Queries, Stacked
 from discreet.matrix.planner import MOST_DENSE, designs
 from discreet.procedures.procedure import Context, Procedure, Seller
 from discreet.workload.mechanism import Planned, cheapest, noised, planned
@@ -38,7 +38,6 @@ from discreet.workload.results import Foreseen, Told
 
 __all__ = ["Workload"]
 
-MOST_CELLS = 1 << 24
 MOST_ENTRIES = 50_000_000  # of a matrix
 MOST_TABLES = 4096  # sets of attributes below those that are asked for
 MATRIX = "pass rows of numbers, one for each query: Workload([[1, 1, 0], [0, 1, 1]])"
@@ -141,7 +140,7 @@ class Workload:
     def product(cls, *parts: Workload) -> Workload:
         """Every combination of a query of each, over the product of their cells (the first changes slowest)."""
         _some(parts)
-        axes = [axis for each in parts for axis in _axes(each.queries)]
+        axes = [axis for each in parts for axis in each.queries.factors]
         return parts[0] if len(parts) == 1 else cls(Crossed(tuple(axes)))
 
     @classmethod
@@ -309,11 +308,6 @@ def _attributes(given: Any, known: int) -> tuple[int, ...]:
 def _listed(given: Any) -> tuple[Any, ...]:
     """What any iterable holds; nothing for a text or what is none."""
     return tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else ()
-
-
-def _axes(queries: Queries) -> tuple[Queries, ...]:
-    """The factors of a product, and of products in it."""
-    return queries.parts if isinstance(queries, Crossed) else (queries,)
 
 
 def _some(parts: Sequence[Any]) -> None:

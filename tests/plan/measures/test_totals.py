@@ -29,7 +29,7 @@ from discreet.plan.measures.grouping_sets import FINE, Totals
 from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.plan.plan import Key, grouped
-from discreet.plan.pricing import least_cost, plan_for
+from discreet.plan.pricing import plan_for
 from discreet.plan.terms import read_terms
 from support import lineage
 from support.kit import ALARM
@@ -327,7 +327,7 @@ def test_one_charge_less_noise_and_the_same_again_is_free() -> None:
     errors = [plan.measures[0].predicted(plan.laws[0], plan.setting) for plan in told]
     assert errors[0] < errors[1] / 3
     wanted = read_terms(epsilon=None, within=500, confidence="0.95", delta=None, default=None)
-    assert least_cost(draft, wanted) < least_cost(plain, wanted) / 2
+    assert wanted.least_cost(draft) < wanted.least_cost(plain) / 2
 
 
 def test_what_follows_is_free_and_what_does_not_is_refused() -> None:

@@ -186,6 +186,10 @@ class DiscreteGaussian(Law):
         """The scale in floats."""
         return math.sqrt(self.scale_squared)
 
+    @property
+    def laplace_scale(self) -> float:
+        return math.sqrt(self.scale_squared / 2)
+
     def scaled(self, by: Fraction) -> DiscreteGaussian:
         return DiscreteGaussian(self.scale_squared * by)
 

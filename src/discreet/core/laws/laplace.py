@@ -159,6 +159,10 @@ class DiscreteLaplace(Law):
         """The scale in floats."""
         return float(self.scale)
 
+    @property
+    def laplace_scale(self) -> float:
+        return self.float_scale
+
     def scaled(self, by: Fraction) -> DiscreteLaplace:
         return DiscreteLaplace(self.scale * by)
 

@@ -82,6 +82,11 @@ class Spread(ABC):
         """The law, and of how many draws of it this is the sum; None where it is no such sum."""
         return None
 
+    @property
+    def floats(self) -> tuple[float, ...]:
+        """The floats that it is made of, none of which is negative; none where it is made of laws."""
+        return ()
+
     @abstractmethod
     def summed(self, times: int) -> Spread:
         """The sum of so many independent draws."""
@@ -144,6 +149,11 @@ class Law(Spread):
     @abstractmethod
     def float_scale(self) -> float:
         """The scale in floats."""
+
+    @property
+    @abstractmethod
+    def laplace_scale(self) -> float:
+        """The scale of the continuous Laplace law of the same spread."""
 
     @abstractmethod
     def scaled(self, by: Fraction) -> Law:

@@ -8,7 +8,6 @@ from discreet.engines.sql.dialect import Dialect, Stored
 from discreet.engines.sql.expressions import LONGEST, cut, keyed, one_of, owner, spell
 from discreet.engines.sql.histograms import OWN, Bounded, Hashed
 from discreet.engines.sql.sums import plain, repeated, short, totals, values
-from discreet.plan.measures.exact_data import RowSums
 from discreet.plan.plan import Key, Plan
 
 __all__ = ["sql", "statements"]
@@ -99,7 +98,7 @@ def _by_unit(plan: Plan, rows: str, keys: list[str], stored: Stored) -> str:
     group are added up before the groups are put in order, which is the same and sorts less.
     """
     cap, groups, dialect = plan.caps.most_rows, plan.caps.most_groups, stored.dialect
-    needs_rows = any(isinstance(each.exact, RowSums) for each in plan.measures)
+    needs_rows = any(each.exact.sums for each in plan.measures)
     kept, hashed, read = _hashed(plan, keys, dialect)
     first = bool(keys) and plan.naming is None and plan.cells <= cap  # add up, then put in order
     if keys:

@@ -141,7 +141,7 @@ def _histogram(measure: ExactData, bounded: Bounded) -> str:
 
     Where there can be more groups and values than it would help to count, for each group a list of its values alone.
     """
-    span = (measure.low, measure.high) if isinstance(measure, ValueHistogram) and measure.packed else None
+    span = measure.span
     counted, keys, values = chosen(bounded, span=span), bounded.keys, f"{bounded.dialect.gather('x')} AS x"
     if span is not None and keys and bounded.plan.cells * (span[1] - span[0]) > COUNTED:
         return f"SELECT {', '.join([*keys, values])}\nFROM (\n {counted}\n)" + _by(keys)

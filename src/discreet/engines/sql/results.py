@@ -11,7 +11,6 @@ import numpy as np
 from discreet.core.laws.law import narrowest
 from discreet.engines.sql.histograms import OWN
 from discreet.engines.sql.sums import summed
-from discreet.plan.measures.exact_data import RowSums
 from discreet.plan.plan import Exact, Plan
 
 __all__ = ["exact"]
@@ -39,11 +38,11 @@ def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, Any]) -> Ex
     for n, measure in enumerate(plan.measures):
         if n in own:
             found.append(OWN[type(measure.exact)].read(measure.exact, own[n], _raw(plan, rows)))
-        elif not isinstance(measure.exact, RowSums):
+        elif (sums := measure.exact.sums) is None:
             found.append(units[None, :])
         else:
             parts = np.diff(table[at : at + len(measure.parts)], axis=0, prepend=0)
-            found.append(narrowest(parts // measure.exact.grain))
+            found.append(narrowest(parts // sums.grain))
             at += len(measure.parts)
     return Exact(keys=() if plan.naming is None else tuple(keys), units=units, sums=tuple(found))
 

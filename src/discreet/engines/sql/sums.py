@@ -23,8 +23,8 @@ VALUES = "vw"  # the first value of a row for measure n is vn, the second wn
 
 def summed(measures: Sequence[Measure]) -> Iterator[tuple[int, RowSums]]:
     for n, measure in enumerate(measures):
-        if isinstance(measure.exact, RowSums):
-            yield n, measure.exact
+        if (sums := measure.exact.sums) is not None:
+            yield n, sums
 
 
 # ── SQL ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,11 +17,11 @@ below 2^63; hashes are UBIGINT, and only masked; a number of digits or letters i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from discreet.errors import NotAllowed
-from discreet.plan.measures.exact_data import Form, RegionCounts, RowSums
+from discreet.plan.measures.exact_data import ExactData, Form, RegionCounts, RowSums
 from discreet.plan.plan import Plan
 from discreet.plan.relation import Relation, Total, node
 
@@ -66,35 +66,40 @@ def widths(plan: Plan) -> tuple[Width, ...]:
     """All numbers of a plan that are larger than a count of rows."""
     found = [Width("a number of rows", ROWS, "BIGINT"), *_below(plan.table)]
     for n, measure in enumerate(plan.measures):
-        exact = measure.exact
-        if isinstance(exact, RegionCounts):
-            bits = len(exact.conditions)
-            type_ = "BIGINT" if bits <= WORD else "HUGEINT"
-            found += [Width("the number of a region", (1 << bits) - 1, type_)] if bits <= CODED else []
-            found.append(Width("a share of rows", (ROWS + 1) * plan.caps.most_rows, "HUGEINT"))
-        elif isinstance(exact, RowSums):
-            found += (each._replace(what=f"{each.what} of measure {n + 1}") for each in _sums(exact, plan))
+        if (of := OWN.get(type(measure.exact))) is not None:
+            found += of(measure.exact, plan, n + 1)
     for key in plan.keys:
         if key.span is not None:
             found.append(Width("a key, from its first", key.span[1] - key.span[0], "BIGINT"))
     return tuple(found)
 
 
-def _sums(measure: RowSums, plan: Plan) -> Iterator[Width]:
+def _regions(measure: RegionCounts, plan: Plan, place: int) -> Iterator[Width]:
+    """The numbers of a measure that counts regions."""
+    bits = len(measure.conditions)
+    if bits <= CODED:
+        yield Width("the number of a region", (1 << bits) - 1, "BIGINT" if bits <= WORD else "HUGEINT")
+    yield Width("a share of rows", (ROWS + 1) * plan.caps.most_rows, "HUGEINT")
+
+
+def _sums(measure: RowSums, plan: Plan, place: int) -> Iterator[Width]:
     """The numbers of a measure that is made of sums."""
-    ends = []
+    of, ends = f"of measure {place}", []
     for value in measure.values:
         step = max(abs(value.low), abs(value.high)) if value.step is not None else 1
-        yield Width("a value", step, "BIGINT")
-        yield Width("a value above its base", step + abs(value.base), "BIGINT")
+        yield Width(f"a value {of}", step, "BIGINT")
+        yield Width(f"a value above its base {of}", step + abs(value.base), "BIGINT")
         ends.append(max(abs(value.low - value.base), abs(value.high - value.base)) if value.step is not None else 1)
     for powers in dict.fromkeys(powers for form in measure.forms for powers in form):
-        yield Width("a product of powers", _row(ends, powers), "BIGINT")
-        yield Width("a sum of them", ROWS * _row(ends, powers), "HUGEINT")
+        yield Width(f"a product of powers {of}", _row(ends, powers), "BIGINT")
+        yield Width(f"a sum of them {of}", ROWS * _row(ends, powers), "HUGEINT")
     for form in running(measure):
         terms = sum(abs(weight) * _row(ends, powers) for powers, weight in form.items())
-        yield Width("a weighted sum", ROWS * terms, "HUGEINT")
-    yield Width("a sum that is cut short", ROWS * measure.most_added * plan.caps.most_rows, "HUGEINT")
+        yield Width(f"a weighted sum {of}", ROWS * terms, "HUGEINT")
+    yield Width(f"a sum that is cut short {of}", ROWS * measure.most_added * plan.caps.most_rows, "HUGEINT")
+
+
+OWN: dict[type[ExactData], Callable[[Any, Plan, int], Iterator[Width]]] = {RegionCounts: _regions, RowSums: _sums}
 
 
 def _row(ends: list[int], powers: tuple[int, ...]) -> int:

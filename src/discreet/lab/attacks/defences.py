@@ -36,6 +36,11 @@ class Defence(ABC):
 
     kind: str  # the noise, as `reconstruct.by` knows it
 
+    @property
+    def promised(self) -> Fraction | None:
+        """The ε that all answers together promise; None where nothing is promised."""
+        return None
+
     def answers(self, secret: ArrayLike, queries: ArrayLike, coins: Coins = SYSTEM) -> Real:
         """What is told instead of the exact counts."""
         bits, asked = np.asarray(secret, np.int64), np.asarray(queries, np.uint8)
@@ -221,6 +226,10 @@ class TotalLaplace(Defence):
 
     def __init__(self, *, epsilon: Number) -> None:
         object.__setattr__(self, "epsilon", price(epsilon, "epsilon"))
+
+    @property
+    def promised(self) -> Fraction:
+        return self.epsilon
 
     def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
         each = Laplace(epsilon=self.epsilon / len(queries), sensitivity=1)

@@ -23,7 +23,7 @@ from discreet.core.reach import neighbourhood
 from discreet.curator.curator import Curator
 from discreet.curator.curator import open as open_curator
 from discreet.lab.attacks import reconstruct
-from discreet.lab.attacks.defences import Defence, Gaussian, TotalLaplace
+from discreet.lab.attacks.defences import Defence, Gaussian
 from discreet.lab.attacks.targets import Curated, People, Progress, Target
 from discreet.lab.meaning import game
 from discreet.lab.proportions import at_least, share
@@ -110,10 +110,9 @@ def against(defence: Defence, *, n: int, m: int, runs: int = 10, coins: Coins = 
     for _ in range(whole(runs, "runs")):
         secret, queries = fair_bits(n, coins), reconstruct.random_queries(m, n, coins)
         pairs.append((method(queries, defence.answers(secret, queries, coins)), secret))
-    promised = defence.epsilon if isinstance(defence, TotalLaplace) else None
     sigma = defence.sigma(n, m)
     foretold = reconstruct.expected(n=n, m=m, sigma=sigma) if m > n and sigma is not None else None
-    ceiling = None if promised is None else 1 - game.error(epsilon=promised)
+    ceiling = None if defence.promised is None else 1 - game.error(epsilon=defence.promised)
     return judged(str(defence), pairs, queries=m, foretold=foretold, ceiling=ceiling)
 
 

@@ -18,6 +18,7 @@ released, and guesses. A promise says how often the best guess is wrong at least
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -37,6 +38,7 @@ from discreet.mechanisms.noise import Gaussian, Laplace, Noise
 __all__ = ["Played", "Tradeoff", "error", "in_words", "play", "report", "tradeoff"]
 
 ALARM = Fraction(1, 1000)  # how often a report may accuse noise that keeps its promise
+Promise = tuple[Loss, Callable[[Fraction], Fraction]]
 TINY = Fraction(1, 10**9)  # a δ below which a curve is not followed
 STEPS = 48  # points of a curve δ(ε) that are read
 NOTES = (("0", "perfect"), ("0.1", "very high"), ("1", "OK?"), ("5", "bad"), ("10", "meaningless?"), ("100000", ""))
@@ -50,8 +52,8 @@ def error(promise: Loss | Mechanism | None = None, *, epsilon: Number | None = N
     Because  the best guess is wrong with probability (1 - T)/2 for the total variation T = δ(0); and a point (ε, δ) of
              the curve bounds it by (1 - δ)/(1 + e^ε) (Kairouz, Oh and Viswanath 2015, on the sum of both errors).
     """
-    points = [(Fraction(0), _curve(_promise(promise, epsilon, delta), Fraction(0)))]
-    points += _points(_promise(promise, epsilon, delta))
+    loss, curve = _promise(promise, epsilon, delta)
+    points = [(Fraction(0), curve(Fraction(0))), *_points(loss)]
     return max(nearest(partial(_least, *point)) for point in points)
 
 
@@ -105,26 +107,20 @@ class Tradeoff:
 
 def tradeoff(promise: Loss | Mechanism | None = None, *, epsilon: Number | None = None, delta: Number = 0) -> Tradeoff:
     """What a promise says about every test, from its curve δ(ε): the whole of a ROC curve, from below."""
-    promised = _promise(promise, epsilon, delta)
-    known = _points(promised)
-    loss = promised if isinstance(promised, Loss) else promised.loss
+    loss, curve = _promise(promise, epsilon, delta)
     top = loss.pure if loss.pure is not None else loss.epsilon(max(TINY, loss.event + TINY))
     grid = [top * i / STEPS for i in range(STEPS + 1)]
-    return Tradeoff(tuple(known + [(e, _curve(promised, e)) for e in grid]))
+    return Tradeoff(tuple(_points(loss) + [(e, curve(e)) for e in grid]))
 
 
-def _curve(promised: Loss | Mechanism, epsilon: Fraction) -> Fraction:
-    return promised.delta(epsilon) if isinstance(promised, Loss) else promised.curve(epsilon)
-
-
-def _points(promised: Loss | Mechanism) -> list[tuple[Fraction, Fraction]]:
+def _points(loss: Loss) -> list[tuple[Fraction, Fraction]]:
     """The points (ε, δ) that a loss states."""
-    loss = promised if isinstance(promised, Loss) else promised.loss
     pure = [] if loss.pure is None else [(loss.pure, loss.event)]
     return pure + ([] if loss.approximate is None else [loss.approximate])
 
 
-def _promise(promise: Loss | Mechanism | None, epsilon: Number | None, delta: Number) -> Loss | Mechanism:
+def _promise(promise: Loss | Mechanism | None, epsilon: Number | None, delta: Number) -> Promise:
+    """What is promised: a loss, and its curve δ(ε), which a mechanism knows better than its loss."""
     if (promise is None) == (epsilon is None):
         raise NotUnderstood(
             "the game is about one promise.",
@@ -138,13 +134,14 @@ def _promise(promise: Loss | Mechanism | None, epsilon: Number | None, delta: Nu
                 code="wrong-argument",
                 instead="for example game.error(epsilon=1)",
             )
-        return promise
+        return (promise, promise.delta) if isinstance(promise, Loss) else (promise.loss, promise.curve)
     event = number(delta, "delta")
     if not 0 <= event < 1:
         raise NotUnderstood(
             "delta is at least zero and below one.", code="wrong-argument", instead='for example delta="1e-6"'
         )
-    return Loss(pure=_amount(epsilon), event=event)
+    loss = Loss(pure=_amount(epsilon), event=event)
+    return loss, loss.delta
 
 
 def _amount(epsilon: object) -> Fraction:

@@ -42,7 +42,7 @@ from discreet.core.text import show
 from discreet.errors import Broken, BudgetExceeded, LedgerCorrupt, NotAllowed, NotUnderstood
 from discreet.local.collection.memoization import Memoised
 from discreet.local.inputs import is_text
-from discreet.local.randomizer import Collected, Randomizer
+from discreet.local.randomizer import Randomizer
 
 __all__ = ["Answered", "Respondent"]
 
@@ -257,7 +257,7 @@ def _report(randomizer: Randomizer, kind: Any, shape: Any, data: Any) -> Any:
     try:
         report = np.frombuffer(data, np.dtype(kind)).reshape(json.loads(shape))
         fine = report.shape == randomizer.shape() and report.dtype.kind in "bui"
-        if not fine or (isinstance(randomizer, Collected) and not np.all(randomizer.valid(report[None]))):
+        if not fine or not np.all(randomizer.valid(report[None])):
             raise ValueError("no report")
     except (ValueError, TypeError) as problem:
         raise LedgerCorrupt("the respondent's file is damaged: a report that is none.") from problem

@@ -27,7 +27,6 @@ from discreet.plan.measures.count_batch import Batch
 from discreet.plan.measures.grouping_sets import MOST_GROUPS, MOST_KEYS, Totals
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.statistic import Statistic
-from discreet.plan.measures.sums import Sums
 from discreet.plan.measures.top_k import MOST, MOST_SCORES, Foremost
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import counted_error, plans_for
@@ -37,7 +36,7 @@ from discreet.postprocess.intervals import flatten, released_names
 from discreet.sql import query as q
 
 if TYPE_CHECKING:
-    from discreet.matrix.designs import Solved
+    from discreet.matrix.designs import Design
 
 __all__ = ["alternatives", "foremost"]
 
@@ -97,13 +96,13 @@ def other_readings(draft: Draft, found: Regions) -> tuple[Reading, ...]:
     return tuple(Reading(statistic=each, measure=0) for each in inside)
 
 
-def _error(batch: Batch, design: Solved, plan: Plan) -> float:
+def _error(batch: Batch, design: Design, plan: Plan) -> float:
     """What a count errs in the mean, read from a batch that costs as much as a plan of other measures does."""
     cost, setting = sum((each.loss for each in plan.mechanisms), start=Loss.ZERO), plan.setting
     return design.mean([batch.law(price_of(cost), setting).variance])
 
 
-def _batches(found: Regions, family: NoiseFamily) -> list[tuple[Batch, Solved]]:
+def _batches(found: Regions, family: NoiseFamily) -> list[tuple[Batch, Design]]:
     """What may be released for these regions; a strategy that is too large for the record is left out."""
     batches = []
     for design in designs(found, family):
@@ -116,21 +115,20 @@ def _batches(found: Regions, family: NoiseFamily) -> list[tuple[Batch, Solved]]:
     return batches
 
 
-def designs(found: Regions, family: NoiseFamily) -> list[Solved]:
+def designs(found: Regions, family: NoiseFamily) -> list[Design]:
     """The strategies of one matrix for these regions. Most questions do without, so what finds them is loaded here."""
-    from discreet.matrix.designs import Solved  # noqa: PLC0415
     from discreet.matrix.families import Dense  # noqa: PLC0415
     from discreet.matrix.planner import designs  # noqa: PLC0415
 
-    return [each for each in designs(Dense.of(found.matrix), family) if isinstance(each, Solved)]
+    return [each for each in designs(Dense.of(found.matrix), family) if each.axis is not None]
 
 
 def tabled(draft: Draft) -> Draft:
     """A question by several groupings, with what may be measured instead of the finest groups where that errs less."""
-    measure = draft.measures[0] if len(draft.measures) == 1 else None
+    measure = draft.measures[0].single if len(draft.measures) == 1 else None
     sizes = tuple(key.size for key in draft.keys)
     few = 0 < len(sizes) <= MOST_KEYS and 1 < math.prod(sizes) <= MOST_GROUPS
-    if not draft.sets or draft.private or not few or not isinstance(measure, Sums) or len(measure.parts) > 1:
+    if not draft.sets or draft.private or not few or measure is None:
         return draft
     if measure.summed and measure.low < 0 < measure.high and draft.setting.neighbours.changes > 1:
         return draft
@@ -155,9 +153,9 @@ def foremost(view: q.Select, measures: tuple[Measure, ...], among: int) -> Forem
 
     The number is known as a0: it must be what the answer is ordered by first, and stand nowhere else.
     """
-    if view.limit is None or not view.order or len(measures) != 1 or not isinstance(measures[0], Sums):
+    if view.limit is None or not view.order or len(measures) != 1 or measures[0].single is None:
         return None
-    k, score = view.limit + (view.offset or 0), measures[0]
+    k, score = view.limit + (view.offset or 0), measures[0].single
     plain = not (view.where or view.keys or view.having or view.qualify or view.distinct) and _bare(view.inner)
     shown = [flatten(view, item.what) for item in view.items]
     first = view.order[0].by
@@ -165,7 +163,7 @@ def foremost(view: q.Select, measures: tuple[Measure, ...], among: int) -> Forem
     by = flatten(view, named.get(first.bare or "", first))  # a bare name is a column of the answer first
     if not plain or not view.limit or any(each is None or released_names(each) for each in shown):
         return None
-    if by is None or by.column != "a0" or len(score.parts) != 1:
+    if by is None or by.column != "a0":
         return None
     if not 0 < k < among or k > MOST or k * among > MOST_SCORES:
         return None

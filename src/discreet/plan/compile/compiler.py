@@ -22,7 +22,6 @@ from discreet.plan.compile.split import Question, split
 from discreet.plan.compile.types import is_unit, typed
 from discreet.plan.draft import Alternative, Draft
 from discreet.plan.expressions.tree import Apply, Domain, Tree, Typed, both, fields, texts
-from discreet.plan.measures.exact_data import RowSums
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import MOST_CELLS, Key
 from discreet.plan.relation import Relation, node, prune, tests_of, trees_of
@@ -116,7 +115,7 @@ def _added_up(question: Question, measures: Sequence[Measure]) -> None:
     """Count the work of the sums: an engine reads them all, above each table."""
     rows = node(question.relation)
     joined = len(rows.sources) if rows.joins else 1
-    sums = sum(len(each.parts) for each in measures if isinstance(each.exact, RowSums))
+    sums = sum(len(each.parts) for each in measures if each.exact.sums)
     spend(SUM * sums * (1 + joined // 4), question.view.place)
 
 

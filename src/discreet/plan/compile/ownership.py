@@ -26,7 +26,6 @@ from discreet.errors import NotAllowed
 from discreet.plan.compile.join import DECLARED, REPEATED
 from discreet.plan.compile.scope import Classes
 from discreet.plan.expressions.tree import Tree, conjuncts, fields
-from discreet.plan.measures.distinct import Owners
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Key
 from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, United, node
@@ -83,7 +82,7 @@ def check(
     if found.public or not sure or heavy:
         raise _lost()
     for each in measures:
-        if isinstance(each, Owners) and _counted(each.of) not in found.owners:
+        if each.owner is not None and _counted(each.owner) not in found.owners:
             raise _lost()
 
 

@@ -39,6 +39,10 @@ class WeightedSum(Spread):
         """Variances add."""
         return sum(self.parts)
 
+    @property
+    def floats(self) -> tuple[float, ...]:
+        return (*self.parts, self.step)
+
     def summed(self, times: int) -> WeightedSum:
         return self if times == 1 else WeightedSum(tuple(times * each for each in self.parts), self.heavy, self.step)
 

@@ -264,8 +264,7 @@ def _no_way(what: q.Call, reason: str) -> NotUnderstood:
 def _moved(what: q.Call, value: Typed, step: Typed, written: q.Expression, sign: int) -> Typed:
     """A date or a timestamp, so much later or earlier."""
     if step.kind == "interval":
-        way = written.literal
-        assert isinstance(way, Interval)
+        way: Interval = written.literal
         return _by(what, value, way if sign > 0 else -way)
     if value.kind == "timestamp":
         raise _no_way(what, "days are added to a date; to a timestamp, an interval is.")

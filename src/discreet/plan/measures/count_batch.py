@@ -25,10 +25,10 @@ from discreet.core.record import recorded
 from discreet.core.text import show
 from discreet.errors import NotUnderstood
 from discreet.matrix.mechanism import reach
-from discreet.matrix.strategy import Each, Strategy
+from discreet.matrix.strategy import Strategy
 from discreet.mechanisms.noise import Noise
 from discreet.plan.estimates.linear import Linear
-from discreet.plan.expressions.tree import Apply, Tree
+from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import RegionCounts
 from discreet.plan.measures.measure import MeasureOf
 from discreet.plan.measures.statistic import Statistic
@@ -74,6 +74,10 @@ class Batch(MeasureOf[Law]):
         """The exact data that an engine must deliver."""
         return RegionCounts(of=self.of, values=self.values, conditions=self.conditions, strategy=self.strategy)
 
+    @property
+    def regions(self) -> tuple[Tree, tuple[str, ...]]:
+        return self.of, self.values
+
     def reach(self, setting: Setting) -> Reach:
         """How far one unit can push all combinations; see `discreet.matrix.mechanism.reach`.
 
@@ -110,8 +114,7 @@ class Batch(MeasureOf[Law]):
     @property
     def conditions(self) -> tuple[Tree | None, ...]:
         """The condition that each letter of a code is of, None for all rows; nothing where it is no such code."""
-        letters = self.of.arguments if isinstance(self.of, Apply) and self.of.function == "concat" else ()
-        return tuple(each.arguments[0] if isinstance(each, Apply) else None for each in letters)
+        return tuple(next(iter(each.children), None) for each in self.of.operands("concat"))
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -121,7 +124,7 @@ class Batch(MeasureOf[Law]):
     @once
     def inverse(self) -> NDArray[np.float64]:
         """A⁺: from what is released to the regions, by least squares."""
-        if all(isinstance(each, Each) for each in self.strategy.factors):
+        if all(each.is_identity for each in self.strategy.factors):
             return np.eye(self.strategy.cells)
         return np.asarray(np.linalg.pinv(self.strategy.dense().astype(np.float64)))
 

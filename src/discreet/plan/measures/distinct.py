@@ -10,7 +10,7 @@ from discreet.core.contribution import Setting
 from discreet.core.reach import Reach
 from discreet.core.record import recorded
 from discreet.plan.estimates.linear import Linear
-from discreet.plan.expressions.tree import Apply, Field, Tree
+from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import DistinctCount
 from discreet.plan.measures.measure import Noised
 from discreet.plan.measures.statistic import Statistic
@@ -30,6 +30,10 @@ class Distinct(Noised):
     @property
     def exact(self) -> DistinctCount:
         return DistinctCount(of=self.of)
+
+    @property
+    def told_apart(self) -> tuple[Tree, ...]:
+        return (self.of,)
 
     def reach(self, setting: Setting) -> Reach:
         """How far one unit can push the counts of all groups.
@@ -54,6 +58,14 @@ class Distinct(Noised):
 class Owners(Distinct):
     """The number of units in each group that have a row for which something is true."""
 
+    @property
+    def told_apart(self) -> tuple[Tree, ...]:
+        return ()
+
+    @property
+    def owner(self) -> Tree:
+        return self.of
+
     def reach(self, setting: Setting) -> Reach:
         """How far one unit can push the counts of all groups: as in COUNT(DISTINCT unit).
 
@@ -68,6 +80,5 @@ def owners(tree: Tree, unit: str | None) -> bool:
 
     Given    the name that the relation has for its unit, which the tree is over: not what the question calls it.
     """
-    if unit is None or not isinstance(tree, Apply) or tree.function != "case" or len(tree.arguments) != 2:
-        return False
-    return isinstance(tree.arguments[1], Field) and tree.arguments[1].name == unit
+    parts = tree.operands("case")
+    return unit is not None and len(parts) == 2 and parts[1].column == unit

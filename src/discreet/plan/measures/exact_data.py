@@ -16,7 +16,7 @@ import numpy as np
 from discreet.core.contribution import Caps
 from discreet.core.laws.law import Integers
 from discreet.matrix.strategy import Each, Strategy
-from discreet.plan.expressions.tree import Field, Tree, Value
+from discreet.plan.expressions.tree import Tree, Value
 from discreet.sql.types import Kind
 
 __all__ = [
@@ -58,6 +58,16 @@ class ExactData:
         """How many numbers are read of each row."""
         return 1
 
+    @property
+    def sums(self) -> RowSums | None:
+        """The sums over rows that it consists of, which an engine adds up along with all others; None where of none."""
+        return None
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """The ends of the whole numbers whose last bits are kept in a hash; None where values are kept as they are."""
+        return None
+
     def adds(self, caps: Caps) -> bool:
         """Return True if what is delivered for several groups adds up to what would be for them together."""
         return False
@@ -87,6 +97,10 @@ class RowSums(ExactData):
     @property
     def columns(self) -> int:
         return len(self.values)
+
+    @property
+    def sums(self) -> RowSums:
+        return self
 
     def adds(self, caps: Caps) -> bool:
         return True
@@ -130,7 +144,7 @@ class PerValue(ExactData):
     of: Tree
 
     def reads_every_row(self, required: Collection[str]) -> bool:
-        return isinstance(self.of, Field) and self.of.name in required
+        return self.of.column in required
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +155,10 @@ class ValueHistogram(PerValue):
     high: int
     step: Fraction
     packed: bool = True  # whether a value is kept in the last bits of its hash
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        return (self.low, self.high) if self.packed else None
 
 
 @dataclass(frozen=True, kw_only=True)

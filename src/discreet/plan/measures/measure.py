@@ -14,6 +14,8 @@ a class, and the planner, the plan, the engine and the answer ask it these quest
     noise, sum_noises, merged_noises, follows, error    the noise on a group, on groups that are added up, and whether
                 their sum is known at all
     estimator   one number that is read from the released parts, with its margins: a `Estimator`
+    single, regions, condition, subtracts    what else may be released in its place, or follows from it for nothing
+    clamped, listed, told_apart, owner       what its expressions are for
 
 Several aggregates share a measure when one release answers them all.
 """
@@ -24,7 +26,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +43,11 @@ from discreet.plan.estimates.estimator import Estimator, L
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import ExactData
 from discreet.plan.measures.statistic import Statistic
+from discreet.sql.types import Kind
 
 if TYPE_CHECKING:
     from discreet.plan.estimates.group_sums import Merge
+    from discreet.plan.measures.sums import Sums
 
 __all__ = ["MOST_STEPS", "Measure", "MeasureOf", "Measurement", "MeasurementOf", "Noised", "Places"]
 
@@ -56,6 +60,7 @@ class MeasureOf(ABC, Generic[L]):
     """What is released of each group, and what follows from it."""
 
     parts: tuple[str, ...]
+    subtracts: ClassVar[bool] = False  # whether what is released of some rows may be taken from that of all
 
     @property
     def trees(self) -> tuple[Tree, ...]:
@@ -72,6 +77,35 @@ class MeasureOf(ABC, Generic[L]):
     def clamped(self) -> tuple[Tree, ...]:
         """The expressions that are clamped to bounds."""
         return ()
+
+    @property
+    def listed(self) -> tuple[tuple[Tree, Kind], ...]:
+        """The expressions, with their kinds, one of whose declared values is released."""
+        return ()
+
+    @property
+    def told_apart(self) -> tuple[Tree, ...]:
+        """The expressions whose values are told apart from each other, other than units."""
+        return ()
+
+    @property
+    def owner(self) -> Tree | None:
+        """The expression that is a unit where something is true, where such units are counted."""
+        return None
+
+    @property
+    def regions(self) -> tuple[Tree, tuple[str, ...]] | None:
+        """The code of the regions that are counted, and its values; None where no regions are."""
+        return None
+
+    @property
+    def single(self) -> Sums | None:
+        """The measure itself where it is one sum, so that combinations of it over groups can be released instead."""
+        return None
+
+    def condition(self, statistic: Statistic) -> Tree | None:
+        """The condition of the rows that a number counts; None where it does not count the rows that meet one."""
+        return None
 
     @property
     def grouped(self) -> bool:

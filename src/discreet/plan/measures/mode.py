@@ -46,6 +46,10 @@ class Mode(MeasureOf[Choice]):
     def exact(self) -> ValueCounts:
         return ValueCounts(of=self.of, kind=self.kind, values=self.values)
 
+    @property
+    def listed(self) -> tuple[tuple[Tree, Kind], ...]:
+        return ((self.of, self.kind),)
+
     def mechanism(self, law: Choice, setting: Setting) -> Modes:
         choice = CHOICES[law[0]](
             epsilon=law[1], sensitivity=setting.caps.most_rows, monotone=setting.neighbours.monotone,

@@ -32,7 +32,7 @@ from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.quantiles.many import MOST_POINTS, Quantiles
 from discreet.mechanisms.selection.selection import Exponential, PermuteAndFlip, Selection
 from discreet.plan.estimates.estimator import Estimator, Floats, L
-from discreet.plan.expressions.tree import Apply, Tree
+from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import ValueHistogram
 from discreet.plan.measures.measure import MeasureOf
 from discreet.plan.measures.statistic import Statistic
@@ -112,7 +112,7 @@ class Histogrammed(MeasureOf[L]):
 
     @property
     def _kind(self) -> Kind:
-        if isinstance(self.of, Apply) and self.of.function == "day number":
+        if self.of.applies == "day number":
             return "date"
         return "integer" if self.step.denominator == 1 else "real"
 

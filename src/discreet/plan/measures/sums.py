@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from discreet.errors import NotUnderstood
 from discreet.plan.estimates.estimator import Estimator, L
 from discreet.plan.estimates.linear import Linear
 from discreet.plan.estimates.ratio import Average
-from discreet.plan.expressions.tree import Tree
+from discreet.plan.expressions.tree import Literal, Tree
 from discreet.plan.measures.exact_data import ExactData, Form, RowSums, Steps, UnitCount
 from discreet.plan.measures.measure import MOST_STEPS, MeasureOf, Noised
 from discreet.plan.measures.statistic import Statistic
@@ -51,6 +52,7 @@ class Sums(Noised):
     low: int = 0
     high: int = 0
     step: Fraction = Fraction(1)
+    subtracts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if (
@@ -80,6 +82,10 @@ class Sums(Noised):
     @property
     def clamped(self) -> tuple[Tree, ...]:
         return (self.of,) if self.summed and self.of is not None else ()
+
+    @property
+    def single(self) -> Sums | None:
+        return self if len(self.parts) == 1 else None
 
     @once
     def exact(self) -> RowSums | UnitCount:
@@ -133,6 +139,20 @@ class Sums(Noised):
             least, most = (None if self.low < 0 else 0), (0 if self.high <= 0 else None)
             return parts if least is None and most is None else np.clip(parts, least, most)
         return super().possible(parts)
+
+    def condition(self, statistic: Statistic) -> Tree | None:
+        """The condition of CASE, where a number counts rows: one for each that meets it, and nothing for others."""
+        tree = self.of
+        parts = () if tree is None else tree.operands("case")
+        if not 0 < len(parts) <= 3:
+            return None
+        condition, then, otherwise = (*parts, Literal(value=None))[:3]
+        values = [each.literal if each.is_constant else tree for each in (then, otherwise)]
+        if statistic.name == "present":
+            return condition if values[0] not in (None, tree) and values[1] is None else None
+        if statistic.name != "sum" or type(values[0]) is bool or type(values[1]) is bool:
+            return None
+        return condition if values[0] == 1 and values[1] in (None, 0) else None
 
     # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -49,10 +49,10 @@ class Cells(Combining[tuple[Law, ...]]):
     shares: tuple[Fraction, ...]
 
     def __post_init__(self) -> None:
-        strategies = isinstance(self.strategies, tuple) and all(isinstance(each, Strategy) for each in self.strategies)
         parts = all(isinstance(each, Fraction) and each > 0 for each in self.shares) and sum(self.shares) == 1
         if (
-            not strategies
+            not isinstance(self.strategies, tuple)
+            or not all(isinstance(each, Strategy) for each in self.strategies)
             or not parts
             or not isinstance(self.of, Sums)
             or self.of.parts not in COUNTS
