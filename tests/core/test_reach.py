@@ -13,7 +13,7 @@ from discreet.core.contribution import Caps, Setting
 from discreet.core.reach import Neighbours
 from discreet.plan.expressions.tree import Apply, Field, Literal
 from discreet.plan.measures import moments
-from discreet.plan.measures.distinct import Distinct, Owners
+from discreet.plan.measures.distinct import Distinct, UnitsWhere
 from discreet.plan.measures.measure import Noised
 from discreet.plan.measures.moments import Moments
 from discreet.plan.measures.sums import Sums
@@ -144,7 +144,7 @@ def test_nor_units_that_have_a_row(cap: tuple, neighbours: str, groups: int) -> 
     each = np.array([there for there in product([0, 1], repeat=groups) if sum(there) <= caps.most_groups])
     changes = np.concatenate([each - other for other in (each if neighbours == "replace" else each[:1])])
     of = Apply(function="case", arguments=(Literal(value=True), Field(name="u", kind="text")), kind="text")
-    reach = Owners(of=of).reach(
+    reach = UnitsWhere(of=of).reach(
         Setting(caps=caps, neighbours=Neighbours(neighbours), unit="person", grouped=groups > 1)
     )
     assert int(np.abs(changes).sum(axis=1).max()) <= reach.l1 <= 2 * caps.most_groups

@@ -15,7 +15,7 @@ from discreet.core import record
 from discreet.core.once import Recent
 from discreet.engines.duckdb.files import open_path
 from discreet.plan.compile import from_clause
-from discreet.plan.relation import Derived
+from discreet.plan.relation import Projection
 from support.lineage import curator, table
 
 COST = {"min": 0, "max": 100, "step": "0.25"}
@@ -253,5 +253,5 @@ def test_what_is_large_and_named_often_is_computed_once(both: tuple[dp.Curator, 
     inner = f"(SELECT who, cost, {STAGE} AS g FROM visits)"
     plans = [both[0].explain(f"SELECT SUM({each}) FROM {inner}", epsilon=1).plan for each in ("g", DEAR)]
     assert plans[0].table == "visits"
-    assert isinstance(plans[1].table, Derived)
+    assert isinstance(plans[1].table, Projection)
     assert sum(len(record.write(each)) for each in plans) < 20_000

@@ -26,7 +26,7 @@ from discreet.engines.sql.relations import laid
 from discreet.plan.compile.compiler import MOST_TEXTS
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.strings import PATTERN, SEARCHED, quick
-from discreet.plan.relation import Few
+from discreet.plan.relation import UnitLimit
 from support.lineage import asked, stored, table
 
 
@@ -133,8 +133,8 @@ def test_rows_of_nobody_meet_nothing(tmp_path: Path) -> None:
     for kind, source in product(("integer", "real", "text"), ("t", None)):
         tables = {"t": Stored({"who": kind, "x": "integer"}, DUCKDB)}
         connection.execute(f"CREATE OR REPLACE TABLE s AS SELECT who::{TYPES[kind]} AS who, x FROM t")
-        relation: Any = "t" if source else Few(source="t", unit="who", columns=("x",), most=10**6)
-        text, _ = laid(Few(source=relation, unit="who", columns=("x",), most=10**6), lambda _: "s", tables)
+        relation: Any = "t" if source else UnitLimit(source="t", unit="who", columns=("x",), most=10**6)
+        text, _ = laid(UnitLimit(source=relation, unit="who", columns=("x",), most=10**6), lambda _: "s", tables)
         assert connection.execute(f"SELECT count(*) FROM {text}", {"salt": 1}).fetchall() == [(5,)]
 
 

@@ -17,7 +17,7 @@ import discreet as dp
 from discreet.engines.sql.relations import laid
 from discreet.plan.compile import ownership
 from discreet.plan.compile.join import ROOM
-from discreet.plan.relation import Few, From, Part
+from discreet.plan.relation import Join, JoinInput, UnitLimit
 from discreet.plan.weights import HELD, NAMED
 from support import hostile as h
 from support.campaign.oracle import looked, too_far
@@ -212,13 +212,13 @@ def test_a_plan_in_which_too_many_rows_meet_cannot_be_followed(held: Any) -> Non
     plan = h.plan_of(curator, f"SELECT t, COUNT(*) {BOTH} GROUP BY t")
 
     def check(change: Any) -> None:
-        assert isinstance(plan.table, From)
-        made = From(parts=tuple(map(change, plan.table.parts)))
+        assert isinstance(plan.table, Join)
+        made = Join(parts=tuple(map(change, plan.table.parts)))
         said: Any = {"caps": plan.caps, "where": plan.where, "keys": plan.keys, "measures": plan.measures}
         ownership.check(made, curator.catalogue, **said)
 
-    def wide(part: Part) -> Part:
-        assert isinstance(part.source, Few)
+    def wide(part: JoinInput) -> JoinInput:
+        assert isinstance(part.source, UnitLimit)
         return replace(part, source=replace(part.source, most=3000))
 
     check(lambda part: part)

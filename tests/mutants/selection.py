@@ -67,7 +67,7 @@ MUTANTS = [
         "a choice among sums priced as if everybody had one row",
         [
             Edit(
-                "discreet.plan.measures.top_k:Foremost.most",
+                "discreet.plan.measures.top_k:TopK.most",
                 "return self.score.reach(alone).l1",
                 "return min(self.score.reach(alone).l1, Fraction(1))",
             )
@@ -78,7 +78,7 @@ MUTANTS = [
         "scores that fall for some are said to grow for all",
         [
             Edit(
-                "discreet.plan.measures.top_k:Foremost.together",
+                "discreet.plan.measures.top_k:TopK.together",
                 "(not self.score.summed or self.score.low >= 0)",
                 "True",
             )
@@ -89,11 +89,11 @@ MUTANTS = [
         "who is replaced moves all scores one way",
         [
             Edit(
-                "discreet.plan.measures.top_k:Foremost.together",
+                "discreet.plan.measures.top_k:TopK.together",
                 "return setting.neighbours.monotone and (",
                 "return bool(",
             ),
-            Edit("discreet.plan.measures.top_k:Foremost.mechanism", "            neighbours=setting.neighbours,\n", ""),
+            Edit("discreet.plan.measures.top_k:TopK.mechanism", "            neighbours=setting.neighbours,\n", ""),
         ],
         ["test_top.py::test_no_person_moves_a_score_further_than_was_paid_for"],
     ),
@@ -101,7 +101,7 @@ MUTANTS = [
         "every choice has all of ε",
         [
             Edit(
-                "discreet.plan.measures.top_k:Foremost.law",
+                "discreet.plan.measures.top_k:TopK.law",
                 "(price * Fraction(1, self.k)).exponential()",
                 "price.exponential()",
             )

@@ -130,7 +130,7 @@ MUTANTS = [
         "people under a condition, in many groups at the price of one",
         [
             Edit(
-                "discreet.plan.measures.distinct:Owners.reach",
+                "discreet.plan.measures.distinct:UnitsWhere.reach",
                 'return Sums(parts=("units",)).reach(setting)',
                 (
                     'return Sums(parts=("units",)).reach(Setting(caps=setting.caps, '

@@ -10,7 +10,7 @@ import pytest
 
 import discreet as dp
 from discreet.errors import NotAllowed, NotYours
-from discreet.plan.measures.distinct import Distinct, Owners
+from discreet.plan.measures.distinct import Distinct, UnitsWhere
 from discreet.procedures.margin import HOPELESS
 
 ROWS = 4000
@@ -134,7 +134,7 @@ def test_people_under_a_condition_are_people(tmp_path: Path) -> None:
             "SELECT COUNT(DISTINCT CASE WHEN age < 30 THEN who END) AS n FROM visits",
         ):
             plan = curator.explain(sql, epsilon=1).plan
-            assert isinstance(plan.measures[0], Owners)
+            assert isinstance(plan.measures[0], UnitsWhere)
             assert (plan.loss, plan.laws) == (where.plan.loss, where.plan.laws)
         exact = curator.ask("SELECT COUNT(DISTINCT who) FILTER (WHERE age < 30) AS n FROM visits", epsilon=20)
         again = curator.ask("SELECT COUNT(DISTINCT who) AS n FROM visits WHERE age < 30", epsilon=20)

@@ -54,12 +54,12 @@ from discreet.plan.measures.grouping_sets import Totals
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.mode import Mode
 from discreet.plan.measures.moments import Moments
-from discreet.plan.measures.quantile_interval import Ends
+from discreet.plan.measures.quantile_interval import QuantileInterval
 from discreet.plan.measures.quantiles import Extremes, Ranks
 from discreet.plan.measures.sums import Sums
-from discreet.plan.measures.top_k import Foremost
+from discreet.plan.measures.top_k import TopK
 from discreet.plan.plan import Key, Plan
-from discreet.plan.relation import Derived, Few, Folded, From, United
+from discreet.plan.relation import Join, PerUnit, Projection, UnionAll, UnitLimit
 from discreet.sql import query as q
 from discreet.sql.dates import Interval
 from support.engines import curator_of
@@ -251,17 +251,17 @@ def relation_words(relation: Any) -> str:
     """Where rows come from."""
     if isinstance(relation, str):
         return relation
-    if isinstance(relation, From):
+    if isinstance(relation, Join):
         return "(" + " ".join(_part(each) for each in relation.parts) + ")"
-    if isinstance(relation, Few):
+    if isinstance(relation, UnitLimit):
         return f"({relation.most} rows of each {relation.unit} in {relation_words(relation.source)})"
-    if isinstance(relation, United):
+    if isinstance(relation, UnionAll):
         return "(" + " and ".join(relation_words(each) for each in relation.parts) + ")"
     where = "" if relation.where is None else f" where {words(relation.where)}"
-    if isinstance(relation, Derived):
+    if isinstance(relation, Projection):
         made = ", ".join(f"{each.name} = {words(each.tree)}" for each in relation.columns)
         return f"({made} of {relation.called or 'rows'} = {relation.unit} in {relation_words(relation.source)}{where})"
-    assert isinstance(relation, Folded)
+    assert isinstance(relation, PerUnit)
     keys = "".join(f", {each.name} = {words(each.tree)}" for each in relation.keys)
     found = [f"{each.name} = {each.function}{_within(each)}" for each in relation.totals]
     totals = ", ".join(found) or "nothing"
@@ -320,7 +320,7 @@ def _reach(reach: Reach) -> str:
 
 
 def _measure(measure: Measure) -> str:
-    if isinstance(measure, Foremost):
+    if isinstance(measure, TopK):
         return f"the {'last' if measure.least else 'first'} {measure.k} of {measure.among} by {_measure(measure.score)}"
     if isinstance(measure, Totals):
         tables = ", ".join(
@@ -333,7 +333,7 @@ def _measure(measure: Measure) -> str:
     said = ", ".join(measure.parts)
     if isinstance(measure, Mode):
         return f"mode of {words(measure.of)} in {', '.join(_constant(each) for each in measure.values)}"
-    if isinstance(measure, (Ranks, Extremes, Ends)):
+    if isinstance(measure, (Ranks, Extremes, QuantileInterval)):
         return f"{said} of {words(measure.of)}{_range(measure.low, measure.high, measure.step)}"
     if isinstance(measure, Distinct):
         return f"distinct {words(measure.of)}"

@@ -25,10 +25,10 @@ from discreet.engines.duckdb import connection
 from discreet.plan.compile import ownership
 from discreet.plan.compile.compiler import compile
 from discreet.plan.expressions.tree import Apply, Field
-from discreet.plan.measures.distinct import Owners
+from discreet.plan.measures.distinct import UnitsWhere
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import plans_for
-from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, United
+from discreet.plan.relation import ComputedColumn, Join, JoinInput, PerUnit, Projection, UnionAll, UnitLimit
 from discreet.procedures.auto_bounds import wanted_bounds
 from discreet.sql.parser.parse import parse
 from support import hostile as h
@@ -372,14 +372,14 @@ def lost_condition(node: Any) -> Any:
     return replace(node, parts=(node.parts[0], replace(node.parts[1], on=turned), *node.parts[2:]))
 
 
-def counted_ward(node: Owners) -> Owners:
+def counted_ward(node: UnitsWhere) -> UnitsWhere:
     assert isinstance(node.of, Apply)
     return replace(node, of=replace(node.of, arguments=(node.of.arguments[0], Field(name="ward", kind="text"))))
 
 
 FOLDED = "SELECT SUM(c) FROM (SELECT pid, ward, COUNT(*) AS c FROM visits GROUP BY pid, ward)"
 UNITED = "SELECT COUNT(x) FROM (SELECT pid, ward AS x FROM visits UNION ALL SELECT pid, ward FROM labs)"
-KEYED = (Made(name="k1", tree=Field(name="ward", kind="text"), kind="text"),)
+KEYED = (ComputedColumn(name="k1", tree=Field(name="ward", kind="text"), kind="text"),)
 ONCE = "SELECT SUM(c) FROM (SELECT pid, COUNT(*) AS c FROM visits GROUP BY pid)"
 TOGETHER = "SELECT COUNT(v.ward), COUNT(l.ward) FROM visits v JOIN labs l ON v.pid = l.pid"
 TAMPERED: list[tuple[str, type, Callable[[Any], Any]]] = [
@@ -388,22 +388,22 @@ TAMPERED: list[tuple[str, type, Callable[[Any], Any]]] = [
     ("SELECT COUNT(*) FROM visits", Plan, lambda plan: replace(plan, table="towns")),
     ("SELECT COUNT(*) FROM visits", Plan, lambda plan: replace(plan, table="lines")),
     ("SELECT COUNT(age) FROM visits", Field, lambda node: replace(node, name="nothing")),
-    ("SELECT COUNT(DISTINCT pid) FILTER (WHERE age > 3) FROM visits", Owners, counted_ward),
-    (FOLDED, Folded, other_unit),
-    (FOLDED, Folded, lambda node: replace(node, called="a0")),
-    (FOLDED, Folded, lambda node: replace(node, called="K1")),
+    ("SELECT COUNT(DISTINCT pid) FILTER (WHERE age > 3) FROM visits", UnitsWhere, counted_ward),
+    (FOLDED, PerUnit, other_unit),
+    (FOLDED, PerUnit, lambda node: replace(node, called="a0")),
+    (FOLDED, PerUnit, lambda node: replace(node, called="K1")),
     (FOLDED, Plan, lambda plan: replace(plan, caps=replace(plan.caps, unit="k1"))),
     (FOLDED, Plan, lambda plan: replace(plan, caps=replace(plan.caps, unit=None))),
-    (ONCE, Folded, lambda node: replace(node, keys=KEYED)),
-    (TOGETHER, Few, other_unit),
-    (TOGETHER, From, lost_condition),
-    (TOGETHER.replace("JOIN", "LEFT JOIN"), From, lost_condition),
+    (ONCE, PerUnit, lambda node: replace(node, keys=KEYED)),
+    (TOGETHER, UnitLimit, other_unit),
+    (TOGETHER, Join, lost_condition),
+    (TOGETHER.replace("JOIN", "LEFT JOIN"), Join, lost_condition),
     (TOGETHER, Plan, lambda plan: replace(plan, caps=replace(plan.caps, unit="ward of 2"))),
     (TOGETHER.replace("JOIN", "LEFT JOIN"), Plan, lambda plan: replace(plan, caps=replace(plan.caps, unit="pid of 2"))),
-    ("SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT * FROM labs l WHERE l.pid = v.pid)", From, lost_condition),
-    ("SELECT COUNT(item) FROM lines", From, lambda node: replace(node, parts=node.parts[:1])),
-    (UNITED, Derived, other_unit),
-    (UNITED, United,
+    ("SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT * FROM labs l WHERE l.pid = v.pid)", Join, lost_condition),
+    ("SELECT COUNT(item) FROM lines", Join, lambda node: replace(node, parts=node.parts[:1])),
+    (UNITED, Projection, other_unit),
+    (UNITED, UnionAll,
      lambda node: replace(node, parts=(node.parts[0], replace(node.parts[1], called="x")))),
 ]  # fmt: skip
 
@@ -417,10 +417,12 @@ def test_a_filter_says_nothing_of_the_rows_that_were_chosen_before_it(tmp_path: 
     zips, units = ([Field(name=name, kind=kind) for name in names] for names, kind in (
         (("zip", "zip2"), "text"), (("who", "who2"), "integer")))  # fmt: skip
     same = [Apply(function="=", arguments=tuple(each), kind="boolean") for each in (zips, units)]
-    first = Part(source="a", how="first", names=(("who", "who"), ("zip", "zip")))
-    joined = From(parts=(first, Part(source="b", how="inner", names=(("who", "who2"), ("zip", "zip2")), on=same[0])))
+    first = JoinInput(source="a", how="first", names=(("who", "who"), ("zip", "zip")))
+    joined = Join(
+        parts=(first, JoinInput(source="b", how="inner", names=(("who", "who2"), ("zip", "zip2")), on=same[0]))
+    )
     plan = replace(
-        plan_of(held, "SELECT COUNT(*) FROM a"), table=Few(source=joined, unit="who", columns=("who2",), most=4),
+        plan_of(held, "SELECT COUNT(*) FROM a"), table=UnitLimit(source=joined, unit="who", columns=("who2",), most=4),
         where=same[1], caps=Caps(unit="who", rows=5, groups=1),
     )  # fmt: skip
     with pytest.raises(dp.NotAllowed, match="which unit each row"):
@@ -459,7 +461,7 @@ def test_no_question_is_refused_for_want_of_following_it(number: int) -> None:
 
 def test_nothing_is_paid_for_a_plan_that_cannot_be_followed(neighbours: tuple[dp.Curator, dp.Curator]) -> None:
     curator, sql = neighbours[0], "SELECT COUNT(DISTINCT pid) FILTER (WHERE age > 3) FROM visits"
-    (plan,) = swapped(plan_of(curator, sql), Owners, counted_ward)
+    (plan,) = swapped(plan_of(curator, sql), UnitsWhere, counted_ward)
     before = h.charges(curator.ledger)
     with pytest.raises(dp.NotAllowed, match="which unit each row"):
         bought(curator, plan_of(curator, sql), plan)

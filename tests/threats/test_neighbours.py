@@ -16,7 +16,7 @@ from discreet.core.laws.gaussian import DiscreteGaussian
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.engines.duckdb.snapshot import DuckDBSnapshot
 from discreet.errors import FAILED
-from discreet.plan.measures.distinct import Distinct, Owners
+from discreet.plan.measures.distinct import Distinct, UnitsWhere
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.moments import Moments
 from discreet.plan.plan import Exact, Plan, Released
@@ -257,7 +257,7 @@ def test_the_price_is_that_of_the_goods(folder: Path, unit: str | None, neighbou
 
 def reach_of(measure: Measure, clinic: h.Clinic, *, grouped: bool) -> tuple[Fraction, Fraction]:
     """How far one person can push a measure, from the corners of what one can add: written down apart from the code."""
-    if measure.parts == ("units",) or isinstance(measure, Owners):
+    if measure.parts == ("units",) or isinstance(measure, UnitsWhere):
         groups = clinic.groups_per_unit if grouped else 1
         times = 2 if clinic.neighbours == REPLACE and grouped else 1
         return Fraction(times * groups), Fraction(times * groups)

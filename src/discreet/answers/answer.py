@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from discreet.answers.bill import Heard, Stub
+from discreet.answers.bill import Bill, Stub
 from discreet.answers.display import caps_said, page, remarks_said, text
 from discreet.answers.estimates import Bought, Estimate, Exact, Noises, Quotient, Steady
 from discreet.answers.frame import Frame
@@ -85,11 +85,11 @@ class Answer(Frame):
     groups: int  # rows that were released, also those that are not shown
     numbers: int  # aggregates that its columns read
     confidence: Fraction
-    heard: Heard
+    heard: Bill
     origin: Origin
 
     @classmethod
-    def of(cls, draft: Draft, plan: Plan, released: Released, heard: Heard, *, confidence: Fraction,
+    def of(cls, draft: Draft, plan: Plan, released: Released, heard: Bill, *, confidence: Fraction,
            merge: Merge | None = None) -> Answer:  # fmt: skip
         """The answer to a question from what was released for it, or for another one whose groups it adds up."""
         if merge is None and draft.sets:

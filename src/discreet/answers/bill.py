@@ -7,7 +7,7 @@ from typing import Protocol
 
 from discreet.core.loss import Left, Loss
 
-__all__ = ["Heard", "Stub"]
+__all__ = ["Bill", "Stub"]
 
 
 class _Receipt(Protocol):
@@ -45,7 +45,7 @@ class Stub:
 
 
 @dataclass(frozen=True)
-class Heard:
+class Bill:
     """What came of asking: what it cost this time, what is left, the facts of the receipt, remarks."""
 
     cost: Loss
@@ -53,11 +53,11 @@ class Heard:
     receipt: Stub
     remarks: tuple[str, ...] = ()
 
-    def __add__(self, other: Heard) -> Heard:
+    def __add__(self, other: Bill) -> Bill:
         """What several purchases cost together: the receipt of the first, the balance after the last."""
-        return Heard(self.cost + other.cost, other.left, self.receipt, self.remarks)
+        return Bill(self.cost + other.cost, other.left, self.receipt, self.remarks)
 
-    def remarked(self, *remarks: str) -> Heard:
+    def remarked(self, *remarks: str) -> Bill:
         """The same with more to say beside it."""
         return replace(self, remarks=(*self.remarks, *remarks))
 

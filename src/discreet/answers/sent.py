@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from discreet.answers.answer import SAMPLE, Answer, Formula, Sheet
-from discreet.answers.bill import Heard
+from discreet.answers.bill import Bill
 from discreet.answers.codec import pack, unpack
 from discreet.answers.estimates import Estimate, same
 from discreet.core.exact import probability
@@ -53,7 +53,7 @@ class _Sent:
     groups: int
     numbers: int
     confidence: Fraction
-    heard: Heard
+    heard: Bill
     beside: tuple[str, ...]
     caps: tuple[str, ...]
     consistent: _Consistent

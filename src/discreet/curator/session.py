@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 from discreet.answers.answer import Answer
-from discreet.answers.bill import Heard, Stub
+from discreet.answers.bill import Bill, Stub
 from discreet.answers.explanation import Explanation, Explanations
 from discreet.core.exact import Number
 from discreet.core.loss import Left
@@ -161,7 +161,7 @@ class Session:
             found.append((plan, receipt))
         left, remarks = ledger.left_to(self.analyst), self._curator.remarks()
         return [
-            Sold(plan, known[receipt.charge], Heard(receipt.cost, left, Stub.of(receipt), remarks))
+            Sold(plan, known[receipt.charge], Bill(receipt.cost, left, Stub.of(receipt), remarks))
             for plan, receipt in found
         ]
 

@@ -19,15 +19,15 @@ from discreet.sql.types import Kind
 from discreet.sql.walk import Node
 
 __all__ = [
-    "Derived",
-    "Folded",
-    "From",
+    "ComputedColumn",
     "How",
-    "Made",
-    "Part",
+    "Join",
+    "JoinInput",
+    "PerUnit",
+    "Projection",
     "Relation",
-    "Total",
-    "United",
+    "UnionAll",
+    "UnitAggregate",
     "columns_of",
     "node",
     "origins",
@@ -77,7 +77,7 @@ class Rows(Node["Rows"]):
         return None
 
     @property
-    def added(self) -> tuple[Total, ...]:
+    def added(self) -> tuple[UnitAggregate, ...]:
         """What it adds up within each unit."""
         return ()
 
@@ -156,7 +156,7 @@ class Scan(Rows):
 
 @recorded("made/1")
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class ComputedColumn:
     """A column, and what it is made of."""
 
     name: str
@@ -166,7 +166,7 @@ class Made:
 
 @recorded("part/1")
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class JoinInput:
     """One of several relations side by side: how it is joined to those before it, and under which condition.
 
     `names` are its columns that are used, and what they are called from here on. Of rows that share the columns
@@ -188,7 +188,7 @@ class Part:
         """Whether it only tells which rows of the others stay."""
         return self.how in ("semi", "anti")
 
-    def prune(self, needed: set[str]) -> Part:
+    def prune(self, needed: set[str]) -> JoinInput:
         """The same without columns that nobody reads."""
         names = tuple((inner, outer) for inner, outer in self.names if outer in needed)
         return replace(self, names=names, source=prune(self.source, {inner for inner, _ in names}.union(self.single)))
@@ -202,10 +202,10 @@ class Part:
 
 @recorded("from/1")
 @dataclass(frozen=True, kw_only=True)
-class From(Rows):
+class Join(Rows):
     """Relations side by side, each joined to those before it."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[JoinInput, ...]
 
     @property
     def trees(self) -> tuple[Tree | None, ...]:
@@ -223,12 +223,12 @@ class From(Rows):
     def sides(self) -> tuple[set[str], ...]:
         return tuple({outer for _, outer in each.names} for each in self.parts)
 
-    def prune(self, needed: set[str]) -> From:
+    def prune(self, needed: set[str]) -> Join:
         needed = needed.union(*(fields(each.on) for each in self.parts))
-        return From(parts=tuple(each.prune(needed) for each in self.parts))
+        return Join(parts=tuple(each.prune(needed) for each in self.parts))
 
-    def thinned(self, few: Callable[[str], Relation]) -> From:
-        return From(parts=tuple(replace(each, source=node(each.source).thinned(few)) for each in self.parts))
+    def thinned(self, few: Callable[[str], Relation]) -> Join:
+        return Join(parts=tuple(replace(each, source=node(each.source).thinned(few)) for each in self.parts))
 
     def origins(self, column: str) -> Names:
         named = [(part.source, inner) for part in self.parts for inner, outer in part.names if outer == column]
@@ -252,12 +252,12 @@ class From(Rows):
 
 @recorded("derived/1")
 @dataclass(frozen=True, kw_only=True)
-class Derived(Rows):
+class Projection(Rows):
     """Row by row: those that meet a condition, with other columns. `unit` is carried along under the name `called`."""
 
     source: Relation
     where: Tree | None
-    columns: tuple[Made, ...]
+    columns: tuple[ComputedColumn, ...]
     unit: str | None
     called: str | None
 
@@ -269,12 +269,12 @@ class Derived(Rows):
     def sources(self) -> tuple[Relation, ...]:
         return (self.source,)
 
-    def prune(self, needed: set[str]) -> Derived:
+    def prune(self, needed: set[str]) -> Projection:
         found = replace(self, columns=tuple(each for each in self.columns if each.name in needed))
         inner = found.columns_read() | ({self.unit} if self.unit is not None else set())
         return replace(found, source=prune(self.source, inner))
 
-    def thinned(self, few: Callable[[str], Relation]) -> Derived:
+    def thinned(self, few: Callable[[str], Relation]) -> Projection:
         return replace(self, source=node(self.source).thinned(few))
 
     def origins(self, column: str) -> Names:
@@ -289,7 +289,7 @@ class Derived(Rows):
 
 @recorded("total/1")
 @dataclass(frozen=True, kw_only=True)
-class Total:
+class UnitAggregate:
     """An aggregate over the rows of one unit, clamped: a value between `low` and `high` steps for each row."""
 
     name: str
@@ -310,15 +310,15 @@ class Total:
 
 @recorded("folded/1")
 @dataclass(frozen=True, kw_only=True)
-class Folded(Rows):
+class PerUnit(Rows):
     """One row for each unit, or for each unit and key: aggregates of the unit's own rows."""
 
     source: Relation
     unit: str
     called: str  # what the unit is called from here on
     where: Tree | None
-    keys: tuple[Made, ...]
-    totals: tuple[Total, ...]
+    keys: tuple[ComputedColumn, ...]
+    totals: tuple[UnitAggregate, ...]
 
     @property
     def trees(self) -> tuple[Tree | None, ...]:
@@ -329,14 +329,14 @@ class Folded(Rows):
         return (self.source,)
 
     @property
-    def added(self) -> tuple[Total, ...]:
+    def added(self) -> tuple[UnitAggregate, ...]:
         return self.totals
 
-    def prune(self, needed: set[str]) -> Folded:
+    def prune(self, needed: set[str]) -> PerUnit:
         found = replace(self, totals=tuple(each for each in self.totals if each.name in needed))
         return replace(found, source=prune(self.source, found.columns_read() | {self.unit}))
 
-    def thinned(self, few: Callable[[str], Relation]) -> Folded:
+    def thinned(self, few: Callable[[str], Relation]) -> PerUnit:
         return replace(self, source=node(self.source).thinned(few))
 
     def origins(self, column: str) -> Names:
@@ -356,20 +356,20 @@ class Folded(Rows):
 
 @recorded("united/1")
 @dataclass(frozen=True, kw_only=True)
-class United(Rows):
+class UnionAll(Rows):
     """The rows of several relations, one after the other; their columns have the same names."""
 
-    parts: tuple[Derived, ...]
+    parts: tuple[Projection, ...]
 
     @property
     def sources(self) -> tuple[Relation, ...]:
         return self.parts
 
-    def prune(self, needed: set[str]) -> United:
-        return United(parts=tuple(each.prune(needed) for each in self.parts))
+    def prune(self, needed: set[str]) -> UnionAll:
+        return UnionAll(parts=tuple(each.prune(needed) for each in self.parts))
 
-    def thinned(self, few: Callable[[str], Relation]) -> United:
-        return United(parts=tuple(each.thinned(few) for each in self.parts))
+    def thinned(self, few: Callable[[str], Relation]) -> UnionAll:
+        return UnionAll(parts=tuple(each.thinned(few) for each in self.parts))
 
     def origins(self, column: str) -> Names:
         return set[tuple[str, str]]().union(*(each.origins(column) for each in self.parts))
@@ -388,7 +388,7 @@ class United(Rows):
 
 @recorded("few/1")
 @dataclass(frozen=True, kw_only=True)
-class Few(Rows):
+class UnitLimit(Rows):
     """Of each unit at most `most` rows, chosen by a hash, so that joining rows with rows does not take for ever."""
 
     source: Relation
@@ -408,11 +408,11 @@ class Few(Rows):
     def limit(self) -> int:
         return self.most
 
-    def prune(self, needed: set[str]) -> Few:
+    def prune(self, needed: set[str]) -> UnitLimit:
         shown = tuple(each for each in self.columns if each in needed)
         return replace(self, columns=shown, source=prune(self.source, {*shown, self.unit}))
 
-    def thinned(self, few: Callable[[str], Relation]) -> Few:
+    def thinned(self, few: Callable[[str], Relation]) -> UnitLimit:
         return self
 
     def whole(self) -> list[str]:
@@ -428,7 +428,7 @@ class Few(Rows):
         return tests_of(self.source)
 
 
-Relation = str | From | Derived | Folded | United | Few
+Relation = str | Join | Projection | PerUnit | UnionAll | UnitLimit
 
 
 def node(relation: Any) -> Rows:
@@ -476,7 +476,7 @@ def tests_of(relation: Relation) -> tuple[dict[str, int], int]:
     return node(relation).tests()
 
 
-def _written_out(source: Relation, where: Tree | None, made: tuple[Made, ...]) -> tuple[dict[str, int], int]:
+def _written_out(source: Relation, where: Tree | None, made: tuple[ComputedColumn, ...]) -> tuple[dict[str, int], int]:
     inner, largest = tests_of(source)
     largest = max(largest, 0 if where is None else where.size(inner))
     return {each.name: each.tree.size(inner) for each in made}, largest

@@ -46,21 +46,21 @@ from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.statistic import ROWS, UNITS, Statistic
 from discreet.plan.plan import Key, Plan, Released, grouped
 from discreet.plan.reading import Reading
-from discreet.plan.relation import Derived, Few, Folded, From, Relation, Rows, Total, United, prune
+from discreet.plan.relation import Join, PerUnit, Projection, Relation, Rows, UnionAll, UnitAggregate, UnitLimit, prune
 from discreet.postprocess.query import carry
 from discreet.postprocess.table import RELEASED, Given
 from discreet.sql import query as q
 from discreet.sql.calendar import number
 from discreet.sql.types import Kind
 
-__all__ = ["Way", "best", "derive", "reads"]
+__all__ = ["Derivation", "best", "derive", "reads"]
 
 NOWHERE = Place("", 0, 0)
 MOST_COMPUTED = 1_000_000  # combinations of keys for which expressions are computed
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class Derivation:
     """How a question follows from plans that were released: what it reads there, and which groups it adds up."""
 
     plans: tuple[Plan, ...]
@@ -89,7 +89,7 @@ class Way:
         return (f"It follows from {many}, so it costs nothing.", *left, *([cut] if self.shared else []))
 
 
-def derive(draft: Draft, plan: Plan) -> Way | None:
+def derive(draft: Draft, plan: Plan) -> Derivation | None:
     """How a question follows from a plan that was released, if it does."""
     draft = replace(draft, alternatives=())
     extra = _extra(draft.where, plan.where)
@@ -117,7 +117,7 @@ def derive(draft: Draft, plan: Plan) -> Way | None:
         return None
     mine = replace(draft, measures=plan.measures, readings=readings, caps=plan.caps)
     shared = bool(of_keys) and plan.caps.unit is not None and _counts_rows(plan)
-    return Way(plans=(plan,), draft=mine, merge=merge, plan=plan, released=lambda found: found[0], shared=shared)
+    return Derivation(plans=(plan,), draft=mine, merge=merge, plan=plan, released=lambda found: found[0], shared=shared)
 
 
 def reads(draft: Draft) -> set[str]:
@@ -329,26 +329,26 @@ def _column(name: str, relation: Relation, catalogue: Catalogue) -> Typed | None
     return COLUMNS[type(relation)](name, relation, catalogue)
 
 
-def _of_few(name: str, relation: Few, catalogue: Catalogue) -> Typed | None:
+def _of_few(name: str, relation: UnitLimit, catalogue: Catalogue) -> Typed | None:
     return _column(name, relation.source, catalogue)
 
 
-def _of_join(name: str, relation: From, catalogue: Catalogue) -> Typed | None:
+def _of_join(name: str, relation: Join, catalogue: Catalogue) -> Typed | None:
     sides = [(each.source, inner) for each in relation.parts for inner, outer in each.names if outer == name]
     return _column(sides[0][1], sides[0][0], catalogue) if len(sides) == 1 else None
 
 
-def _of_union(name: str, relation: United, catalogue: Catalogue) -> Typed | None:
+def _of_union(name: str, relation: UnionAll, catalogue: Catalogue) -> Typed | None:
     first, *rest = (_column(name, each, catalogue) for each in relation.parts)
     return first if first and all(each and each.domain == first.domain for each in rest) else None
 
 
-def _of_rows(name: str, relation: Derived, catalogue: Catalogue) -> Typed | None:
+def _of_rows(name: str, relation: Projection, catalogue: Catalogue) -> Typed | None:
     trees = [each.tree for each in relation.columns if each.name == name]
     return _possible(trees[0], relation.source, catalogue) if trees else None
 
 
-def _of_units(name: str, relation: Folded, catalogue: Catalogue) -> Typed | None:
+def _of_units(name: str, relation: PerUnit, catalogue: Catalogue) -> Typed | None:
     trees = [each.tree for each in relation.keys if each.name == name]
     if trees:
         return _possible(trees[0], relation.source, catalogue)
@@ -357,15 +357,15 @@ def _of_units(name: str, relation: Folded, catalogue: Catalogue) -> Typed | None
 
 
 COLUMNS: dict[type[Rows], Callable[[str, Any, Catalogue], Typed | None]] = {
-    Few: _of_few,
-    From: _of_join,
-    United: _of_union,
-    Derived: _of_rows,
-    Folded: _of_units,
+    UnitLimit: _of_few,
+    Join: _of_join,
+    UnionAll: _of_union,
+    Projection: _of_rows,
+    PerUnit: _of_units,
 }
 
 
-def _counts(total: Total) -> Typed | None:
+def _counts(total: UnitAggregate) -> Typed | None:
     """What a count within one unit can be, which is cut off."""
     if total.most is None or total.function not in ("rows", "present", "distinct"):
         return None
@@ -382,20 +382,20 @@ OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 TWO_VALUED = {*OPPOSITE, "and", "or", "not", "in", "like", "ilike"}  # true or false of arguments that are not NULL
 
 
-def best(draft: Draft, earlier: Sequence[Plan]) -> Way | None:
+def best(draft: Draft, earlier: Sequence[Plan]) -> Derivation | None:
     """How a question follows from plans that were released, most exactly; None where it does not."""
     ways = [found for plan in earlier if (found := derive(draft, plan)) is not None]
     ways += [] if draft.caps.unit is not None or draft.private else _differences(draft, earlier)
     place = {id(plan): n for n, plan in enumerate(earlier)}
 
-    def rank(way: Way) -> tuple[float, int, list[int]]:
+    def rank(way: Derivation) -> tuple[float, int, list[int]]:
         """Of two that are as exact, the one of fewer answers, and of those that were there before."""
         return way.expected, len(way.plans), [place[id(each)] for each in way.plans]
 
     return min(ways, key=rank, default=None)
 
 
-def _differences(draft: Draft, earlier: Sequence[Plan]) -> Iterator[Way]:
+def _differences(draft: Draft, earlier: Sequence[Plan]) -> Iterator[Derivation]:
     """What is asked, as all rows less some of them: for each two filters that fit, the most exact plans."""
     asked = conjuncts(draft.where)
     alike: dict[tuple[Any, ...], dict[frozenset[Tree], list[Plan]]] = {}
@@ -411,9 +411,9 @@ def _differences(draft: Draft, earlier: Sequence[Plan]) -> Iterator[Way]:
                 yield from (_difference(draft, first[read], last[read]) for read in first.keys() & last.keys())
 
 
-def _ways(draft: Draft, plans: Sequence[Plan]) -> dict[tuple[Measure, ...], Way]:
+def _ways(draft: Draft, plans: Sequence[Plan]) -> dict[tuple[Measure, ...], Derivation]:
     """How a question follows from each of these plans, by what is read there, most exactly."""
-    found: dict[tuple[Measure, ...], Way] = {}
+    found: dict[tuple[Measure, ...], Derivation] = {}
     for way in (each for plan in plans if (each := derive(draft, plan)) is not None):
         read = tuple(way.plan.measures[each.measure] for each in way.draft.readings)
         if all(each.subtracts for each in read):
@@ -421,7 +421,7 @@ def _ways(draft: Draft, plans: Sequence[Plan]) -> dict[tuple[Measure, ...], Way]
     return found
 
 
-def _difference(draft: Draft, whole: Way, part: Way) -> Way:
+def _difference(draft: Draft, whole: Derivation, part: Derivation) -> Derivation:
     """Their numbers, one less the other; both read the same, in the same groups."""
     pairs = [(a.measure, b.measure) for a, b in zip(whole.draft.readings, part.draft.readings, strict=True)]
     measures = tuple(whole.plan.measures[a] for a, _ in pairs)
@@ -434,7 +434,7 @@ def _difference(draft: Draft, whole: Way, part: Way) -> Way:
         sums = [released[0].sums[a].astype(object) - released[1].sums[b].astype(object) for a, b in pairs]
         return Released(keys=released[0].keys, sums=tuple(map(narrowest, sums)))
 
-    return Way(plans=(*whole.plans, *part.plans), draft=mine, merge=whole.merge, plan=plan, released=less)
+    return Derivation(plans=(*whole.plans, *part.plans), draft=mine, merge=whole.merge, plan=plan, released=less)
 
 
 def _where(draft: Draft, conditions: Sequence[Tree]) -> Draft:

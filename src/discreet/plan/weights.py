@@ -3,9 +3,9 @@
 Rows of one unit that meet each other are many more than it has, so what is carried of each decides how much memory one
 person can take. A row that weighs w takes the room of w rows, so fewer of them may meet.
 
-Given    of each table at most as many rows of a unit meet others as a `Few` says, with at most HELD bytes of text for
-         each of them, and names of units of at most NAMED bytes (`engines/sql/relations`); a text that is computed, and
-         may be longer than what it is computed of, has at most LONGEST letters where it is carried
+Given    of each table at most as many rows of a unit meet others as a `UnitLimit` says, with at most HELD bytes of text
+         for each of them, and names of units of at most NAMED bytes (`engines/sql/relations`); a text that is computed,
+         and may be longer than what it is computed of, has at most LONGEST letters where it is carried
          (`engines/sql/expressions.held`).
 Promise  at most about ROOM · 256 bytes of one unit are carried at a time by each statement of a plan, and twice that by
          all joins inside of joins.
@@ -30,7 +30,7 @@ from discreet.plan.expressions.functions import grows
 from discreet.plan.expressions.tree import Tree, conjuncts, fields, texts
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Key
-from discreet.plan.relation import Derived, Few, Folded, From, Relation, Rows, Scan, United, node, trees_of
+from discreet.plan.relation import Join, PerUnit, Projection, Relation, Rows, Scan, UnionAll, UnitLimit, node, trees_of
 
 __all__ = ["HELD", "LEAST", "NAMED", "copied", "weight"]
 
@@ -112,33 +112,33 @@ def _carried(rows: Rows, catalogue: Catalogue) -> Iterator[int]:
             yield from CARRIED[type(each)](each, catalogue)
 
 
-def _met(relation: From, catalogue: Catalogue) -> Iterator[int]:
+def _met(relation: Join, catalogue: Catalogue) -> Iterator[int]:
     if len(relation.parts) > 2:
         shown = [_texts(node(each.source), catalogue) & {inner for inner, _ in each.names} for each in relation.parts]
         yield _weigh(sum(map(len, shown)), sum(len(each.names) for each in relation.parts))
 
 
-def _cut(relation: Few, catalogue: Catalogue) -> Iterator[int]:
+def _cut(relation: UnitLimit, catalogue: Catalogue) -> Iterator[int]:
     source = node(relation.source)
     if _joins(source):
         own = _texts(source, catalogue) & set(relation.columns) - {relation.unit}
         yield _weigh(len(own), len(relation.columns))
 
 
-def _added(relation: Folded, catalogue: Catalogue) -> Iterator[int]:
+def _added(relation: PerUnit, catalogue: Catalogue) -> Iterator[int]:
     if _joins(node(relation.source)):
         yield _kept(relation)
 
 
-def _kept(relation: Folded) -> int:
+def _kept(relation: PerUnit) -> int:
     """The weight of what a SELECT that groups by the unit carries of a row."""
     kept = [_text(each.of) for each in relation.totals if each.function in ("distinct", "min", "max")]
     texts = sum(each.kind == "text" for each in relation.keys) + sum(kept)
     return _weigh(texts, len(relation.keys) + len(relation.totals))
 
 
-KEPT: dict[type[Rows], Callable[..., int]] = {Folded: _kept}
-CARRIED: dict[type[Rows], Callable[..., Iterator[int]]] = {From: _met, Few: _cut, Folded: _added}
+KEPT: dict[type[Rows], Callable[..., int]] = {PerUnit: _kept}
+CARRIED: dict[type[Rows], Callable[..., Iterator[int]]] = {Join: _met, UnitLimit: _cut, PerUnit: _added}
 
 
 def _texts(rows: Rows, catalogue: Catalogue) -> set[str]:
@@ -153,29 +153,29 @@ def _of_table(relation: Scan, catalogue: Catalogue) -> set[str]:
     return {each.name for each in every if each.kind == "text" and each.name != table.unit}
 
 
-def _of_join(relation: From, catalogue: Catalogue) -> set[str]:
+def _of_join(relation: Join, catalogue: Catalogue) -> set[str]:
     parts = [(_texts(node(each.source), catalogue), each.names) for each in relation.parts]
     return {outer for texts, names in parts for inner, outer in names if inner in texts}
 
 
-def _of_sources(relation: United | Few, catalogue: Catalogue) -> set[str]:
+def _of_sources(relation: UnionAll | UnitLimit, catalogue: Catalogue) -> set[str]:
     return set[str]().union(*(_texts(each, catalogue) for each in relation.children))
 
 
-def _of_columns(relation: Derived, catalogue: Catalogue) -> set[str]:
+def _of_columns(relation: Projection, catalogue: Catalogue) -> set[str]:
     return {each.name for each in relation.columns if each.kind == "text"}
 
 
-def _of_groups(relation: Folded, catalogue: Catalogue) -> set[str]:
+def _of_groups(relation: PerUnit, catalogue: Catalogue) -> set[str]:
     keys = {each.name for each in relation.keys if each.kind == "text"}
     return keys | {each.name for each in relation.totals if each.kind == "text"}
 
 
 TEXTS: dict[type[Rows], Callable[..., set[str]]] = {
     Scan: _of_table,
-    From: _of_join,
-    United: _of_sources,
-    Few: _of_sources,
-    Derived: _of_columns,
-    Folded: _of_groups,
+    Join: _of_join,
+    UnionAll: _of_sources,
+    UnitLimit: _of_sources,
+    Projection: _of_columns,
+    PerUnit: _of_groups,
 }

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Protocol, TypeVar
 
 from discreet.answers.answer import Answer
-from discreet.answers.bill import Heard
+from discreet.answers.bill import Bill
 from discreet.catalogue.schema import Catalogue
 from discreet.core.loss import Budget, Left
 from discreet.engines.engine import Snapshot
@@ -41,7 +41,7 @@ class Sold:
 
     plan: Plan
     released: Released
-    bill: Heard
+    bill: Bill
 
 
 # Purchases of one step are bought together, all or none; as many are sold, in their order.

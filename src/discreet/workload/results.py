@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
-from discreet.answers.bill import Heard, Stub
+from discreet.answers.bill import Bill, Stub
 from discreet.answers.display import caps_said
 from discreet.core.exact import Number
 from discreet.core.loss import Left, Loss
@@ -87,7 +87,7 @@ def _labels(error: KnownError, axes: tuple[Axis, ...]) -> Labels:
 class Told(Answers):
     """All answers, each with a margin, and what they cost."""
 
-    heard: Heard
+    heard: Bill
     axes: tuple[Axis, ...]
     caps: tuple[str, ...]
     run: Plan | None = None  # None where the answers arrived from elsewhere

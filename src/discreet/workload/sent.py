@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answers.bill import Heard
+from discreet.answers.bill import Bill
 from discreet.answers.codec import named, pack, unpack
 from discreet.core.exact import Number, probability
 from discreet.core.laws.law import Law
@@ -113,7 +113,7 @@ class _Told:
     """All answers, as they are written; those that follow from the counts of all cells are not."""
 
     error: SentError
-    heard: Heard
+    heard: Bill
     axes: tuple[tuple[Value, ...], ...]
     caps: tuple[str, ...]
     cells: NDArray[np.float64] | None = None

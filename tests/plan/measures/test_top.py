@@ -21,7 +21,7 @@ from discreet.core.reach import Neighbours
 from discreet.mechanisms.selection.top_k import Places
 from discreet.plan.measures.measure import MeasurementOf
 from discreet.plan.measures.sums import Sums
-from discreet.plan.measures.top_k import Foremost
+from discreet.plan.measures.top_k import TopK
 from discreet.plan.plan import Exact, Plan
 from support import hostile as h
 from support.clinic import clinic
@@ -80,8 +80,8 @@ def test_nothing_but_the_scores_tells_two_databases_apart(folder: Path) -> None:
 def chosen(plan: Plan) -> Plan:
     """The same plan by private choice, whatever was taken."""
     (measure,) = plan.measures
-    if not isinstance(measure, Foremost):
-        measure = Foremost(score=measure, k=1, among=plan.cells)
+    if not isinstance(measure, TopK):
+        measure = TopK(score=measure, k=1, among=plan.cells)
     law = measure.law(Pure(Fraction(1)), plan.setting)
     return Plan(table=plan.table, caps=plan.caps, where=plan.where, keys=plan.keys, measures=(measure,), laws=(law,),
                 naming=None, neighbours=plan.neighbours, unit=plan.unit)  # fmt: skip
@@ -225,7 +225,7 @@ def test_the_gap_of_noise_is_kept() -> None:
         p = np.array([law.pmf(n) for n in range(-200, 201)])
         both = np.convolve(p, p)  # symmetric: of a difference, too
         for k, among in ((1, 2), (3, 8), (5, 100)):
-            gap = math.ceil(Foremost(score=UNITS, k=k, among=among).noisy_gap(law, Fraction(95, 100)))
+            gap = math.ceil(TopK(score=UNITS, k=k, among=among).noisy_gap(law, Fraction(95, 100)))
             assert k * (among - k) * both[400 + gap :].sum() <= 0.05
             assert k * (among - k) * both[400 + gap * 2 // 3 :].sum() > 0.05  # the control
 
@@ -256,7 +256,7 @@ def test_the_planner_takes_what_is_best(k: int, groups: int) -> None:
     setting = Setting(
         caps=Caps(unit="u", rows=groups, groups=groups), neighbours=Neighbours.ADD_REMOVE, unit="p", grouped=True
     )
-    rho, top = zcdp_of(Fraction(1), Fraction(1, 2_000_000)), Foremost(score=UNITS, k=k, among=among)
+    rho, top = zcdp_of(Fraction(1), Fraction(1, 2_000_000)), TopK(score=UNITS, k=k, among=among)
     laws = [UNITS.law(Pure(Fraction(1)), setting), UNITS.law(Zcdp(rho), setting)]
     choices = [top.law(Pure(Fraction(1)), setting), top.law(Zcdp(rho), setting)]
     noisy_ways = [MeasurementOf(measure=UNITS, law=law, setting=setting) for law in laws]

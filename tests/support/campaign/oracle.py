@@ -27,7 +27,7 @@ from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.selection.top_k import Places
 from discreet.plan.measures.exact_data import DistinctCount, RowSums, UnitCount
 from discreet.plan.plan import Exact, Plan
-from discreet.plan.relation import Derived, Few, Folded, From, Part, Total, United
+from discreet.plan.relation import Join, JoinInput, PerUnit, Projection, UnionAll, UnitAggregate, UnitLimit
 from support import hostile as h
 from support.campaign.questions import Question
 from support.campaign.worlds import SHAPES, Held, Pair, Person
@@ -191,11 +191,11 @@ def _plainly(pair: Pair, held: Held, *, doubles: bool = False) -> duckdb.DuckDBP
 
 def uncut(part: Any) -> Any:
     """A relation, or a part of one, in which no count and no sum within a unit is cut off at a cap."""
-    if isinstance(part, Total):
+    if isinstance(part, UnitAggregate):
         return replace(part, most=None)
     if isinstance(part, tuple):
         return tuple(uncut(each) for each in part)
-    if not isinstance(part, (From, Part, Derived, Folded, United, Few)):
+    if not isinstance(part, (Join, JoinInput, Projection, PerUnit, UnionAll, UnitLimit)):
         return part
     return replace(part, **{each.name: uncut(getattr(part, each.name)) for each in fields(part)})
 

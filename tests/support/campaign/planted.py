@@ -28,7 +28,7 @@ from discreet.plan.compile import join, ownership, scope
 from discreet.plan.expressions.tree import Literal
 from discreet.plan.measures.distinct import Distinct
 from discreet.plan.plan import Plan
-from discreet.plan.relation import Few
+from discreet.plan.relation import UnitLimit
 from discreet.postprocess import sizes
 from discreet.sql import query
 from discreet.sql import query as q
@@ -81,11 +81,11 @@ def raw_bits(patch: Patch) -> None:
 
 def unbounded(patch: Patch) -> None:
     """All rows of a unit meet each other before they are cut off."""
-    patch.setitem(relations.LAID, Few, _every)
+    patch.setitem(relations.LAID, UnitLimit, _every)
     patch.setattr(DuckDBSnapshot, "seconds", 5.0)
 
 
-def _every(relation: Few, place: Any, tables: Any) -> tuple[str, Any]:
+def _every(relation: UnitLimit, place: Any, tables: Any) -> tuple[str, Any]:
     inner, stored = relations.laid(relation.source, place, tables)
     names = dict.fromkeys((relation.unit, *relation.columns))
     kept = Stored({each: stored[each] for each in names}, stored.dialect)

@@ -8,7 +8,17 @@ from discreet.engines.sql.dialect import Dialect, Stored
 from discreet.engines.sql.expressions import TEXTS, compared, form, held, keyed, owner, short, spell, stepped
 from discreet.engines.sql.widths import ROWS
 from discreet.plan.expressions.tree import Tree, conjuncts
-from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, Total, United
+from discreet.plan.relation import (
+    ComputedColumn,
+    Join,
+    JoinInput,
+    PerUnit,
+    Projection,
+    Relation,
+    UnionAll,
+    UnitAggregate,
+    UnitLimit,
+)
 from discreet.plan.weights import HELD, LEAST, NAMED
 
 __all__ = ["laid"]
@@ -32,7 +42,7 @@ def laid(relation: Relation, place: Place, tables: Tables) -> tuple[str, Stored]
     return f"(\n{text}\n)", stored
 
 
-def _joined(relation: From, place: Place, tables: Tables) -> tuple[str, Stored]:
+def _joined(relation: Join, place: Place, tables: Tables) -> tuple[str, Stored]:
     stored, text = Stored({}, laid(relation.parts[0].source, place, tables)[1].dialect), ""
     for part in relation.parts:
         inner, known = _read(part.source, {name for name, _ in part.names}, place, tables)
@@ -57,7 +67,7 @@ def _text(name: str, stored: Stored) -> str:
     return short(raw if stored[name] == "text" else dialect.cast(raw, "text"), dialect)
 
 
-def _named(part: Part, inner: str, stored: Stored) -> str:
+def _named(part: JoinInput, inner: str, stored: Stored) -> str:
     """A relation under the names that the join has for its columns, perhaps with one row for each value of some.
 
     Rows are the same there when the join's condition cannot tell them apart, however their columns are stored.
@@ -84,7 +94,7 @@ def _told(on: Tree | None, own: set[str], stored: Stored) -> list[str]:
     ]
 
 
-def _derived(relation: Derived, place: Place, tables: Tables) -> tuple[str, Stored]:
+def _derived(relation: Projection, place: Place, tables: Tables) -> tuple[str, Stored]:
     inner, stored = laid(relation.source, place, tables)
     quoted = stored.dialect.quoted
     columns = [f"{_value(each, stored)} AS {quoted(each.name)}" for each in relation.columns]
@@ -96,7 +106,7 @@ def _derived(relation: Derived, place: Place, tables: Tables) -> tuple[str, Stor
     return text + ("" if relation.where is None else f"\nWHERE {spell(relation.where, stored)}"), kept
 
 
-def _value(made: Made, stored: Stored) -> str:
+def _value(made: ComputedColumn, stored: Stored) -> str:
     """A computed column as it would be written out where it is named: whole numbers of any size stay DOUBLE."""
     return spell(made.tree, stored) if _kept(made) == "whole" else _held(made.tree, made.kind, stored)
 
@@ -105,12 +115,12 @@ def _held(tree: Tree, kind: str, stored: Stored) -> str:
     return held(tree, keyed(tree, kind, stored))
 
 
-def _kept(made: Made) -> str:
+def _kept(made: ComputedColumn) -> str:
     """How a computed column is stored."""
     return "whole" if made.kind == "integer" and made.tree.applies else KEPT.get(made.kind, made.kind)
 
 
-def _folded(relation: Folded, place: Place, tables: Tables) -> tuple[str, Stored]:
+def _folded(relation: PerUnit, place: Place, tables: Tables) -> tuple[str, Stored]:
     inner, stored = laid(relation.source, place, tables)
     quoted = stored.dialect.quoted
     keys = [f"{_held(each.tree, each.kind, stored)} AS {quoted(each.name)}" for each in relation.keys]
@@ -126,7 +136,7 @@ def _folded(relation: Folded, place: Place, tables: Tables) -> tuple[str, Stored
     return f"{text}\nGROUP BY {by}", kept
 
 
-def _total(total: Total, stored: Stored) -> str:
+def _total(total: UnitAggregate, stored: Stored) -> str:
     """An aggregate within one unit. Counts and sums are cut off where so many rows would end.
 
     There are never more than ROWS, so a product of caps that is larger than that cuts nothing off.
@@ -151,17 +161,17 @@ def _total(total: Total, stored: Stored) -> str:
     return f"{dialect.cast(value, 'double')} {_scaled(total, dialect)}"
 
 
-def _kind(total: Total) -> str:
+def _kind(total: UnitAggregate) -> str:
     return "text" if total.of is None or total.of.is_constant else str(total.of.kind)
 
 
-def _scaled(total: Total, dialect: Dialect) -> str:
+def _scaled(total: UnitAggregate, dialect: Dialect) -> str:
     """Steps as numbers: a product with a whole number, or a quotient by one, as near as doubles are."""
     by, divided = (dialect.double(float(each)) for each in (total.step.numerator, total.step.denominator))
     return f"* {by} / {divided}"
 
 
-def _united(relation: United, place: Place, tables: Tables) -> tuple[str, Stored]:
+def _united(relation: UnionAll, place: Place, tables: Tables) -> tuple[str, Stored]:
     """The unit of all parts in one form: an engine that looks for it by itself may find one that it cannot cast to."""
     parts = [_derived(each, place, tables) for each in relation.parts]
     dialect = parts[0][1].dialect
@@ -178,7 +188,7 @@ def _united(relation: United, place: Place, tables: Tables) -> tuple[str, Stored
     return "\nUNION ALL\n".join(f"SELECT {names} FROM (\n{text}\n)" for text, _ in parts), kept
 
 
-def _few(relation: Few, place: Place, tables: Tables) -> tuple[str, Stored]:
+def _few(relation: UnitLimit, place: Place, tables: Tables) -> tuple[str, Stored]:
     """At most so many rows of each unit, and so many bytes of text in them; none where its name is longer than NAMED.
 
     Which of them depends on these rows and the salt alone; equal rows are the same to all that is read of them. Rows
@@ -217,9 +227,9 @@ def _bytes(name: str, stored: Stored) -> str:
 
 
 LAID: dict[type, Callable[..., tuple[str, Stored]]] = {
-    From: _joined,
-    Derived: _derived,
-    Folded: _folded,
-    United: _united,
-    Few: _few,
+    Join: _joined,
+    Projection: _derived,
+    PerUnit: _folded,
+    UnionAll: _united,
+    UnitLimit: _few,
 }

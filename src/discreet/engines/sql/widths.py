@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from discreet.errors import NotAllowed
 from discreet.plan.measures.exact_data import ExactData, Form, RegionCounts, RowSums
 from discreet.plan.plan import Plan
-from discreet.plan.relation import Relation, Total, node
+from discreet.plan.relation import Relation, UnitAggregate, node
 
 __all__ = ["CODED", "ROWS", "WORD", "Width", "fitting", "integer", "running", "widths"]
 
@@ -123,5 +123,5 @@ def _below(relation: Relation) -> Iterator[Width]:
             yield Width(f"{total.function} within one unit", _total(total), "HUGEINT")
 
 
-def _total(total: Total) -> int:
+def _total(total: UnitAggregate) -> int:
     return ROWS * max(abs(total.low), abs(total.high), 1)

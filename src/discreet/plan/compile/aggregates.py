@@ -15,11 +15,11 @@ from discreet.mechanisms.quantiles.extreme import Side
 from discreet.plan.compile.split import Question
 from discreet.plan.compile.types import FINE, is_unit, step_of, typed, unbounded
 from discreet.plan.expressions.tree import Apply, Literal, Tree, Typed
-from discreet.plan.measures.distinct import Distinct, Owners, owners
+from discreet.plan.measures.distinct import Distinct, UnitsWhere, owners
 from discreet.plan.measures.measure import MOST_STEPS, Measure
 from discreet.plan.measures.mode import Mode
 from discreet.plan.measures.moments import Moments
-from discreet.plan.measures.quantile_interval import Ends
+from discreet.plan.measures.quantile_interval import QuantileInterval
 from discreet.plan.measures.quantiles import Extremes, Ranks
 from discreet.plan.measures.statistic import ROWS, UNITS, Statistic
 from discreet.plan.measures.sums import Sums
@@ -154,7 +154,7 @@ def _measure(group: list[Asked], question: Question, *, missing: bool) -> Measur
     trees = tuple(each.tree for each in of)
     kind = family(group[0].statistic)
     if kind == "distinct":
-        return (Owners if owners(trees[0], question.unit) else Distinct)(of=trees[0])
+        return (UnitsWhere if owners(trees[0], question.unit) else Distinct)(of=trees[0])
     if kind == "mode":
         return commonest(of[0])
     if kind:
@@ -292,7 +292,7 @@ def chosen(statistics: set[Statistic], what: Typed, span: tuple[int, int, Fracti
             return Extremes(of=what.tree, side=side, low=low, high=high, step=step)
     at = tuple(sorted({each.at for each in statistics if each.at is not None}))
     if Statistic("quantile", at[0]) not in statistics:
-        return Ends(of=what.tree, q=at[0], low=low, high=high, step=step)
+        return QuantileInterval(of=what.tree, q=at[0], low=low, high=high, step=step)
     assert math.lcm(*(each.denominator for each in at)) <= 10**6
     return Ranks(of=what.tree, at=at, low=low, high=high, step=step)
 

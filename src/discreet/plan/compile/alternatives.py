@@ -27,7 +27,7 @@ from discreet.plan.measures.count_batch import Batch
 from discreet.plan.measures.grouping_sets import MOST_GROUPS, MOST_KEYS, Totals
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.statistic import Statistic
-from discreet.plan.measures.top_k import MOST, MOST_SCORES, Foremost
+from discreet.plan.measures.top_k import MOST, MOST_SCORES, TopK
 from discreet.plan.plan import Plan
 from discreet.plan.pricing import counted_error, plans_for
 from discreet.plan.reading import Reading
@@ -148,7 +148,7 @@ def tabled(draft: Draft) -> Draft:
 # ── which questions ask for it ───────────────────────────────────────────────────────────────────────────────────
 
 
-def foremost(view: q.Select, measures: tuple[Measure, ...], among: int) -> Foremost | None:
+def foremost(view: q.Select, measures: tuple[Measure, ...], among: int) -> TopK | None:
     """What a question asks for that shows keys only, those of the first groups by one number; None for all others.
 
     The number is known as a0: it must be what the answer is ordered by first, and stand nowhere else.
@@ -167,7 +167,7 @@ def foremost(view: q.Select, measures: tuple[Measure, ...], among: int) -> Forem
         return None
     if not 0 < k < among or k > MOST or k * among > MOST_SCORES:
         return None
-    return Foremost(score=score, k=k, among=among, least=not view.order[0].descending)
+    return TopK(score=score, k=k, among=among, least=not view.order[0].descending)
 
 
 def _bare(source: q.Select | None) -> bool:

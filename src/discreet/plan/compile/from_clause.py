@@ -24,16 +24,16 @@ from discreet.plan.compile.types import is_unit, typed
 from discreet.plan.expressions import intervals as box
 from discreet.plan.expressions.rules import finite
 from discreet.plan.expressions.tree import Domain, Field, Tree, Typed, both, fields
-from discreet.plan.relation import Derived, Made, Relation, United, tables_of
+from discreet.plan.relation import ComputedColumn, Projection, Relation, UnionAll, tables_of
 from discreet.sql import query as q
 
-__all__ = ["Below", "brief", "condition", "derived", "free", "known", "laid", "scanned", "starred", "united"]
+__all__ = ["RelationShape", "brief", "condition", "derived", "free", "known", "laid", "scanned", "starred", "united"]
 
 LARGE = 200  # nodes of computed columns, written out wherever they are named
 
 
 @dataclass(frozen=True, kw_only=True)
-class Below:
+class RelationShape:
     """A relation, and its shape; `alias` is what the question calls it."""
 
     relation: Relation
@@ -43,12 +43,12 @@ class Below:
     where: Tree | None = None  # which of its rows
     places: tuple[int, ...] | None = None  # of a SELECT: which of its columns are the unit; none where it is not named
 
-    def people(self, place: Place) -> Below:
+    def people(self, place: Place) -> RelationShape:
         """Rows of people, as these are; an answer refuses."""
         return self
 
 
-def scanned(source: q.Source, catalogue: Catalogue) -> Below:
+def scanned(source: q.Source, catalogue: Catalogue) -> RelationShape:
     """A table of the catalogue."""
     table = catalogue.table(source.name)
     if table is None:
@@ -59,7 +59,7 @@ def scanned(source: q.Source, catalogue: Catalogue) -> Below:
             instead=f"there are: {names}",
             place=source.place,
         )
-    return Below(relation=table.name, table=table, alias=source.alias, unit=table.unit)
+    return RelationShape(relation=table.name, table=table, alias=source.alias, unit=table.unit)
 
 
 def condition(where: q.Expression | None, table: Table, alias: str) -> Typed | None:
@@ -77,7 +77,7 @@ def condition(where: q.Expression | None, table: Table, alias: str) -> Typed | N
 # ── row by row ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def derived(select: q.Select, below: Below) -> Below:
+def derived(select: q.Select, below: RelationShape) -> RelationShape:
     """A SELECT that makes each of its rows from one row."""
     _plain(select)
     table, alias = below.table, below.alias
@@ -133,17 +133,17 @@ def _renamed(column: Column, name: str) -> Column:
     return replace(column, name=name, made=column.made or Field(name=column.name, kind=column.kind))
 
 
-def laid(below: Below) -> Below:
+def laid(below: RelationShape) -> RelationShape:
     """The same relation with its filter and its columns computed, for others to be joined with it."""
     table = below.table
     if below.where is None and not any(each.made for each in (*table.columns, *table.links)):
         return below
     made = [
-        Made(name=each.name, tree=each.made or Field(name=each.name, kind=each.kind), kind=each.kind)
+        ComputedColumn(name=each.name, tree=each.made or Field(name=each.name, kind=each.kind), kind=each.kind)
         for each in table.columns
         if each.kind is not None
     ]
-    relation = Derived(
+    relation = Projection(
         source=below.relation, where=below.where, columns=tuple(made), unit=below.unit, called=table.unit
     )
     columns, links = (tuple(replace(each, made=None) for each in own) for own in (table.columns, table.links))
@@ -151,7 +151,7 @@ def laid(below: Below) -> Below:
     return replace(below, relation=relation, table=shape, unit=table.unit, where=None)
 
 
-def brief(below: Below, select: q.Select, catalogue: Catalogue) -> Below:
+def brief(below: RelationShape, select: q.Select, catalogue: Catalogue) -> RelationShape:
     """The same relation for a SELECT of it: with its columns computed, where writing them out wherever the SELECT names
     them would be much.
 
@@ -178,7 +178,7 @@ def known(name: str, found: Typed) -> Column:
     )
 
 
-def _expanded(items: tuple[q.Item, ...], below: Below) -> list[q.Item]:
+def _expanded(items: tuple[q.Item, ...], below: RelationShape) -> list[q.Item]:
     """`*` is every column."""
     found: list[q.Item] = []
     for item in items:
@@ -200,7 +200,7 @@ def _expanded(items: tuple[q.Item, ...], below: Below) -> list[q.Item]:
     return found
 
 
-def starred(below: Below) -> list[str]:
+def starred(below: RelationShape) -> list[str]:
     """What `*` stands for: every declared column, and the unit, unless the SELECT inside has left it out."""
     names, unit = [each.name for each in below.table.columns], below.table.unit
     return names if unit is None or unit in names or below.places == () else [*names, unit]
@@ -245,7 +245,7 @@ def _plain(select: q.Select) -> None:
 # ── one after the other ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def united(union: q.Union, parts: list[Below]) -> Below:
+def united(union: q.Union, parts: list[RelationShape]) -> RelationShape:
     """UNION ALL of relations that are about the same units; each counts with the rows of all of them."""
     first = parts[0]
     for each, select in zip(parts, union.parts, strict=True):
@@ -293,22 +293,22 @@ def united(union: q.Union, parts: list[Below]) -> Below:
         public=first.table.public,
         links=tuple(replace(each, made=None) for each in first.table.links),
     )
-    relation = United(parts=tuple(relations))
-    return Below(relation=relation, table=shape, alias=union.alias or "", unit=unit, places=first.places)
+    relation = UnionAll(parts=tuple(relations))
+    return RelationShape(relation=relation, table=shape, alias=union.alias or "", unit=unit, places=first.places)
 
 
-def _owner(part: Below) -> Column | None:
+def _owner(part: RelationShape) -> Column | None:
     return part.table.any(part.table.unit)
 
 
-def _alike(part: Below, columns: list[Column], unit: str | None) -> Derived:
+def _alike(part: RelationShape, columns: list[Column], unit: str | None) -> Projection:
     """The rows of a part, under the names and in the kinds of the whole."""
     made = tuple(
-        Made(name=column.name, tree=own.made or Field(name=own.name, kind=own.kind), kind=column.kind)
+        ComputedColumn(name=column.name, tree=own.made or Field(name=own.name, kind=own.kind), kind=column.kind)
         for own, column in zip(part.table.columns, columns, strict=True)
         if own.kind is not None and column.kind is not None
     )
-    return Derived(source=part.relation, where=part.where, columns=made, unit=part.unit, called=unit)
+    return Projection(source=part.relation, where=part.where, columns=made, unit=part.unit, called=unit)
 
 
 def _sum(caps: list[int | None]) -> int | None:

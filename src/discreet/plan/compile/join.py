@@ -15,11 +15,11 @@ from math import isqrt, prod
 
 from discreet.catalogue.schema import Catalogue, Table, same
 from discreet.errors import NotAllowed
-from discreet.plan.compile.from_clause import Below
-from discreet.plan.compile.scope import Classes, Scope, Side, linking, named
+from discreet.plan.compile.from_clause import RelationShape
+from discreet.plan.compile.scope import Classes, JoinOperand, Scope, linking, named
 from discreet.plan.compile.types import typed
 from discreet.plan.expressions.tree import Tree
-from discreet.plan.relation import Few, From, How, Part, Relation, node, tables_of
+from discreet.plan.relation import How, Join, JoinInput, Relation, UnitLimit, node, tables_of
 from discreet.sql import query as q
 
 __all__ = ["join", "thin"]
@@ -29,10 +29,10 @@ DECLARED = ROOM  # … where so many are declared: time and memory would tell wh
 REPEATED = 10  # … for each row, where the rows of all others are declared to be told apart by what they are joined on
 REFERRING = 100  # rows of a table that refer to the same key, where they meet each other
 
-Joined = tuple[Below, Scope, q.Expression | None]
+Joined = tuple[RelationShape, Scope, q.Expression | None]
 
 
-def join(sides: list[Side], where: list[q.Expression], catalogue: Catalogue, share: int = 1) -> Joined:
+def join(sides: list[JoinOperand], where: list[q.Expression], catalogue: Catalogue, share: int = 1) -> Joined:
     """The joined relation, what names in the question mean, and the rest of the filter.
 
     One in `share` of the rows that may meet, meet here: others do elsewhere in the question, or are wider than numbers.
@@ -41,7 +41,7 @@ def join(sides: list[Side], where: list[q.Expression], catalogue: Catalogue, sha
 
 
 class _Joiner:
-    def __init__(self, sides: list[Side], where: list[q.Expression], catalogue: Catalogue) -> None:
+    def __init__(self, sides: list[JoinOperand], where: list[q.Expression], catalogue: Catalogue) -> None:
         self.catalogue = catalogue
         self.sides = named(sides)
         self.scope = Scope([each for each in self.sides if not each.tests])
@@ -52,16 +52,16 @@ class _Joiner:
         self.pool = [each for each in self.pool if each not in self.strange]
         for side in [each for each in self.sides if each.inner]:
             self._add_parents(side)
-        self.placed: list[Side] = []
-        self.parts: list[Part] = []
+        self.placed: list[JoinOperand] = []
+        self.parts: list[JoinInput] = []
         self.used: set[int] = set()
 
-    def _within(self, side: Side) -> Scope:
+    def _within(self, side: JoinOperand) -> Scope:
         return Scope(self.scope.sides, side) if side.tests else self.scope
 
     # ── whose rows ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _classes(self, *side: Side, loose: bool = False) -> Classes:
+    def _classes(self, *side: JoinOperand, loose: bool = False) -> Classes:
         """Columns that are equal in every joined row, or in those where these tables have one; with `loose`, also those
         that a question takes for equal while what they store may differ.
         """
@@ -71,7 +71,7 @@ class _Joiner:
         pairs += [pair for each in side for on in self.on[id(each)] if (pair := _pair(on)) is not None]
         return Classes([(a, b) for a, b in pairs if loose or same(known.get(a), known.get(b))])
 
-    def _parent(self, side: Side, classes: Classes) -> Side | None:
+    def _parent(self, side: JoinOperand, classes: Classes) -> JoinOperand | None:
         """The table that knows the unit of a table's rows, where it is among those that are joined."""
         through = side.table.through
         if through is None:
@@ -82,7 +82,7 @@ class _Joiner:
         own = side.own(side.table.unit)
         return next((each for each in there if classes.same(own, each.own(through.column))), None)
 
-    def _add_parents(self, side: Side) -> None:
+    def _add_parents(self, side: JoinOperand) -> None:
         """Join tables that nobody named, up to the one that knows the unit."""
         while side.table.through is not None:
             there, through = self._parent(side, self._classes()), side.table.through
@@ -90,8 +90,8 @@ class _Joiner:
                 table = self.catalogue.table(through.table)
                 assert table is not None
                 bare = replace(table, columns=linking(table, through.column))
-                below = Below(relation=table.name, table=bare, alias="", unit=None)
-                there = named([*self.sides, Side(below=below, how="inner", on=(), place=side.place)])[-1]
+                below = RelationShape(relation=table.name, table=bare, alias="", unit=None)
+                there = named([*self.sides, JoinOperand(below=below, how="inner", on=(), place=side.place)])[-1]
                 names = (side.own(side.table.unit), there.own(through.column))
                 both = tuple(q.Name(name=each or "", place=side.place) for each in names)
                 self.sides.append(there)
@@ -99,7 +99,7 @@ class _Joiner:
                 self.pool.append(q.Call(function="=", arguments=both, place=side.place))
             side = there
 
-    def _owner(self, side: Side, classes: Classes) -> str | None:
+    def _owner(self, side: JoinOperand, classes: Classes) -> str | None:
         """The column that holds the unit of a table's rows; None where every row is a person."""
         if side.table.through is None:
             owner = side.own(side.table.unit)
@@ -122,7 +122,7 @@ class _Joiner:
             )
         return self._owner(there, classes)
 
-    def _same_people(self, side: Side, first: Side) -> None:
+    def _same_people(self, side: JoinOperand, first: JoinOperand) -> None:
         """Refuse rows of several people."""
         classes = self._classes() if side.inner else self._classes(side)
         owner, other = self._owner(first, classes), self._owner(side, classes)
@@ -191,11 +191,11 @@ class _Joiner:
             self._place(side, conditions, _single(side, mine, row=owner is None or first.table.single))
         met = caps.meeting(share)
         parts = tuple(_few(side, part, met.get(id(side))) for side, part in zip(self.placed, self.parts, strict=True))
-        below = Below(relation=From(parts=parts), table=self._shape(owner, first, caps), alias="", unit=owner)
+        below = RelationShape(relation=Join(parts=parts), table=self._shape(owner, first, caps), alias="", unit=owner)
         self._unit_names(owner)
         return below, self.scope, _all([*(each for each in self.pool if id(each) not in self.used), *self.strange])
 
-    def _connected(self, side: Side) -> list[q.Expression]:
+    def _connected(self, side: JoinOperand) -> list[q.Expression]:
         """The conditions that join a table to those in place; none where it must wait, or nothing does."""
         own = set(side.names.values())
         there = {name for each in self.placed for name in each.names.values()} | own
@@ -207,13 +207,13 @@ class _Joiner:
         joins = _sides(found, own)[0] or (side.tests and side.table.public)
         return found if joins else []
 
-    def _place(self, side: Side, conditions: list[q.Expression], single: tuple[str, ...]) -> None:
+    def _place(self, side: JoinOperand, conditions: list[q.Expression], single: tuple[str, ...]) -> None:
         self.placed.append(side)
         names = tuple((each.name, side.names[each.name.lower()]) for each in (*side.table.columns, *side.table.links))
         how: How = "first" if len(self.placed) == 1 else side.how
         on = None if how == "first" else self._tree(conditions)
         self.used |= {id(each) for each in conditions} if side.inner else set()
-        self.parts.append(Part(source=side.below.relation, how=how, names=names, on=on, single=single))
+        self.parts.append(JoinInput(source=side.below.relation, how=how, names=names, on=on, single=single))
 
     def _tree(self, conditions: list[q.Expression]) -> Tree:
         every = {column.name: column for side in self.placed for column in side.columns()}
@@ -221,7 +221,7 @@ class _Joiner:
         assert whole is not None
         return typed(whole, Table(name="the join", columns=tuple(every.values())), "").tree
 
-    def _shape(self, owner: str | None, first: Side, caps: _Caps) -> Table:
+    def _shape(self, owner: str | None, first: JoinOperand, caps: _Caps) -> Table:
         shown = [side for side in self.scope.sides if not side.tests]
         columns = {each.name: each for side in shown for each in side.columns()[: len(side.table.columns)]}
         there = [(side in shown, each) for side in self.placed for each in side.columns()]
@@ -252,8 +252,8 @@ class _Caps:
     many rows of it each table may bring, whatever it has, so that the join ends.
     """
 
-    def __init__(self, first: Side) -> None:
-        self.grain: Side | None = first  # the table whose rows the joined rows are
+    def __init__(self, first: JoinOperand) -> None:
+        self.grain: JoinOperand | None = first  # the table whose rows the joined rows are
         self.rows, self.groups = first.table.rows_per_unit, first.table.groups_per_unit
         plain = first.table.public or first.table.single
         self.many = [] if plain else [first]  # tables of whose rows several may meet several of another
@@ -261,7 +261,7 @@ class _Caps:
         self.placed = [first]
         self.scanned = False  # whether a public table is read once more for each row
 
-    def add(self, side: Side, mine: list[str], theirs: list[str], *, compared: bool) -> None:
+    def add(self, side: JoinOperand, mine: list[str], theirs: list[str], *, compared: bool) -> None:
         """One table more, joined by its columns `mine` with `theirs`; `compared`: by more than equality."""
         self.placed.append(side)
         if not side.tests:
@@ -271,7 +271,7 @@ class _Caps:
         elif not side.table.single and (compared or not side.tests):
             self._meet(side, mine, theirs)
 
-    def _count(self, side: Side, mine: list[str], theirs: list[str]) -> None:
+    def _count(self, side: JoinOperand, mine: list[str], theirs: list[str]) -> None:
         if side.table.public or _told_by(side, mine):
             self.groups = self.groups or side.table.groups_per_unit
             return
@@ -283,7 +283,7 @@ class _Caps:
         self.rows = self.rows * side.table.rows_per_unit if self.rows and side.table.rows_per_unit else None
         self.groups = self.groups or side.table.groups_per_unit
 
-    def _meet(self, side: Side, mine: list[str], theirs: list[str]) -> None:
+    def _meet(self, side: JoinOperand, mine: list[str], theirs: list[str]) -> None:
         if (column := _one(_told_by(side, mine))) is not None:
             self.repeated[id(side)] = column
             return
@@ -344,7 +344,7 @@ def thin(relation: Relation, catalogue: Catalogue, share: int) -> Relation:
         if table is None or table.unit is None:
             return name
         columns = tuple(each.name for each in (*table.columns, *table.links))
-        return Few(source=name, unit=table.unit, columns=columns, most=max(most, table.rows_per_unit or 1))
+        return UnitLimit(source=name, unit=table.unit, columns=columns, most=max(most, table.rows_per_unit or 1))
 
     return node(relation).thinned(few)
 
@@ -354,17 +354,17 @@ def root(number: int, degree: int) -> int:
     return next(n for n in count(1) if (n + 1) ** max(degree, 1) > number)
 
 
-def _few(side: Side, part: Part, bounded: tuple[str, int] | None) -> Part:
+def _few(side: JoinOperand, part: JoinInput, bounded: tuple[str, int] | None) -> JoinInput:
     """The same part of a join, with at most so many of the rows that share a value of a column."""
     if bounded is None:
         return part
     column, most = bounded
     columns = tuple(inner for inner, _ in part.names)
     own = next(each for each in columns if each.lower() == column.lower())
-    return replace(part, source=Few(source=part.source, unit=own, columns=columns, most=most))
+    return replace(part, source=UnitLimit(source=part.source, unit=own, columns=columns, most=most))
 
 
-def _told_by(side: Side, names: list[str]) -> tuple[str, ...]:
+def _told_by(side: JoinOperand, names: list[str]) -> tuple[str, ...]:
     """The columns that tell the rows of a table apart, as it is declared, where all of them are among these."""
     table = side.table
     keys = [table.key] if table.key else []
@@ -383,7 +383,7 @@ def _matched(condition: q.Expression, own: set[str]) -> bool:
     return bool(_sides([condition], own)[0]) or condition.columns <= own
 
 
-def _single(side: Side, mine: list[str], *, row: bool) -> tuple[str, ...]:
+def _single(side: JoinOperand, mine: list[str], *, row: bool) -> tuple[str, ...]:
     """The columns of which a public table must have every value once; none where it does, or where that is nothing."""
     if not side.table.public or side.tests or (not row and _told_by(side, mine)):
         return ()

@@ -28,7 +28,17 @@ from discreet.plan.compile.scope import Classes
 from discreet.plan.expressions.tree import Tree, conjuncts, fields
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Key
-from discreet.plan.relation import Derived, Few, Folded, From, Made, Part, Relation, United, node
+from discreet.plan.relation import (
+    ComputedColumn,
+    Join,
+    JoinInput,
+    PerUnit,
+    Projection,
+    Relation,
+    UnionAll,
+    UnitLimit,
+    node,
+)
 from discreet.plan.weights import weight
 
 __all__ = ["check", "owned"]
@@ -137,14 +147,14 @@ def _table(name: str, catalogue: Catalogue) -> Owned:
     return Owned(columns=names, owners=frozenset({table.unit}), origins=origins)
 
 
-def _derived(relation: Derived, catalogue: Catalogue, equal: Pairs) -> Owned:
+def _derived(relation: Projection, catalogue: Catalogue, equal: Pairs) -> Owned:
     """Because  each row is made of one row, and so is whose that row is; its unit is carried along by its name."""
     found = owned(relation.source, catalogue, _equal(relation.where))
     found.needs(fields(relation.where))
     return _made(found, relation.columns, relation.unit, relation.called)
 
 
-def _made(found: Owned, made: tuple[Made, ...], unit: str | None, called: str | None) -> Owned:
+def _made(found: Owned, made: tuple[ComputedColumn, ...], unit: str | None, called: str | None) -> Owned:
     """New columns of the rows of a relation, and its unit under the name `called`."""
     for each in made:
         found.needs(fields(each.tree))
@@ -165,7 +175,7 @@ def _made(found: Owned, made: tuple[Made, ...], unit: str | None, called: str | 
     return replace(found, columns=frozenset(names), owners=owners, origins=origins)
 
 
-def _folded(relation: Folded, catalogue: Catalogue, equal: Pairs) -> Owned:
+def _folded(relation: PerUnit, catalogue: Catalogue, equal: Pairs) -> Owned:
     """Because  each row is made of rows that share the unit column, so of one unit; without keys, a unit has one."""
     found = owned(relation.source, catalogue, _equal(relation.where))
     totals = [name for each in relation.totals for name in fields(each.of)]
@@ -177,7 +187,7 @@ def _folded(relation: Folded, catalogue: Catalogue, equal: Pairs) -> Owned:
     return replace(kept, columns=kept.columns.union(names), once=not relation.keys)
 
 
-def _united(relation: United, catalogue: Catalogue, equal: Pairs) -> Owned:
+def _united(relation: UnionAll, catalogue: Catalogue, equal: Pairs) -> Owned:
     """Because  each row is a row of one of the parts, and all have the unit in the same column, stored in one way.
 
     Where every row is a unit, one could be in two parts, so those are not put together.
@@ -199,7 +209,7 @@ def _same(one: Owned, a: str | None, other: Owned, b: str | None) -> bool:
     return mine is not None and theirs is not None and same(mine.column, theirs.column)
 
 
-def _few(relation: Few, catalogue: Catalogue, equal: Pairs) -> Owned:
+def _few(relation: UnitLimit, catalogue: Catalogue, equal: Pairs) -> Owned:
     """Because  some of the rows are kept, by a choice among rows that share the unit, the key that says whose they are,
     or a key that no two units share, as it is declared. A filter above says nothing of the rows that are chosen from.
     """
@@ -214,7 +224,7 @@ def _few(relation: Few, catalogue: Catalogue, equal: Pairs) -> Owned:
     return replace(found, columns=names, owners=found.owners & names, origins=origins)
 
 
-def _joined(relation: From, catalogue: Catalogue, equal: Pairs) -> Owned:
+def _joined(relation: Join, catalogue: Catalogue, equal: Pairs) -> Owned:
     """Because  of tables about people each has its unit in a column that the conditions set equal to that of the first,
     or refers to a row, joined with it, of which that is true. So rows of one unit are joined, and those of public
     tables. A table that only may have a row, or only tests, is joined by its own conditions as well. Where a unit has
@@ -255,12 +265,12 @@ def _joined(relation: From, catalogue: Catalogue, equal: Pairs) -> Owned:
     )
 
 
-def _often(relation: From, parts: list[Owned]) -> int:
+def _often(relation: Join, parts: list[Owned]) -> int:
     """How many joined rows of one unit there are for each row of the table that has most.
 
-    Because  there are at most as many as the product of what the parts have of a unit: one row, or as many as a `Few`
-    leaves. One part may have any number of rows, which are read one by one, beside parts that repeat them a few times;
-    two such parts would have as many joined rows as the product of whatever is in the tables.
+    Because  there are at most as many as the product of what the parts have of a unit: one row, or as many as a
+    `UnitLimit` leaves. One part may have any number of rows, which are read one by one, beside parts that repeat them a
+    few times; two such parts would have as many joined rows as the product of whatever is in the tables.
     """
     shown = [n for n, each in enumerate(relation.parts) if each.how not in ("semi", "anti")]
     people = [n for n in shown if not (parts[n].public or parts[n].once or parts[n].rows)]
@@ -272,7 +282,7 @@ def _often(relation: From, parts: list[Owned]) -> int:
     return product
 
 
-def _named(part: Part, found: Owned) -> Owned:
+def _named(part: JoinInput, found: Owned) -> Owned:
     """A relation under the names that a join has for its columns; only those that are used.
 
     Where no unit has two rows, and nobody reads the column that names it, every row is a unit.
@@ -312,4 +322,4 @@ def _meets(a: int, b: int, parts: list[Owned], inner: list[int], classes: Classe
 
 
 Rule = Callable[[Any, Catalogue, Pairs], Owned]
-RULES: dict[type, Rule] = {Derived: _derived, Folded: _folded, United: _united, Few: _few, From: _joined}
+RULES: dict[type, Rule] = {Projection: _derived, PerUnit: _folded, UnionAll: _united, UnitLimit: _few, Join: _joined}

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 from discreet.catalogue.schema import Column, Table
 from discreet.errors import NotAllowed, NotUnderstood
-from discreet.plan.compile.from_clause import Below, condition, derived, free, known
+from discreet.plan.compile.from_clause import RelationShape, condition, derived, free, known
 from discreet.plan.compile.types import is_unit, step_of, typed, unbounded
 from discreet.plan.expressions.tree import Domain, Field, Typed, both
 from discreet.plan.measures.measure import MOST_STEPS
-from discreet.plan.relation import Folded, Made, Total
+from discreet.plan.relation import ComputedColumn, PerUnit, UnitAggregate
 from discreet.sql import query as q
 from discreet.sql.types import Kind
 
@@ -21,7 +21,7 @@ __all__ = ["folded", "folds"]
 WITHIN = ("count", "sum", "avg", "min", "max")
 
 
-def folds(keys: tuple[q.Expression, ...], below: Below) -> bool:
+def folds(keys: tuple[q.Expression, ...], below: RelationShape) -> bool:
     """Whether keys make groups of single units."""
     return any(is_unit(each, below.table, below.alias) for each in keys)
 
@@ -31,8 +31,8 @@ def folded(
     aggregates: tuple[q.Aggregate, ...],
     view: q.Select,
     where: q.Expression | None,
-    below: Below,
-) -> Below:
+    below: RelationShape,
+) -> RelationShape:
     """One row for each unit (and key): k0, k1, … are its keys, a0, a1, … its aggregates, and `view` is over them."""
     table, alias = below.table, below.alias
     assert table.unit is not None
@@ -44,7 +44,7 @@ def folded(
         found = typed(key, table, alias)
         if found.kind is None:
             raise NotUnderstood("NULL is no group.", code="wrong-group", instead="group by a column", place=key.place)
-        made.append(Made(name=f"k{n}", tree=found.tree, kind=found.kind))
+        made.append(ComputedColumn(name=f"k{n}", tree=found.tree, kind=found.kind))
         columns.append(known(f"k{n}", found))
         domains.append(found.domain)
     totals = []
@@ -54,7 +54,7 @@ def folded(
         columns.append(column)
     filtered = condition(where, table, alias)
     called = free(below.unit or "", [f"{letter}{n}" for letter in "ka" for n in range(200)])
-    relation = Folded(
+    relation = PerUnit(
         source=below.relation,
         unit=below.unit or "",
         called=called,
@@ -73,7 +73,7 @@ def folded(
         single=not made,
         links=() if link is None or link.kind is None else (_link(named, called, link),),
     )
-    return derived(view, Below(relation=relation, table=shape, alias="", unit=called))
+    return derived(view, RelationShape(relation=relation, table=shape, alias="", unit=called))
 
 
 def _rows(domains: list[Domain | None], most: int | None) -> int | None:
@@ -88,7 +88,7 @@ def _link(name: str, called: str, unit: Column) -> Column:
     return Column(name=name, kind=unit.kind, exact=unit.exact, made=Field(name=called, kind=unit.kind))
 
 
-def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple[Total, Column]:
+def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple[UnitAggregate, Column]:
     """An aggregate of one unit's rows, and what is known of it."""
     function, argument, most = aggregate.function, aggregate.argument, 1 if table.single else table.rows_per_unit
     count = (Fraction(0), Fraction(most)) if most is not None else None
@@ -99,11 +99,11 @@ def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple
         )  # fmt: skip
     constant = argument is not None and argument.literal is not None and not aggregate.distinct
     if argument is None or (constant and function == "count"):
-        return Total(name=name, function="rows", most=most), Column(name=name, bounds=count, kind="integer")
+        return UnitAggregate(name=name, function="rows", most=most), Column(name=name, bounds=count, kind="integer")
     what = typed(argument, table.counting if function == "count" else table, alias)
     if function == "count":
         counted = "distinct" if aggregate.distinct else "present"
-        total = Total(name=name, function=counted, of=what.tree, most=most)
+        total = UnitAggregate(name=name, function=counted, of=what.tree, most=most)
         return total, Column(name=name, bounds=count, kind="integer")
     if aggregate.distinct:
         raise NotAllowed(
@@ -115,13 +115,15 @@ def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple
     if function in ("min", "max"):
         if what.kind is None:
             raise NotUnderstood("NULL is no value.", code="wrong-type", instead="name a column", place=aggregate.place)
-        return Total(name=name, function=function, of=what.tree, kind=what.kind), replace(
+        return UnitAggregate(name=name, function=function, of=what.tree, kind=what.kind), replace(
             known(name, what), made=None, exact=False
         )
     return _added(name, aggregate, what, table, most)
 
 
-def _added(name: str, aggregate: q.Aggregate, what: Typed, table: Table, most: int | None) -> tuple[Total, Column]:
+def _added(
+    name: str, aggregate: q.Aggregate, what: Typed, table: Table, most: int | None
+) -> tuple[UnitAggregate, Column]:
     """SUM and AVG, in whole steps, so that the order of rows is nothing."""
     if what.kind not in ("integer", "real", "boolean"):
         raise NotUnderstood(
@@ -141,7 +143,9 @@ def _added(name: str, aggregate: q.Aggregate, what: Typed, table: Table, most: i
             instead="declare a larger step",
             place=aggregate.place,
         )  # fmt: skip
-    total = Total(name=name, function=aggregate.function, of=what.tree, low=low, high=high, step=step, most=most)
+    total = UnitAggregate(
+        name=name, function=aggregate.function, of=what.tree, low=low, high=high, step=step, most=most
+    )
     if aggregate.function == "avg":
         return replace(total, kind="real"), Column(name=name, bounds=(low * step, high * step), kind="real")
     kind: Kind = "integer" if what.kind != "real" and step.denominator == 1 else "real"

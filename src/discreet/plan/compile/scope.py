@@ -6,20 +6,20 @@ from dataclasses import dataclass, field, replace
 
 from discreet.catalogue.schema import Column, Table
 from discreet.errors import NotUnderstood, Place
-from discreet.plan.compile.from_clause import Below, starred
+from discreet.plan.compile.from_clause import RelationShape, starred
 from discreet.plan.relation import How
 from discreet.sql import query as q
 
-__all__ = ["INSIDE", "Classes", "Scope", "Side", "linking", "named"]
+__all__ = ["INSIDE", "Classes", "JoinOperand", "Scope", "linking", "named"]
 
 INSIDE = "\x01inside"  # the SELECT of an IN; no question can name it
 
 
 @dataclass(frozen=True, kw_only=True)
-class Side:
+class JoinOperand:
     """One of the tables: how it is joined, under which conditions (names as written), and what it calls its columns."""
 
-    below: Below
+    below: RelationShape
     how: How
     on: tuple[q.Expression, ...]
     place: Place
@@ -59,7 +59,7 @@ class Side:
 class Scope:
     """What a name in the question means."""
 
-    def __init__(self, sides: list[Side], test: Side | None = None) -> None:
+    def __init__(self, sides: list[JoinOperand], test: JoinOperand | None = None) -> None:
         self.sides = sides  # whose columns need no name of a table
         self.test = test  # one more, under its name; in EXISTS its columns come before all others
 
@@ -106,7 +106,7 @@ class Scope:
             for each in names
         ]
 
-    def _side(self, table: str, place: Place) -> Side:
+    def _side(self, table: str, place: Place) -> JoinOperand:
         """The table of this name, the innermost first."""
         there = self.sides if self.test is None else [self.test, *self.sides]
         found = next((each for each in there if table.lower() in (each.below.alias.lower(), each.mark)), None)
@@ -125,7 +125,7 @@ class Scope:
         return what <= {name for side in every for name in side.names.values()}
 
 
-def _unknown(what: q.Name, side: Side) -> NotUnderstood:
+def _unknown(what: q.Name, side: JoinOperand) -> NotUnderstood:
     names = ", ".join(each.name for each in side.table.columns[:12])
     return NotUnderstood(
         f"`{what.name}` is not a declared column of {side.table.name}.",
@@ -159,7 +159,7 @@ def linking(table: Table, *referred: str) -> tuple[Column, ...]:
     return tuple(each for each in table.columns if each.name.lower() in wanted)
 
 
-def named(sides: list[Side]) -> list[Side]:
+def named(sides: list[JoinOperand]) -> list[JoinOperand]:
     """The same tables, with a name for every column; a name that is taken gets the number of its table."""
     taken = {name.lower() for side in sides for name in side.names.values()}
     found = []

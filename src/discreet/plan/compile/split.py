@@ -13,12 +13,12 @@ from typing import ClassVar
 
 from discreet.catalogue.schema import Catalogue, Table
 from discreet.errors import NotAllowed, NotUnderstood, Place
-from discreet.plan.compile.from_clause import Below, brief, derived, laid, scanned, united
+from discreet.plan.compile.from_clause import RelationShape, brief, derived, laid, scanned, united
 from discreet.plan.compile.histogram import alone, spread_out
 from discreet.plan.compile.join import join
 from discreet.plan.compile.outer_query import apart, numbered, outer, steady
 from discreet.plan.compile.per_unit import folded, folds
-from discreet.plan.compile.scope import INSIDE, Scope, Side
+from discreet.plan.compile.scope import INSIDE, JoinOperand, Scope
 from discreet.plan.compile.types import typed
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.relation import How, Relation
@@ -52,7 +52,7 @@ class Question:
     aggregates: tuple[q.Aggregate, ...]
     view: q.Select
 
-    def people(self, place: Place) -> Below:
+    def people(self, place: Place) -> RelationShape:
         """Refuse to take an answer for rows of people."""
         raise NotAllowed(
             "an aggregated answer cannot be joined with a table of people.",
@@ -77,14 +77,14 @@ def split(select: q.Select, catalogue: Catalogue, share: int = 1) -> Question:
     return _Cut(select, below).question()
 
 
-def _read(select: q.Select, catalogue: Catalogue, share: int) -> Question | tuple[q.Select, Below]:
+def _read(select: q.Select, catalogue: Catalogue, share: int) -> Question | tuple[q.Select, RelationShape]:
     """What a SELECT reads: an answer, or a relation; then names in the SELECT are those of the relation's columns."""
     origin, inside = select.source, share * _halves(select)
     source = origin.tables[0]
     found = SIDES[type(source)](source, catalogue, inside)
     if isinstance(found, Question) and not origin.joined:
         return found
-    sides = [Side(below=found.people(source.place), how="inner", on=(), place=source.place, mark="\x010")]
+    sides = [JoinOperand(below=found.people(source.place), how="inner", on=(), place=source.place, mark="\x010")]
     for each in origin.joined:
         sides.append(_more(each, sides, catalogue, inside))
     _apart(sides)
@@ -130,7 +130,7 @@ def _halves(select: q.Select) -> int:
     return 2 * max(sum(map(_meet, there)), 1) if len(there) > 1 else 1
 
 
-def _inside(select: q.Select, catalogue: Catalogue, share: int) -> Question | Below:
+def _inside(select: q.Select, catalogue: Catalogue, share: int) -> Question | RelationShape:
     """A SELECT inside another: an answer, or a relation."""
     found = _read(select, catalogue, share)
     if isinstance(found, Question):
@@ -154,30 +154,30 @@ def _inside(select: q.Select, catalogue: Catalogue, share: int) -> Question | Be
     return cut.question()
 
 
-def _side(source: q.Origin, how: How, catalogue: Catalogue, share: int) -> Side:
+def _side(source: q.Origin, how: How, catalogue: Catalogue, share: int) -> JoinOperand:
     """A table or a SELECT among those that are joined."""
     below = SIDES[type(source)](source, catalogue, share)
-    return Side(below=below.people(source.place), how=how, on=(), place=source.place)
+    return JoinOperand(below=below.people(source.place), how=how, on=(), place=source.place)
 
 
-def _scanned(source: q.Source, catalogue: Catalogue, share: int) -> Below:
+def _scanned(source: q.Source, catalogue: Catalogue, share: int) -> RelationShape:
     return scanned(source, catalogue)
 
 
-def _united(source: q.Union, catalogue: Catalogue, share: int) -> Below:
+def _united(source: q.Union, catalogue: Catalogue, share: int) -> RelationShape:
     each_share = share * max(sum(map(_meet, source.parts)), 1)
     parts = [_inside(each, catalogue, each_share) for each in source.parts]
     return united(source, [each.people(part.place) for each, part in zip(parts, source.parts, strict=True)])
 
 
-SIDES: dict[type[q.Origin], Callable[..., Question | Below]] = {
+SIDES: dict[type[q.Origin], Callable[..., Question | RelationShape]] = {
     q.Source: _scanned,
     q.Union: _united,
     q.Select: _inside,
 }
 
 
-def _more(joined: q.Joined, before: list[Side], catalogue: Catalogue, share: int) -> Side:
+def _more(joined: q.Joined, before: list[JoinOperand], catalogue: Catalogue, share: int) -> JoinOperand:
     """One table more, with what it is joined on."""
     side = _side(joined.source, "left" if joined.how == "left" else "inner", catalogue, share)
     side = replace(side, mark=f"\x01{len(before)}")
@@ -203,7 +203,7 @@ def _more(joined: q.Joined, before: list[Side], catalogue: Catalogue, share: int
     return replace(side, on=on, place=joined.place, shared=tuple(each.lower() for each in joined.using))
 
 
-def _apart(sides: list[Side]) -> None:
+def _apart(sides: list[JoinOperand]) -> None:
     """Refuse two tables of one name: a column of either could be meant."""
     names = [each.below.alias.lower() for each in sides]
     for n, each in enumerate(sides):
@@ -216,11 +216,11 @@ def _apart(sides: list[Side]) -> None:
             )
 
 
-def _has(side: Side, name: str) -> bool:
+def _has(side: JoinOperand, name: str) -> bool:
     return any(each.name.lower() == name.lower() for each in (*side.table.columns, *side.table.links))
 
 
-def _test(what: q.Expression, catalogue: Catalogue, share: int) -> Side | None:
+def _test(what: q.Expression, catalogue: Catalogue, share: int) -> JoinOperand | None:
     """A condition that another table decides: EXISTS and IN (SELECT …), or not."""
     inner, negated = _tested(what)
     if inner is None:
@@ -287,7 +287,7 @@ def _by(by: q.Expression, aliases: set[str], scope: Scope) -> q.Expression:
 
 
 class _Cut:
-    def __init__(self, select: q.Select, below: Below) -> None:
+    def __init__(self, select: q.Select, below: RelationShape) -> None:
         select = spread_out(select, below.table, below.alias)
         self.select, self.below, self.table, self.alias = select, below, below.table, below.alias
         self.aliases = {item.name.lower(): item.what for item in select.items}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from discreet.plan.measures.count_batch import Batch
-from discreet.plan.measures.distinct import Distinct, Owners
+from discreet.plan.measures.distinct import Distinct, UnitsWhere
 from discreet.plan.measures.grouping_sets import Totals
 from discreet.plan.measures.measure import Measure
 from discreet.plan.measures.mode import Mode
 from discreet.plan.measures.moments import Moments
-from discreet.plan.measures.quantile_interval import Ends, EndsAt
+from discreet.plan.measures.quantile_interval import EndsAt, QuantileInterval
 from discreet.plan.measures.quantiles import Extremes, Ranks
 from discreet.plan.measures.sums import Sums
-from discreet.plan.measures.top_k import Foremost
+from discreet.plan.measures.top_k import TopK
 from discreet.plan.measures.upper_bound import Ceilings
 from discreet.plan.measures.workload_cells import Cells
 
@@ -22,13 +22,13 @@ KINDS: tuple[type[Measure], ...] = (
     Ceilings,
     Cells,
     Distinct,
-    Ends,
+    QuantileInterval,
     EndsAt,
     Extremes,
-    Foremost,
+    TopK,
     Mode,
     Moments,
-    Owners,
+    UnitsWhere,
     Ranks,
     Sums,
     Totals,

@@ -16,7 +16,7 @@ from discreet.plan.measures.measure import Noised
 from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 
-__all__ = ["Distinct", "Owners", "owners"]
+__all__ = ["Distinct", "UnitsWhere", "owners"]
 
 
 @recorded("distinct/1")
@@ -55,7 +55,7 @@ class Distinct(Noised):
 
 @recorded("owners/1")
 @dataclass(frozen=True, kw_only=True)
-class Owners(Distinct):
+class UnitsWhere(Distinct):
     """The number of units in each group that have a row for which something is true."""
 
     @property

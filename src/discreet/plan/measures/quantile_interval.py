@@ -26,14 +26,14 @@ from discreet.plan.measures.exact_data import ValueHistogram
 from discreet.plan.measures.quantiles import Histogrammed, Placed
 from discreet.plan.measures.statistic import Statistic
 
-__all__ = ["SURE", "Ends", "EndsAt"]
+__all__ = ["SURE", "EndsAt", "QuantileInterval"]
 
 SURE = Fraction(95, 100)  # how surely both ends together hold the quantile, unless told otherwise
 
 
 @recorded("ends/1")
 @dataclass(frozen=True, kw_only=True)
-class Ends(Histogrammed[tuple[Fraction, int]]):
+class QuantileInterval(Histogrammed[tuple[Fraction, int]]):
     """The two ends of an interval around a quantile of one expression. Its law is an ε and a shift, in rows."""
 
     of: Tree
@@ -51,9 +51,9 @@ class Ends(Histogrammed[tuple[Fraction, int]]):
         """How surely both ends together hold the quantile."""
         return SURE
 
-    def sure(self, confidence: Fraction) -> Ends:
+    def sure(self, confidence: Fraction) -> QuantileInterval:
         said: dict[str, Any] = {"of": self.of, "q": self.q, "low": self.low, "high": self.high, "step": self.step}
-        return Ends(**said) if confidence == SURE else EndsAt(**said, confidence=confidence)
+        return QuantileInterval(**said) if confidence == SURE else EndsAt(**said, confidence=confidence)
 
     @property
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -96,8 +96,8 @@ class Ends(Histogrammed[tuple[Fraction, int]]):
 
 @recorded("ends/2")
 @dataclass(frozen=True, kw_only=True)
-class EndsAt(Ends):
-    """The same with a confidence of its own; ends for 95 % are `Ends`, as they are on record."""
+class EndsAt(QuantileInterval):
+    """The same with a confidence of its own; ends for 95 % are `QuantileInterval`, as they are on record."""
 
     confidence: Fraction
 
@@ -113,7 +113,7 @@ class EndsAt(Ends):
 class End(Placed[tuple[Fraction, int]]):
     """One end of an interval."""
 
-    of: Ends
+    of: QuantileInterval
 
     def interval(self, parts: Integers) -> Bought | None:
         """The interval that both ends are; of dates None."""

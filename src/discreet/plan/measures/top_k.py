@@ -33,7 +33,7 @@ from discreet.plan.measures.statistic import Statistic
 from discreet.plan.measures.sums import Sums
 from discreet.sql.types import Kind
 
-__all__ = ["Foremost"]
+__all__ = ["TopK"]
 
 MOST, MOST_SCORES = 1000, 10_000_000  # groups that are chosen, and scores that are looked at for that
 
@@ -46,7 +46,7 @@ WORDS = {"flip": "permute-and-flip", "exponential": "the exponential mechanism"}
 
 @recorded("foremost/1")
 @dataclass(frozen=True, kw_only=True)
-class Foremost(MeasureOf[Choice]):
+class TopK(MeasureOf[Choice]):
     """The first k of so many groups in the order of a score. Its law is the name of a choice, and the ε of each."""
 
     score: Sums
@@ -157,7 +157,7 @@ class Foremost(MeasureOf[Choice]):
 class Place(Chosen[Choice]):
     """The place of a group: a number that answers only put in order."""
 
-    of: Foremost
+    of: TopK
     kind: Kind = "integer"
     possible: tuple[float, float] = (-math.inf, math.inf)
 
