@@ -321,7 +321,7 @@ def test_one_unit_everywhere_or_two_everywhere(two_tables: dp.Curator, short: st
     assert asked(two_tables, f"SELECT COUNT(*) FROM {x}") == [len(same)]
     pairs = f"SELECT {x}.w, {y}.w, COUNT(*) FROM {x} JOIN {y} ON {x}.who = {y}.who GROUP BY {x}.w, {y}.w"
     if not joined(short):
-        with pytest.raises(dp.NotAllowed, match="stored in different ways"):
+        with pytest.raises(dp.NotAllowed, match="stored as different types"):
             h.plan_of(two_tables, pairs)
         return
     found = np.array(asked(two_tables, pairs)).reshape(most, most)
