@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from discreet.core.text import table
@@ -65,13 +66,14 @@ class Frame:
         return int(self.value)
 
     def to_arrow(self) -> pyarrow.Table:
-        """An Arrow table."""
+        """An Arrow table; whole numbers that are too large for 64 bits are decimals there, or floats."""
         import pyarrow as pa  # noqa: PLC0415
 
         stored = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "boolean": pa.bool_(),
                   "date": pa.date32(), "timestamp": pa.timestamp("us")}  # fmt: skip
         arrays = [
-            pa.array(values, stored[kind]) for values, kind in zip(self.data.columns, self.data.kinds, strict=True)
+            pa.array(*_fitting(values, stored[kind]))
+            for values, kind in zip(self.data.columns, self.data.kinds, strict=True)
         ]
         return pa.Table.from_arrays(arrays, names=list(self.columns))
 
@@ -85,6 +87,18 @@ class Frame:
 
     def __repr__(self) -> str:
         return _drawn(self)
+
+
+def _fitting(values: Sequence[Any], stored: Any) -> tuple[list[Any], Any]:
+    """The values of a column, and the Arrow type that holds them: 64 bits do for whole numbers, but for huge ones."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    largest = max((abs(each) for each in values if each is not None), default=0) if stored == pa.int64() else 0
+    if largest < 1 << 63:
+        return list(values), stored
+    if largest < 10**38:
+        return [None if each is None else Decimal(each) for each in values], pa.decimal128(38, 0)
+    return [None if each is None else float(Decimal(each)) for each in values], pa.float64()
 
 
 def _wanted(library: str) -> Any:

@@ -334,7 +334,7 @@ def transcript(curator: dp.Curator, sql: str, **options: Any) -> dict[str, Any]:
     seen: dict[str, Any] = {
         "status": "answer", "columns": answer.columns, "kinds": answer.kinds, "cost": repr(answer.cost),
         "left": str(curator.left), "shown left": str(answer.left), "entry": answer.heard.entry,
-        "remarks": answer.heard.remarks, "schema": str(answer.to_arrow().schema),
+        "remarks": answer.heard.remarks, "names": answer.to_arrow().column_names,
     }  # fmt: skip
     plan = answer.plan
     if plan.naming is None and not AFTERWARDS.search(sql):
