@@ -1,0 +1,153 @@
+"""Check: every plan must convince the kernel before it is paid for.
+
+    certificate = check(plan, facts)
+
+A plan is made by clever code: a parser, a compiler, measures that state their own sensitivity. The kernel believes none
+of it. It derives, from the relation, the expressions, the exact data and the contribution bounds that are on record,
+whose the rows are, that nothing can fail on a row, and how far one unit can move what is released; and it compares that
+with what the mechanisms were told. A plan that it cannot follow is rejected before anything is paid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from discreet.core.contribution import Caps
+from discreet.core.loss import Loss
+from discreet.core.mechanism import Mechanism
+from discreet.core.reach import Neighbours
+from discreet.kernel import releases
+from discreet.kernel.contribution import Contribution, contribution
+from discreet.kernel.facts import Facts
+from discreet.kernel.ownership import MOST_MEETING, MOST_REPEATED, Owned, equalities, owned
+from discreet.kernel.types import family, typed
+from discreet.kernel.verdict import Rejected
+from discreet.plan.expressions.tree import Tree
+from discreet.plan.measures.exact_data import DistinctCount, ExactData
+from discreet.plan.relation import Relation
+from discreet.sql.types import Kind
+
+__all__ = ["Certificate", "check"]
+
+
+class Key(Protocol):
+    """A key of a plan: the expression that rows are grouped by, and its kind."""
+
+    @property
+    def tree(self) -> Tree: ...
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def declared(self) -> bool: ...
+
+
+class Measure(Protocol):
+    """A measure of a plan, as far as the kernel asks it: which exact data an engine must deliver."""
+
+    @property
+    def exact(self) -> ExactData: ...
+    @property
+    def trees(self) -> Sequence[Tree]: ...
+
+
+class Plan(Protocol):
+    """A plan on record, as far as the kernel asks it."""
+
+    @property
+    def table(self) -> Relation: ...
+    @property
+    def caps(self) -> Caps: ...
+    @property
+    def where(self) -> Tree | None: ...
+    @property
+    def keys(self) -> Sequence[Key]: ...
+    @property
+    def measures(self) -> Sequence[Measure]: ...
+    @property
+    def mechanisms(self) -> Sequence[Mechanism]: ...
+    @property
+    def naming(self) -> Any: ...
+    @property
+    def neighbours(self) -> Neighbours: ...
+    @property
+    def loss(self) -> Loss: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """What the kernel found out about a plan that it accepts: what one unit can add to each measure, and the loss."""
+
+    plan: Any
+    added: tuple[Contribution, ...]
+    loss: Loss
+
+
+def check(plan: Plan, facts: Facts, neighbours: Neighbours) -> Certificate:
+    """Derive ownership, types, contribution and loss of a plan; reject it where one of them does not follow."""
+    rows = owned(plan.table, facts, equalities(plan.where))
+    rows.tests(plan.where)
+    for key in plan.keys:
+        _key(key, rows)
+    for tree in (tree for each in plan.measures for tree in each.trees):
+        typed(tree, rows.kinds)
+    _unit(plan.caps, rows)
+    if plan.neighbours is not neighbours:
+        raise Rejected("a plan is for other neighbours than the data set has")
+    added = tuple(_release(plan, measure, mechanism, rows) for measure, mechanism in _pairs(plan))
+    if any(not key.declared for key in plan.keys) != (plan.naming is not None):
+        raise Rejected("private keys have no threshold")
+    parts: list[Mechanism] = list(plan.mechanisms)
+    if plan.naming is not None:
+        releases.naming(plan.naming, plan.caps, plan.neighbours)
+        parts.append(plan.naming)
+    loss = sum((each.loss for each in parts), start=Loss.ZERO)
+    if plan.loss != loss:
+        raise Rejected("a plan states another loss than its releases have")
+    return Certificate(plan=plan, added=added, loss=loss)
+
+
+def _pairs(plan: Plan) -> Iterable[tuple[Measure, Mechanism]]:
+    if len(plan.measures) != len(plan.mechanisms):
+        raise Rejected("a measure has no release")
+    return zip(plan.measures, plan.mechanisms, strict=True)
+
+
+def _key(key: Key, rows: Owned) -> None:
+    """Reject a key that is not of the kind it says; a day may be grouped by its number."""
+    found = typed(key.tree, rows.kinds)
+    if found not in (family(key.kind), "?") and not (key.kind == "date" and key.tree.applies == "day number"):
+        raise Rejected("a key is not of the kind that it says")
+
+
+def _unit(caps: Caps, rows: Owned) -> None:
+    """Reject contribution bounds that are of another column than the unit of the rows.
+
+    Because  bounds on the rows of a unit bound contributions only if the column they go by holds the unit; without a
+             column, only if no unit has two rows.
+    """
+    sure = (rows.rows or rows.once) if caps.unit is None else caps.unit in rows.owners
+    if rows.public or not sure:
+        raise Rejected("contributions are bounded by something that is not the unit")
+    if caps.unit is not None and (caps.most_groups < 1):
+        raise Rejected("contributions are not bounded")
+    if rows.often > MOST_MEETING * MOST_REPEATED:
+        raise Rejected("rows of one unit meet too often")
+
+
+def _release(plan: Plan, measure: Measure, mechanism: Mechanism, rows: Owned) -> Contribution:
+    exact, grouped = measure.exact, bool(plan.keys)
+    units = type(exact) is DistinctCount and _counts_units(exact.of, rows)
+    added = contribution(exact, plan.caps, grouped=grouped, counts_units=units)
+    if added.total < 1:
+        raise Rejected("contributions are not bounded")
+    given = releases.Given(exact=exact, added=added, neighbours=plan.neighbours, grouped=grouped)
+    releases.released(mechanism, given)
+    return added
+
+
+def _counts_units(tree: Tree, rows: Owned) -> bool:
+    """Return True if what is counted is units: CASE WHEN … THEN unit END, of a column that holds the unit."""
+    parts = tree.operands("case")
+    return len(parts) == 2 and parts[1].column in rows.owners

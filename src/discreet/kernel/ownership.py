@@ -1,0 +1,361 @@
+"""Ownership: whose the rows of a relation are, derived from the relation alone.
+
+A planner follows units through the names and scopes of a question. The kernel follows them through the relation that an
+engine will run: from the unit columns that are declared, node by node, to the column by which a plan bounds
+contributions. A column is known by the node that made it, never by a name that a subquery can give to something else.
+
+Given    every row of a table that is not public belongs to the unit in its unit column; or to the unit of the row of
+         another table that it refers to; or is a unit itself.
+Promise  every row of a relation that passes depends on the rows of one unit and on public tables only, and each column
+         in `owners` holds that unit, unchanged and in its stored type; or every row is a unit itself (`rows`); or it is
+         public, and depends on public tables alone. Rows of one unit meet in joins at most `often` times for each.
+Because  of the rule of each node, below. A node of another kind is rejected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+from discreet.kernel.facts import ColumnFacts, Facts
+from discreet.kernel.types import family, typed
+from discreet.kernel.verdict import Rejected
+from discreet.plan.expressions.tree import Tree, conjuncts, fields
+from discreet.plan.relation import (
+    ComputedColumn,
+    Join,
+    JoinInput,
+    PerUnit,
+    Projection,
+    Relation,
+    UnionAll,
+    UnitAggregate,
+    UnitLimit,
+    node,
+)
+from discreet.sql.types import Kind
+
+__all__ = ["MOST_MEETING", "MOST_REPEATED", "Owned", "equalities", "owned"]
+
+MOST_MEETING = 1_000_000  # joined rows of one unit, where each side has a limit
+MOST_REPEATED = 10  # joined rows for each row of a side without one
+
+Pairs = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """The stored column that a column of a relation is, unchanged."""
+
+    table: str
+    name: str
+    facts: ColumnFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owned:
+    """A relation as the kernel knows it: its columns, and whose its rows are."""
+
+    kinds: Mapping[str, Kind | None]  # of each column, the kind of its values
+    owners: frozenset[str] = frozenset()
+    public: bool = False
+    rows: bool = False
+    once: bool = False  # no unit has two rows
+    often: int = 1
+    through: tuple[
+        tuple[str, tuple[str, str]], ...
+    ] = ()  # a column, and the key of another table that says whose a row is
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The names of its columns."""
+        return frozenset(self.kinds)
+
+    def needs(self, names: Iterable[str]) -> None:
+        """Reject what reads a column that the relation does not have."""
+        if not self.columns.issuperset(names):
+            raise Rejected("a column is read that is not there")
+
+    def tests(self, condition: Tree | None) -> None:
+        """Reject a condition that is none, or could fail on a row."""
+        if condition is not None and typed(condition, self.kinds) not in "b?":
+            raise Rejected("a condition is not true or false")
+
+
+class Classes:
+    """Columns that conditions set equal, by the stored values that must then be the same."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]], origins: Mapping[str, Origin]) -> None:
+        self._above: dict[str, str] = {}
+        for a, b in sorted(pairs):
+            if _same(origins.get(a), origins.get(b)) and not self.same(a, b):
+                self._above[self._top(a)] = self._top(b)
+
+    def _top(self, name: str) -> str:
+        while name in self._above:
+            name = self._above[name]
+        return name
+
+    def same(self, a: str, b: str) -> bool:
+        """Return True if two columns hold the same stored value in every row."""
+        return self._top(a) == self._top(b)
+
+
+def equalities(condition: Tree | None) -> Pairs:
+    """The pairs of columns that a condition sets equal in every row that meets it."""
+    pairs = [pair for each in conjuncts(condition) if (pair := each.operands("="))]
+    return frozenset((a.column, b.column) for a, b in pairs if a.column is not None and b.column is not None)
+
+
+def owned(relation: Relation, facts: Facts, equal: Pairs = frozenset()) -> Owned:
+    """Derive whose the rows of a relation are; `equal` are its columns that a filter above sets equal in every row."""
+    if isinstance(relation, str):
+        return _table(relation, facts)
+    rule = RULES.get(type(relation))
+    if rule is None:
+        raise Rejected("a relation is of a kind that is not known")
+    found = rule(relation, facts, equal)
+    if len({each.lower() for each in found.columns}) < len(found.columns):
+        raise Rejected("two columns of a relation differ in the case of their names only, which engines do not see")
+    return found
+
+
+def _same(a: Origin | None, b: Origin | None) -> bool:
+    """Return True if two columns are equal in SQL only where the same value is stored."""
+    if a is None or b is None:
+        return False
+    return a.facts.exact and b.facts.exact and a.facts.kind == b.facts.kind
+
+
+def _distinct(*columns: Iterable[tuple[str, Kind | None]]) -> dict[str, Kind | None]:
+    """Columns with their kinds; reject two of one name."""
+    every = list(chain(*columns))
+    if len(dict(every)) < len(every):
+        raise Rejected("two columns of a relation have one name")
+    return dict(every)
+
+
+# ── one rule a node ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _table(name: str, facts: Facts) -> Owned:
+    """A table, as it is declared."""
+    if name not in facts:
+        raise Rejected("a table is read that is not declared")
+    table = facts[name]
+    origins = {each: Origin(table=name, name=each, facts=stored) for each, stored in table.columns.items()}
+    kinds = {each: stored.kind for each, stored in table.columns.items()}
+    if table.public or table.unit is None:
+        return Owned(kinds=kinds, public=table.public, rows=not table.public, origins=origins)
+    if table.through is not None:
+        return Owned(kinds=kinds, through=((table.unit, table.through),), origins=origins)
+    return Owned(kinds=kinds, owners=frozenset({table.unit}), origins=origins)
+
+
+def _projection(relation: Projection, facts: Facts, _: Pairs) -> Owned:
+    """Row by row. Because  each row is made of one row, whose unit is carried along under the name `called`."""
+    found = owned(relation.source, facts, equalities(relation.where))
+    found.tests(relation.where)
+    return _computed(found, relation.columns, relation.unit, relation.called)
+
+
+def _computed(found: Owned, made: tuple[ComputedColumn, ...], unit: str | None, called: str | None) -> Owned:
+    """New columns of the rows of a relation, with its unit under the name `called`."""
+    for each in made:
+        if typed(each.tree, found.kinds) not in (family(each.kind), "?"):
+            raise Rejected("a column is computed as something that it is not")
+    if found.through or (unit in found.owners) != bool(found.owners) or (called is None) != (unit is None):
+        raise Rejected("a subquery does not carry the unit of its rows along")
+    carried = {} if called is None or unit is None else {called: unit}
+    units = ((name, found.kinds[of]) for name, of in carried.items())
+    copies = {each.name: each.tree.column for each in made} | carried
+    return replace(
+        found,
+        kinds=_distinct(((each.name, each.kind) for each in made), units),
+        owners=frozenset(carried),
+        origins={name: found.origins[of] for name, of in copies.items() if of is not None and of in found.origins},
+    )
+
+
+def _per_unit(relation: PerUnit, facts: Facts, _: Pairs) -> Owned:
+    """Aggregates of each unit. Because  each row is made of rows that share the unit; without keys, a unit has one."""
+    found = owned(relation.source, facts, equalities(relation.where))
+    found.tests(relation.where)
+    for each in relation.totals:
+        _total(each, found)
+    kept = _computed(found, relation.keys, relation.unit, relation.called)
+    if not kept.owners:
+        raise Rejected("rows are added up by unit where there is none")
+    kinds = _distinct(kept.kinds.items(), ((each.name, each.kind) for each in relation.totals))
+    return replace(kept, kinds=kinds, once=not relation.keys)
+
+
+def _total(total: UnitAggregate, found: Owned) -> None:
+    """Reject an aggregate within a unit that adds up what is no number, or is not the kind of value that it says."""
+    of = "n" if total.of is None else typed(total.of, found.kinds)
+    said = family(total.kind)
+    if total.function in ("rows", "present", "distinct"):
+        fits = said == "n"
+    elif total.function in ("sum", "avg"):
+        fits = of in "nb?" and said == "n"
+    else:
+        fits = of in (said, "?")
+    if not fits or total.low > total.high:
+        raise Rejected("an aggregate within a unit is not what it says")
+
+
+def _union(relation: UnionAll, facts: Facts, _: Pairs) -> Owned:
+    """Rows of several relations. Because  each row is one of a part, and all parts have the unit in the same column,
+    stored in one way. Where every row is a unit, one could be in two parts, so such relations are rejected.
+    """
+    parts = [owned(each, facts) for each in relation.parts]
+    first, shapes = parts[0], {(each.columns, each.owners, each.public) for each in parts}
+    if len(shapes) > 1 or any(each.rows for each in parts):
+        raise Rejected("relations are put together whose rows are not about units in one way")
+    unit = next(iter(first.owners), "")
+    if any(family(each.kinds[name]) != family(first.kinds[name]) for each in parts for name in first.kinds):
+        raise Rejected("relations are put together whose columns are of different kinds")
+    if not first.public and not all(_same(each.origins.get(unit), first.origins.get(unit)) for each in parts):
+        raise Rejected("relations are put together whose units are stored in different ways")
+    origins = {unit: first.origins[unit]} if first.owners else {}
+    return replace(first, once=False, origins=origins, often=sum(each.often for each in parts))
+
+
+def _unit_limit(relation: UnitLimit, facts: Facts, _: Pairs) -> Owned:
+    """Some rows of each unit. Because  the choice is among rows that share the unit, or the key that says whose they
+    are, or a key that no two rows share. A filter above says nothing of the rows that are chosen from.
+    """
+    found = owned(relation.source, facts)
+    found.needs({relation.unit, *relation.columns})
+    key = facts[relation.source].key if isinstance(relation.source, str) else ()
+    if relation.unit not in {*found.owners, *dict(found.through), *(key if len(key) == 1 else ())}:
+        raise Rejected("rows are chosen among those of several units")
+    names = {relation.unit, *relation.columns}
+    origins = {name: each for name, each in found.origins.items() if name in names}
+    kinds = {name: found.kinds[name] for name in sorted(names)}
+    return replace(found, kinds=kinds, owners=found.owners & names, origins=origins)
+
+
+def _join(relation: Join, facts: Facts, equal: Pairs) -> Owned:
+    """Relations side by side.
+
+    Because  each relation about units has its unit in a column that conditions set equal to that of the first, in one
+             stored type, or refers to a joined row of which that is true: so rows of one unit meet, and those of public
+             tables. A relation that may lack a row, or only tests, is joined by conditions of its own. Where every row
+             is a unit, or no unit has two, that stays true only if each other relation is public and gives each row at
+             most one row.
+    """
+    parts = [_named(each, owned(each.source, facts)) for each in relation.parts]
+    first, units = parts[0], [n for n, each in enumerate(parts) if not each.public]
+    shown = [n for n, each in enumerate(relation.parts) if each.how not in ("semi", "anti")]
+    inner = [n for n, each in enumerate(relation.parts) if each.how in ("first", "inner")]
+    every = Owned(kinds=_distinct(*(each.kinds.items() for each in parts)))
+    origins = {name: each for part in parts for name, each in part.origins.items()}
+    for each in relation.parts:
+        every.tests(each.on)
+    if units and first.public:
+        raise Rejected("a join about units begins with a public relation")
+    pairs = equal.union(*(equalities(relation.parts[n].on) for n in inner))
+    for n in units[1:] if units and units[0] == 0 else units:
+        own = pairs if n in inner else pairs | equalities(relation.parts[n].on)
+        if first.rows or parts[n].rows or not _meet(0, n, parts, inner, Classes(own, origins)):
+            raise Rejected("rows of different units may be joined")
+    classes = Classes(pairs, origins)
+    owners = _owners(0, parts, inner, classes) if units else frozenset()
+    alone = all(n == 0 or _at_most_one(relation.parts[n], parts[n]) for n in shown)
+    if (units and not owners and not first.rows) or (first.rows and not alone):
+        raise Rejected("the unit of joined rows is not known")
+    alike = {name for n in inner for name in parts[n].columns if any(classes.same(name, each) for each in owners)}
+    kinds = {name: kind for n in shown for name, kind in parts[n].kinds.items()}
+    return Owned(
+        kinds=kinds,
+        owners=frozenset(alike),
+        public=not units,
+        rows=first.rows,
+        once=first.once and alone,
+        often=max(_often(relation, parts), *(each.often for each in parts)),
+        origins={name: each for name, each in origins.items() if name in kinds},
+    )
+
+
+def _at_most_one(part: JoinInput, found: Owned) -> bool:
+    """Return True if a public relation gives each row that it is joined to at most one row.
+
+    Because  of its rows that share the columns `single` one is kept, and the condition sets each of these columns equal
+             to something that the other relations decide.
+    """
+    called = dict(part.names)
+    equal = [pair for each in conjuncts(part.on) if (pair := each.operands("="))]
+    set_ = {
+        one.column
+        for pair in equal
+        for one, other in (pair, pair[::-1])
+        if one.column is not None and not fields(other) & found.columns
+    }
+    return found.public and bool(part.single) and all(called.get(each) in set_ for each in part.single)
+
+
+def _often(relation: Join, parts: list[Owned]) -> int:
+    """Bound the joined rows of one unit for each row of the side that has most.
+
+    Because  there are at most as many as the product of what the sides have of a unit: one row, or as many as a limit
+             leaves. One side may have any number, which are read one by one; two would have the product of whatever is
+             stored.
+    """
+    shown = [n for n, each in enumerate(relation.parts) if each.how not in ("semi", "anti")]
+    several = [n for n in shown if not (parts[n].public or parts[n].once or parts[n].rows)]
+    limits = [node(each).limit for each in relation.sources]
+    free = [n for n in several if limits[n] is None]
+    product = math.prod(each for each in limits if each is not None)
+    if len(free) > 1 or (free and product > MOST_REPEATED):
+        raise Rejected("rows of one unit meet without a limit")
+    return product
+
+
+def _named(part: JoinInput, found: Owned) -> Owned:
+    """A relation under the names that a join has for its columns. Where no unit has two rows, and the column that names
+    the unit is not read, every row is a unit.
+    """
+    called = dict(part.names)
+    found.needs([*called, *part.single])
+    owners = frozenset(called[each] for each in found.owners if each in called)
+    return replace(
+        found,
+        kinds=_distinct((outer, found.kinds[inner]) for inner, outer in part.names),
+        owners=owners,
+        rows=found.rows or (found.once and not owners),
+        through=tuple((called[each], to) for each, to in found.through if each in called),
+        origins={called[name]: each for name, each in found.origins.items() if name in called},
+    )
+
+
+def _owners(n: int, parts: list[Owned], inner: list[int], classes: Classes) -> frozenset[str]:
+    """The columns that hold the unit of the rows of a part: its own, or those of the row that it refers to."""
+    if parts[n].owners:
+        return parts[n].owners
+    for column, to in parts[n].through:
+        for m in inner:
+            for name, origin in parts[m].origins.items():
+                there = (origin.table, origin.name) == to and m != n and not parts[m].public
+                if there and classes.same(column, name):
+                    return _owners(m, parts, [each for each in inner if each != n], classes)
+    return frozenset()
+
+
+def _meet(a: int, b: int, parts: list[Owned], inner: list[int], classes: Classes) -> bool:
+    """Return True if rows of two parts that are joined are of one unit."""
+    one, other = _owners(a, parts, inner, classes), _owners(b, parts, inner, classes)
+    return any(classes.same(x, y) for x in one for y in other)
+
+
+RULES: dict[type, Callable[[Any, Facts, Pairs], Owned]] = {
+    Projection: _projection,
+    PerUnit: _per_unit,
+    UnionAll: _union,
+    UnitLimit: _unit_limit,
+    Join: _join,
+}
