@@ -168,7 +168,8 @@ def _computed(found: Owned, made: tuple[ComputedColumn, ...], unit: str | None, 
     for each in made:
         if typed(each.tree, found.kinds) not in (family(each.kind), "?"):
             raise Rejected("a column is computed as something that it is not")
-    if found.through or (unit in found.owners) != bool(found.owners) or (called is None) != (unit is None):
+    people = bool(found.owners)
+    if found.through or (unit in found.owners) != people or (called is not None) != people:
         raise Rejected("a subquery does not carry the unit of its rows along")
     carried = {} if called is None or unit is None else {called: unit}
     units = ((name, found.kinds[of]) for name, of in carried.items())
