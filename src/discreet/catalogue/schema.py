@@ -17,6 +17,7 @@ from discreet.core.loss import Budget
 from discreet.core.mechanism import ROWS
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.errors import NotUnderstood
+from discreet.kernel.facts import ColumnFacts, Facts, TableFacts
 from discreet.sql.calendar import END
 from discreet.sql.dates import iso, midnight, whole_day
 from discreet.sql.types import Kind
@@ -134,6 +135,13 @@ class Table:
             return ROWS
         there = "" if self.through is None else f" -> {self.through.table}.{self.through.column}"
         return f"unit {self.unit}{there}".lower()
+
+    @property
+    def facts(self) -> TableFacts:
+        """Return what the kernel relies on of this table."""
+        columns = {each.name: ColumnFacts(kind=each.kind, exact=each.exact) for each in (*self.columns, *self.links)}
+        through = None if self.through is None else (self.through.table, self.through.column)
+        return TableFacts(columns=columns, public=self.public, unit=self.unit, through=through, key=self.key)
 
     @property
     def counting(self) -> Table:
@@ -390,6 +398,11 @@ class Catalogue:
     def protects(self) -> dict[str, str]:
         """Whose the rows of each table are, as it is on record."""
         return {each.name.lower(): each.whose for each in self.tables}
+
+    @property
+    def facts(self) -> Facts:
+        """Return what the kernel relies on: whose the rows of each table are, and how its columns are stored."""
+        return {each.name: each.facts for each in self.tables}
 
     def table(self, name: str) -> Table | None:
         """The table of this name; SQL does not mind the case."""
