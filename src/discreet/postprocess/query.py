@@ -30,10 +30,21 @@ def carry(view: q.Select, given: Sequence[Given], hidden: Sequence[str]) -> Rows
         names = (*(item.name for item in view.items), *hidden)
         return Rows(names, tuple(each.kind for each in found), tuple(each.values for each in found))
     text = _select(view, [] if _mixes(view) else list(hidden))
+    given = [_double(each) if _too_wide(each) else each for each in given]
     try:
         return run(text, given)
-    except NotUnderstood:  # a whole number too large for its type: compute with doubles, which have no end
-        return run(text, [Given(each.name, "real", each.values) if each.kind == "integer" else each for each in given])
+    except NotUnderstood:  # a whole number that is computed is too large for its type: doubles have no end
+        return run(text, [_double(each) for each in given])
+
+
+def _too_wide(given: Given) -> bool:
+    """Return True if a column holds a whole number that 64 bits do not hold."""
+    return given.kind == "integer" and any(each is not None and abs(each) >= 1 << 63 for each in given.values)
+
+
+def _double(given: Given) -> Given:
+    """Return a column of whole numbers as doubles, and any other column as it is."""
+    return Given(given.name, "real", given.values) if given.kind == "integer" else given
 
 
 def _plain(view: q.Select) -> bool:

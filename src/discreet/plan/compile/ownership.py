@@ -270,16 +270,22 @@ def _often(relation: Join, parts: list[Owned]) -> int:
 
     Because  there are at most as many as the product of what the parts have of a unit: one row, or as many as a
     `UnitLimit` leaves. One part may have any number of rows, which are read one by one, beside parts that repeat them a
-    few times; two such parts would have as many joined rows as the product of whatever is in the tables.
+    few times; two such parts would have as many joined rows as the product of whatever is in the tables. A part that
+    only tells which rows stay is looked up, and repeats none, where its condition compares by equality alone.
     """
-    shown = [n for n, each in enumerate(relation.parts) if each.how not in ("semi", "anti")]
-    people = [n for n in shown if not (parts[n].public or parts[n].once or parts[n].rows)]
-    limits = [node(each).limit for each in relation.sources]
+    meeting = [n for n, each in enumerate(relation.parts) if not (each.tests_only and _looked_up(each, parts[n]))]
+    people = [n for n in meeting if not (parts[n].public or parts[n].once or parts[n].rows)]
+    limits = {n: node(relation.parts[n].source).limit for n in meeting}
     free = [n for n in people if limits[n] is None]
-    product = math.prod(each for each in limits if each is not None)
+    product = math.prod(each for each in limits.values() if each is not None)
     if len(free) > 1 or (free and product > REPEATED):
         raise _lost()
     return product
+
+
+def _looked_up(part: JoinInput, found: Owned) -> bool:
+    """Whether each condition of a part sets columns equal, or reads that part alone."""
+    return all(each.operands("=") or fields(each) <= found.columns for each in conjuncts(part.on))
 
 
 def _named(part: JoinInput, found: Owned) -> Owned:

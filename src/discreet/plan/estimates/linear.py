@@ -18,7 +18,6 @@ from discreet.sql.types import Kind
 
 __all__ = ["Linear", "noise_said"]
 
-LARGEST = (1 << 63) - 1
 EXACT = 1 << 53  # whole numbers below are floats, too
 SMALL = 1 << 36  # sums of a few hundred floats are off by less than a hundredth, if they are not larger
 
@@ -50,7 +49,7 @@ class Linear(Estimator[Law]):
         total = sum((int(w * whole) * part.astype(object) for w, part in used), start=np.zeros(parts.shape[1], object))
         if not self.whole:
             return _floats(total, whole)
-        return [max(-LARGEST, min(LARGEST, (2 * each + whole) // (2 * whole))) for each in total]
+        return [(2 * each + whole) // (2 * whole) for each in total]
 
     def ends(self, noise: Spread, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
         middle, margin = np.array(self.values(noise, parts), np.float64), float(self.margin(noise, confidence))
