@@ -143,31 +143,35 @@ def _kin(state: State, fact: Dataset) -> None:
 def charge(journal: Journal, choices: Sequence[Sequence[Charge]]) -> list[Receipt]:
     """The same questions again, or new charges: of each choice the first that has room beside those before it.
 
-    Promise  all are charged, or none is.
+    Promise  all are charged, or none is; and whatever shares a charge is the same mechanism.
     Because  every one is decided before any is written, with what those before it add; and a turn that refuses before
              it has written changes nothing.
     """
-    decided, spent, new = list[Charge](), Loss.ZERO, set[str | None]()
+    decided, spent, new = list[Charge](), Loss.ZERO, dict[str, Charge]()
     for choice in choices:
         fact, cost = _first(journal, choice, spent, new)
         decided.append(fact)
         spent = spent + cost
-        new.add(fact.name)
+        if fact.name is not None:
+            new.setdefault(fact.name, fact)
     return [_receipt(journal, fact) for fact in decided]
 
 
-def _first(journal: Journal, choice: Sequence[Charge], spent: Loss, new: set[str | None]) -> tuple[Charge, Loss]:
+def _first(journal: Journal, choice: Sequence[Charge], spent: Loss, new: dict[str, Charge]) -> tuple[Charge, Loss]:
     """The first charge that has room, and what it adds; where the data set has stopped, the first with an answer."""
     state, refused = journal.state, None
     for fact in choice:
         _admissible(state, fact)
         paid = None if fact.name is None else journal.find(fact.name)
+        together = None if fact.name is None else new.get(fact.name)
         if paid is not None:
-            _the_same(journal, paid, fact)
+            _the_same(_charge_at(journal, paid), fact)
+        elif together is not None:
+            _the_same(together, fact)
         try:
             if paid is not None and journal.find(Kept.name_of(paid)) is None:
                 state.admit_again(fact.dataset, paid)
-            if paid is not None or (fact.name is not None and fact.name in new):
+            if paid is not None or together is not None:
                 return fact, Loss.ZERO
             if not isinstance(refused, Stopped):
                 state.admit(fact, spent)
@@ -191,8 +195,8 @@ def _admissible(state: State, fact: Charge) -> None:
     protection.admit(state, fact.dataset, mechanism)
 
 
-def _the_same(journal: Journal, paid: int, fact: Charge) -> None:
-    before = _charge_at(journal, paid)
+def _the_same(before: Charge, fact: Charge) -> None:
+    """Refuse a key under which another mechanism is charged."""
     if not before.asks_the_same(fact) or before.mechanism != fact.mechanism:
         raise NotUnderstood(
             "this key was used for another mechanism.", code="key-used", instead="give every question its own key"

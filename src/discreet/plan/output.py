@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
@@ -56,17 +56,17 @@ class Shown:
 
         added, wide = draft.added, Counter() if wide is None else wide
 
-        def margins(numbers: set[int] | frozenset[int]) -> Iterator[tuple[int, Fraction | None]]:
-            share = confidence if numbers == self.bare else 1 - (1 - confidence) / len(numbers)
+        def margins(numbers: Collection[int], share: Fraction) -> Iterator[tuple[int, Fraction | None]]:
             ordered = sorted(numbers, key=wide.__getitem__, reverse=True)
             return ((n, readings[n].margin(plan, share, added)) for n in ordered)
 
-        for n, each in margins(self.bare):
+        for n, each in margins(self.bare, confidence):
             if each is None or each > margin:
                 wide[n] += 1
                 return False
         for what in self.linear:
-            known = dict(margins(_numbers(what)))
+            numbers = _numbers(what)
+            known = dict(margins(numbers, 1 - (1 - confidence) / max(len(numbers), 1)))  # a union bound over all of them
             boxes = {f"a{n}": (np.array(-float(m)), np.array(float(m))) for n, m in known.items() if m is not None}
             ends = enclose(what, boxes | {f"k{n}": NONE for n in range(len(draft.keys))})
             if ends is None or float(ends[1] - ends[0]) / 2 > margin * (1 + Fraction(1, 10**9)):

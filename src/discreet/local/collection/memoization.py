@@ -8,8 +8,8 @@ losses are stated: that of one report, and that of all reports there will ever b
 >>> mood = Memoised(k=2, forever=2, each=1)
 >>> kept = mood.remember(1)                       # once; see `Respondent`, which keeps it in a file
 >>> reports = [mood.report(kept) for _ in range(30)]
->>> mood.loss(reports=1).pure, mood.loss(reports=30).pure, mood.loss().pure
-(Fraction(1, 1), Fraction(2, 1), Fraction(2, 1))
+>>> [float(mood.loss(reports=days).pure) for days in (1, 2, 30)], float(mood.loss().pure)
+([1.0, 1.6416635493096783, 2.0], 2.0)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from discreet.core.coins import SYSTEM, Coins
-from discreet.core.exact import Number, price, whole
+from discreet.core.exact import Number, ball, ceiling, price, whole
 from discreet.core.loss import Loss
 from discreet.core.once import once
 from discreet.errors import NotUnderstood
@@ -30,6 +30,8 @@ from discreet.local.frequency.kary import KaryResponse
 from discreet.local.odds import odds_of
 
 __all__ = ["Memoised"]
+
+MOST_EXACT = 1000  # reports whose loss is computed; that of more is all but that of all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,10 +102,23 @@ class Memoised:
         return self.single.estimate(reports, sampling=sampling)
 
     def loss(self, reports: int | None = None) -> Loss:
-        """What so many reports can reveal about one respondent; left out, all there will ever be."""
-        if reports is None:
+        """What so many reports can reveal about one respondent; left out, all there will ever be.
+
+        Given    odds a of the kept value and b of each report of it.
+        Promise  r reports have odds of at most (a·bʳ + k - 1)/(a + bʳ + k - 2), which is exact, and less than a. That is
+                 more than r times `each`, where k > 2: the reports share what is kept, so they are not independent.
+        Because  with nⱼ reports of j, a value v has a probability proportional to (a - 1)·b^(n_v) + Σⱼ b^(nⱼ). The
+                 quotient of two values v and w rises with b^(n_v) and falls with all other terms, so it is largest
+                 where all reports are v.
+        """
+        times = None if reports is None else whole(reports, "reports")
+        if times is None or times > MOST_EXACT:
             return Loss(pure=self.forever)
-        return Loss(pure=min(self.forever, whole(reports, "reports") * self.each))
+        if times == 1:
+            return Loss(pure=self.each)
+        a, b = self.permanent.odds, self.daily.odds**times
+        odds = (a * b + self.k - 1) / (a + b + self.k - 2)
+        return Loss(pure=min(self.forever, ceiling(lambda: ball(odds).log())))
 
     def table(self, reports: int = 1) -> Table:
         """P(all of so many reports | value), exactly."""
