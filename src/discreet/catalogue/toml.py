@@ -31,7 +31,13 @@ def read(path: Path) -> Catalogue:
 def _toml(path: Path) -> tuple[str, dict[str, Any]]:
     try:
         text = path.read_text("utf-8-sig")
-        return text, tomllib.loads(text if len(text) <= LARGEST else "")
+        if len(text) > LARGEST:
+            raise NotUnderstood(
+                f"{path} has more than {LARGEST:,} characters.",
+                code="wrong-catalogue",
+                instead="declare fewer values; docs/catalogue.md shows a catalogue",
+            )
+        return text, tomllib.loads(text)
     except OSError:
         raise NotUnderstood(
             f"there is no catalogue {path}.", code="no-catalogue", instead="write one with: discreet init DATA"

@@ -66,7 +66,7 @@ class Shown:
                 return False
         for what in self.linear:
             numbers = _numbers(what)
-            known = dict(margins(numbers, 1 - (1 - confidence) / max(len(numbers), 1)))  # a union bound over all of them
+            known = dict(margins(numbers, 1 - (1 - confidence) / max(len(numbers), 1)))  # a union bound over them
             boxes = {f"a{n}": (np.array(-float(m)), np.array(float(m))) for n, m in known.items() if m is not None}
             ends = enclose(what, boxes | {f"k{n}": NONE for n in range(len(draft.keys))})
             if ends is None or float(ends[1] - ends[0]) / 2 > margin * (1 + Fraction(1, 10**9)):

@@ -105,8 +105,8 @@ class Memoised:
         """What so many reports can reveal about one respondent; left out, all there will ever be.
 
         Given    odds a of the kept value and b of each report of it.
-        Promise  r reports have odds of at most (a·bʳ + k - 1)/(a + bʳ + k - 2), which is exact, and less than a. That is
-                 more than r times `each`, where k > 2: the reports share what is kept, so they are not independent.
+        Promise  r reports have odds of at most (a·bʳ + k - 1)/(a + bʳ + k - 2), which is exact, and less than a. It may
+                 be more than r times `each`: the reports share what is kept, so they are not independent.
         Because  with nⱼ reports of j, a value v has a probability proportional to (a - 1)·b^(n_v) + Σⱼ b^(nⱼ). The
                  quotient of two values v and w rises with b^(n_v) and falls with all other terms, so it is largest
                  where all reports are v.

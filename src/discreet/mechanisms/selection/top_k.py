@@ -107,4 +107,5 @@ class PlacesError:
     def describe(self) -> str:
         m = self.places
         many = "The chosen group is" if m.k == 1 else f"Each of the {m.k} chosen groups is"
-        return f"{many} less than {show(self.gap(), 4)} behind every one of the {m.among - m.k} left out 95 % of the time."
+        others = f"every one of the {m.among - m.k} left out"
+        return f"{many} less than {show(self.gap(), 4)} behind {others} 95 % of the time."
