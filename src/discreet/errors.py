@@ -5,7 +5,7 @@
     │   ├── NotUnderstood    the request cannot be read: a number that is not one, a shape that does not match
     │   ├── NotAllowed       it can be read, but its answer could reveal too much about one unit
     │   ├── BudgetExceeded   it would be fine, but the budget has no room for it
-    │   ├── NotYours         it belongs to another analyst
+    │   ├── NotYours         the analyst has no budget for these data
     │   └── Stopped          an engine failed: no new question is answered until the owner of the data resumes them
     └── Broken               something that must hold does not
         ├── Failure          an engine failed on a question that is paid for
@@ -198,7 +198,7 @@ class BudgetExceeded(Refusal):
 
 
 class NotYours(Refusal):
-    """The data set, or the session, belongs to other analysts."""
+    """The analyst has no budget for these data."""
 
 
 class Stopped(Refusal):

@@ -21,8 +21,7 @@ def basic(epsilon: Number, k: int) -> Fraction:
 
 
 def advanced(epsilon: Number, k: int, delta: Number) -> Fraction:
-    """Return √(2k·ln(1/δ))·ε + kε(e^ε - 1), rounded up. Sound for adaptive questions whose costs
-    are fixed in advance.
+    """Return √(2k·ln(1/δ))·ε + kε(e^ε - 1), rounded up. Sound for adaptive questions of costs fixed in advance.
 
     Because  Dwork, Rothblum, Vadhan 2010.
     """
@@ -50,8 +49,7 @@ def zcdp_simple(rho: Number, delta: Number) -> Fraction:
 
 
 def optimal_delta(epsilon: Number, k: int, at: Number) -> Fraction:
-    """Return the least δ at which k mechanisms of ε each are (at, δ)-private, rounded up. For a
-    batch fixed in advance.
+    """Return the least δ at which k mechanisms of ε each are (at, δ)-private, rounded up. For a fixed batch.
 
     Because  Kairouz, Oh, Viswanath 2015: the worst case is k randomized responses, of which i say yes:
              Σ_i C(k, i)·max(0, e^((k-i)ε) - e^(at + iε)) / (1 + e^ε)^k.

@@ -99,9 +99,7 @@ class Loss:
     # ── composition ──────────────────────────────────────────────────────────────────────────────────────────
 
     def __add__(self, other: Loss) -> Loss:
-        """Return the loss of both mechanisms on the same units, even if the second is chosen after
-        the first answered.
-        """
+        """Return the loss of both mechanisms on the same units, even if the second is chosen after the first."""
         if not isinstance(other, Loss):
             return NotImplemented
         return self._join(other, lambda one, two: one + two)

@@ -71,8 +71,7 @@ class Mechanism(ABC):
         return (self,)
 
     def strays(self, whose: Mapping[str, str]) -> str | None:
-        """Return a table that is missing from `whose`, or whose rows belong to another unit than `whose` says; None if
-        there is none.
+        """Return a table that `whose` lacks, or that has another unit than `whose` says; None if there is none.
 
         `whose` has an entry for each table: "unit COLUMN", "unit COLUMN -> TABLE.COLUMN", "public", or `ROWS`.
         """

@@ -30,8 +30,7 @@ class once(Generic[T]):  # noqa: N801
 
 
 class Recent(Generic[K, V]):
-    """The most recent results of a computation, by key. Threads may compute a result twice, but
-    never see half of one.
+    """The most recent results of a computation, by key. Threads may compute one twice, but never see half of it.
 
     Because  the dictionary is replaced as a whole, and never changed; so no lock is held, and none is lost by a fork.
     """

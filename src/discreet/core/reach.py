@@ -34,7 +34,7 @@ class Neighbours(StrEnum):
 
     @property
     def change(self) -> str:
-        """What happens to the unit, in words."""
+        """The change of the unit, in words."""
         return "replaced" if self is Neighbours.REPLACE else "added or removed"
 
 

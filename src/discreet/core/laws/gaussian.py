@@ -249,8 +249,7 @@ class DiscreteGaussian(Law):
         return ceiling(lambda: self.enclose_above(m) - ball(epsilon).exp() * self.enclose_above(m + shift), bits=256)
 
     def smooth(self, epsilon: Fraction, reach: Reach) -> Fraction:
-        """Return a bound on δ(ε) for every number of cells: the continuous Gaussian's, plus what the
-        lattice can add.
+        """Return a bound on δ(ε) for every number of cells: the continuous Gaussian's, plus that of the lattice.
 
         Given    reach.l2_squared = D² bounds the squared distance of neighbours, in any number of cells.
         Because  cut the lattice into lines parallel to the shift d. On a line the law is a one-dimensional Gaussian

@@ -94,9 +94,7 @@ class Spread(ABC):
 
     @abstractmethod
     def sum_quantiles(self, weights: Floats, missed: float) -> Floats:
-        """Return the r with P(|Σ wᵢXᵢ| > r) = missed, or hardly more, for continuous draws of this
-        spread, row by row.
-        """
+        """Return the r with P(|Σ wᵢXᵢ| > r) = missed, or hardly more, for continuous draws of this law, row by row."""
 
     def radii(self, weights: Floats, confidence: Fraction) -> Floats:
         """Return an r such that Σ wᵢXᵢ stays within ±r with this confidence, for each row of non-negative weights.

@@ -24,8 +24,7 @@ def normal_quantile(missed: float) -> float:
 
 
 def laplace_quantiles(scales: Floats, missed: float) -> Floats:
-    """Return the r with P(|Σ Xᵢ| > r) = missed for continuous Laplace laws, row by row, each
-    with one to three scales.
+    """Return the r with P(|Σ Xᵢ| > r) = missed for continuous Laplace laws, each row with one to three scales.
 
     Because  the characteristic function is Π 1/(1 + bᵢ²u²). With different scales it splits into partial fractions, so
              the tail is Σ cᵢ·e^(-r/bᵢ) with cᵢ = Π_{j≠i} bᵢ²/(bᵢ² - bⱼ²). Scales closer than one in a thousand are

@@ -212,8 +212,7 @@ class Source:
         return fresh  # questions that still use the old source may finish
 
     def connect(self, *first: str) -> duckdb.DuckDBPyConnection:
-        """Return a DuckDB that reads this data and nothing else: no other file, no network, no extension, no new
-        setting.
+        """Return a DuckDB that reads this data and nothing else: no other file, network, extension or new setting.
 
         The statements `first` are run before access is locked down.
         """
@@ -278,9 +277,7 @@ def _types(connection: duckdb.DuckDBPyConnection, place: str) -> list[tuple[str,
 
 
 def _kind(stored: str) -> str:
-    """Return how a type is stored. Lists, intervals, variants and so on are `mixed`: equal
-    values may hash differently.
-    """
+    """Return how a type is stored. Lists, intervals and so on are `mixed`: equal values may hash differently."""
     if stored.endswith("]"):
         return MIXED
     whole = {"DECIMAL(": "decimal", "ENUM(": "other"}

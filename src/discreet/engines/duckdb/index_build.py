@@ -145,9 +145,7 @@ def _place(choice: Choice, salt: int) -> str:
 
 
 def _marked(table: Indexed, own: str, columns: Sequence[str], marks: Sequence[str]) -> str:
-    """SQL that stores the rows that count for some choice, marked for each. Rows of equal marks lie together, so others
-    are skipped.
-    """
+    """SQL that stores the rows that count for some choice, marked for each, and sorted so that others are skipped."""
     counts = [f"{_rows(n)}.n IS NOT NULL" for n in range(len(marks))]
     joins = " ".join(f"LEFT JOIN {_rows(n)} ON {_rows(n)}.n = {PEOPLE}.rowid" for n in range(len(marks)))
     found = [f"x{n} AS {column}" for n, column in enumerate(columns)]

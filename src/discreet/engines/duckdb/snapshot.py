@@ -178,8 +178,7 @@ class DuckDBSnapshot:
         return self._found(plan, self.statements.of(plan, self.source), look) if there is None else there
 
     def indexed(self, plan: Plan, look: Look) -> Exact | None:
-        """Return the exact data of `plan` from the unit index, or None if no index can answer it, or the index cannot
-        be read.
+        """Return the exact data of `plan` from the unit index, or None if no index can answer it, or it cannot be read.
 
         An index that fails is not read again; the data are read instead. Explanations still name the index, because
         whether it failed can depend on a row.

@@ -17,8 +17,7 @@ __all__ = ["sql", "statements"]
 
 
 def statements(plan: Plan, place: str, stored: Stored, *, every: bool = False) -> dict[int | None, str]:
-    """Return all SQL of a plan: under None that of its sums and private keys, and by its number that of each other
-    measure.
+    """Return all SQL of a plan: under None its sums and private keys, and by its number each other measure.
 
     With `every`, also for groups that are not declared.
     """

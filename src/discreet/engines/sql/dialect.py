@@ -1,5 +1,4 @@
-"""SQL dialects: what differs between the SQL of engines. All other SQL of this folder is what DuckDB, PostgreSQL and
-Spark share.
+"""SQL dialects: what differs between engines. All other SQL of this folder is shared by DuckDB, PostgreSQL and Spark.
 
 Types are named by what they hold ("bigint": 64 bits, "hugeint": 128, "ubigint": those of a hash, …), and each engine
 has its own words for them. The promises of this folder (nothing fails on any row, whole numbers are exact) are those of
@@ -83,7 +82,7 @@ class Dialect(Protocol):
 
 
 class Stored(dict[str, str]):
-    """How a relation stores each of its columns, and the SQL dialect of its engine.
+    """The storage of each column of a relation, and the SQL dialect of its engine.
 
     The storage classes are: integer, wide (beyond 64 bits), whole (in a double), real, decimal, text, boolean, date, …
     """

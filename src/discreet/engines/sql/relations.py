@@ -189,8 +189,7 @@ def _united(relation: UnionAll, place: Place, tables: Tables) -> tuple[str, Stor
 
 
 def _few(relation: UnitLimit, place: Place, tables: Tables) -> tuple[str, Stored]:
-    """SQL that limits each unit to `most` rows and to a number of bytes of text; none if the unit's name is longer than
-    NAMED.
+    """SQL that limits each unit to `most` rows and to some bytes of text; to none if its name is longer than NAMED.
 
     The choice depends on the unit's rows and the salt alone; equal rows are the same to all that is read of them. Rows
     are kept or dropped as a whole: a text that was cut could be the name of another unit. In a stored table the units

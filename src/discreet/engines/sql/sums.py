@@ -72,8 +72,7 @@ def totals(measures: Sequence[Measure], dialect: Dialect) -> list[str]:
 
 
 def short(measures: Sequence[Measure], room: str, cap: int, dialect: Dialect) -> list[str]:
-    """SQL columns that sum the running totals of each measure over units. A unit with more rows than its `room` is
-    scaled down to it.
+    """SQL columns that sum the running totals of each measure over units, each scaled down to its `room` of rows.
 
     `room` is at most `cap`, which bounds the width of a product with it (see `widths`).
 

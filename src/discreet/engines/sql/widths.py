@@ -64,7 +64,7 @@ def fitting(plan: Plan) -> None:
 
 
 def widths(plan: Plan) -> tuple[Width, ...]:
-    """Return the whole numbers of a plan's SQL whose size depends on the plan."""
+    """Return the whole numbers of a plan's SQL, each with its largest size and its type."""
     found = [Width("a number of rows", ROWS, "BIGINT"), *_below(plan.table)]
     for n, measure in enumerate(plan.measures):
         if (of := OWN.get(type(measure.exact))) is not None:
