@@ -66,7 +66,7 @@ class DuckDB:
                     if fresh is not source:
                         self._opened = self._snapshot(fresh)
                     return self._opened
-            except Exception:  # its message may contain personal data
+            except Exception:  # whatever it says, it may say it of somebody
                 self._unreadable = (now, time.monotonic() + OPENED_AGAIN)
         raise Stopped(
             "the data cannot be read as they are now.", code="stopped", instead="let their owner open them again"
