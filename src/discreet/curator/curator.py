@@ -279,8 +279,8 @@ def open(
     marks: str | os.PathLike[str] | None = None,
     coins: Coins = SYSTEM,
 ) -> Curator:
-    """Open a curator for one table: a .parquet, .csv or .duckdb file with one table, or a pandas, polars or Arrow
-    frame.
+    """Open a curator for one table: a .parquet or .csv file, a .duckdb file with one table, or a frame (pandas, polars,
+    Arrow).
 
     `unit` is the column that names the privacy unit of each row; without it every row is a unit. `columns` declares
     what may be asked about: (0, 120) are bounds, ["F", "M"] all values, str anything. At most `rows_per_unit` rows in

@@ -257,7 +257,8 @@ class Journal:
     def _look_at_mark(self, mark: Mark, state: State) -> None:
         """Refuse a copy of a ledger whose other copy has grown; raise a mark that is behind, unless this only reads.
 
-        Promise  every entry that is shown to a caller is covered by the mark of this machine.
+        Promise  every entry that a turn of a writing process shows to its caller is covered by the mark of this
+                 machine.
         Because  a process may be killed after it wrote an entry and before it raised the mark: it showed the entry to
                  no caller, but a later reader may. An answer that was shown from an entry which an older copy does not
                  have would be released once more there, with other noise, for nothing.

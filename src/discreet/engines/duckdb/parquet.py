@@ -9,8 +9,8 @@ Because  - a text that is not UTF-8 is read with `?` in place of each wrong byte
          - columns of types that DuckDB's reader refuses for one value (milliseconds beyond its years, times of no day,
            texts that are no JSON, decimals in more bytes than their digits need) are read by Arrow instead, into
            memory, as frames are (see `frames`); what neither can read is refused when it is declared, by its type;
-         - a decimal with more digits than its type says, and a timestamp beyond DuckDB's years, become NULL or the
-           nearest one, so that no cast of them can fail;
+         - a decimal with more digits than its type says, and a timestamp without a zone beyond DuckDB's years, become
+           NULL or the nearest one, so that no cast of them can fail;
          - a column may identify a unit only if its type reads every stored value as a value of its own, or as NULL
            (`TELLING`); whole numbers and decimals of which a reader keeps fewer bits than the file has, and moments of
            96 bits, are refused there by their type: 260 would be 4, and two units one;
