@@ -185,9 +185,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for a copy, which shares the purse.
+        """Return the state for `copy.copy`, whose copy shares the purse.
 
-        Pickling is refused if the purse would have to be copied.
+        Pickling and deep copies are refused if there is a budget or something was spent, as they would copy the purse.
         """
         purse = self._shared()
         state: dict[str, Any] = super().__getstate__() | {"_purse": purse}

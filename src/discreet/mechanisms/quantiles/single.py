@@ -166,8 +166,7 @@ class QuantileError:
     quantile: Quantile
 
     def rank(self, confidence: Number = 0.95) -> float:
-        """Return by how much less than this the rank error exceeds that of the best point of the grid, with this
-        confidence.
+        """Return a number of ranks: with this confidence, the rank error exceeds that of the best grid point by less.
 
         The utility theorem. If many records share one value, no point may have the rank that was asked for.
         """
