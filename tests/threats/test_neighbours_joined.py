@@ -156,8 +156,8 @@ def test_the_transcript_has_something_to_see(path: Path) -> None:
 
 def test_a_cast_that_can_fail_is_seen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: the engine's own form of a unit that is a UUID here and a text there fails on data."""
-    united = relations.LAID[relations.United]
-    monkeypatch.setitem(relations.LAID, relations.United,
+    united = relations.LAID[relations.UnionAll]
+    monkeypatch.setitem(relations.LAID, relations.UnionAll,
                         lambda *given: (united(*given)[0].replace("VARCHAR", "UUID"), united(*given)[1]))  # fmt: skip
     said = heard(path, "text", [])
     assert any(parts[0] == "Broken" for _, parts in said)
