@@ -128,7 +128,10 @@ def contribution(exact: ExactData, caps: Caps, *, grouped: bool, counts_units: b
 
     `grouped`: there are keys, so a unit may add to several groups. `counts_units`: a distinct count is one of units.
     """
-    return RULES[type(exact)](exact, caps, grouped, counts_units)
+    rule = RULES.get(type(exact))
+    if rule is None:
+        raise Rejected("these exact data are of a kind that is not known")
+    return rule(exact, caps, grouped, counts_units)
 
 
 def _row_sums(exact: RowSums, caps: Caps, grouped: bool, _: bool) -> Contribution:

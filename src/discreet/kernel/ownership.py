@@ -189,8 +189,6 @@ def _per_unit(relation: PerUnit, facts: Facts, _: Pairs) -> Owned:
     for each in relation.totals:
         _total(each, found)
     kept = _computed(found, relation.keys, relation.unit, relation.called)
-    if not kept.owners:
-        raise Rejected("rows are added up by unit where there is none")
     kinds = _distinct(kept.kinds.items(), ((each.name, each.kind) for each in relation.totals))
     return replace(kept, kinds=kinds, once=not relation.keys)
 
@@ -305,16 +303,21 @@ def _often(relation: Join, parts: list[Owned]) -> int:
 
     Because  there are at most as many as the product of what the sides have of a unit: one row, or as many as a limit
              leaves. One side may have any number, which are read one by one; two would have the product of whatever is
-             stored.
+             stored. A side that only tests is looked up, and repeats no row, where it is compared by equality alone.
     """
-    shown = [n for n, each in enumerate(relation.parts) if each.how not in ("semi", "anti")]
-    several = [n for n in shown if not (parts[n].public or parts[n].once or parts[n].rows)]
-    limits = [node(each).limit for each in relation.sources]
+    meeting = [n for n, each in enumerate(relation.parts) if not (each.tests_only and _looked_up(each, parts[n]))]
+    several = [n for n in meeting if not (parts[n].public or parts[n].once or parts[n].rows)]
+    limits = {n: node(relation.parts[n].source).limit for n in meeting}
     free = [n for n in several if limits[n] is None]
-    product = math.prod(each for each in limits if each is not None)
+    product = math.prod(each for each in limits.values() if each is not None)
     if len(free) > 1 or (free and product > MOST_REPEATED):
         raise Rejected("rows of one unit meet without a limit")
     return product
+
+
+def _looked_up(part: JoinInput, found: Owned) -> bool:
+    """Return True if each condition of a join input is an equality, or reads that input alone."""
+    return all(each.operands("=") or fields(each) <= found.columns for each in conjuncts(part.on))
 
 
 def _named(part: JoinInput, found: Owned) -> Owned:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from datetime import date
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -224,11 +223,6 @@ def _named_part(part: Apply) -> None:
         raise Rejected("a part of a date is read from rows")
 
 
-def _months(part: Apply) -> None:
-    if isinstance(part.arguments[1].literal, date):
-        raise Rejected("a date is added to a date")
-
-
 BOUNDS: dict[str, Callable[[Apply], None]] = {
     "lpad": _filled,
     "rpad": _filled,
@@ -239,5 +233,4 @@ BOUNDS: dict[str, Callable[[Apply], None]] = {
     "extract": _named_part,
     "date_trunc": _named_part,
     "date_diff": _named_part,
-    "add months": _months,
 }

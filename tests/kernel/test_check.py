@@ -1,0 +1,498 @@
+"""The kernel accepts whatever the compiler makes, and rejects plans that were broken by hand, each by one rule."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import discreet as dp
+from discreet.core.contribution import Caps
+from discreet.core.laws.laplace import DiscreteLaplace
+from discreet.core.loss import Loss
+from discreet.core.mechanism import Then
+from discreet.core.reach import Neighbours, Reach
+from discreet.curator.curator import Curator
+from discreet.kernel import check as checking
+from discreet.kernel.check import Certificate, check
+from discreet.kernel.contribution import contribution
+from discreet.kernel.facts import ColumnFacts, TableFacts
+from discreet.kernel.verdict import Rejected
+from discreet.matrix.mechanism import Combined
+from discreet.matrix.strategy import Each, Strategy, Total
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.noise import Noise
+from discreet.mechanisms.quantiles.many import Quantiles
+from discreet.mechanisms.quantiles.upper_bound import Ceiling
+from discreet.mechanisms.selection.mode import Modes
+from discreet.mechanisms.selection.selection import Exponential, NoisyMax
+from discreet.mechanisms.selection.top_k import Places
+from discreet.mechanisms.threshold import Threshold
+from discreet.plan.expressions.tree import Apply, Field, Literal
+from discreet.plan.measures.exact_data import (
+    DistinctCount,
+    Ladder,
+    RowSums,
+    Steps,
+    UnitCount,
+    ValueCounts,
+    ValueHistogram,
+)
+from discreet.plan.relation import (
+    ComputedColumn,
+    Join,
+    JoinInput,
+    PerUnit,
+    Projection,
+    UnionAll,
+    UnitAggregate,
+    UnitLimit,
+)
+from support.fixtures import Block, blocks, clinic, make
+
+BLOCKS = [each for each in blocks() if each.expected.startswith("table")]
+FILES = sorted({each.file for each in BLOCKS})
+
+
+@pytest.fixture(scope="module")
+def ask_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Curator]:
+    data = make(tmp_path_factory.mktemp("clinic"))
+    return cache(lambda *which: clinic(data, *which))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_fixture_is_accepted_and_both_derivations_agree(file: str, ask_of: Callable[..., Curator]) -> None:
+    """What the kernel derives is what the measures say of themselves: no more, and no less."""
+    for block in (each for each in BLOCKS if each.file == file):
+        found = _certificate(block, ask_of(*block.which))
+        if found is None:
+            continue
+        for added, mechanism in zip(found.added, found.plan.mechanisms, strict=True):
+            if isinstance(mechanism, Noise):
+                stated = mechanism.reach
+                assert added.reach(found.plan.neighbours) == (stated.l1, stated.l2_squared), block.title
+        assert found.loss == found.plan.loss
+
+
+def _certificate(block: Block, curator: Curator) -> Certificate | None:
+    try:
+        plan = curator.explain(block.sql, **block.wanted).plan
+    except dp.Refusal:
+        return None
+    return check(plan, curator.catalogue.facts, curator.catalogue.neighbours)
+
+
+# ── broken by hand ───────────────────────────────────────────────────────────────────────────────────────────────
+
+WHOLE, REAL, TEXT = (ColumnFacts(kind=kind, exact=kind != "real") for kind in ("integer", "real", "text"))  # type: ignore[arg-type]
+DAY = ColumnFacts(kind="date", exact=True)
+FACTS = {
+    "visits": TableFacts(columns={"who": WHOLE, "ward": TEXT, "cost": REAL, "day": DAY, "n": WHOLE}, unit="who"),
+    "labs": TableFacts(columns={"who": WHOLE, "cost": REAL, "name": TEXT}, unit="who"),
+    "names": TableFacts(columns={"who": TEXT, "n": WHOLE}, unit="who"),
+    "bills": TableFacts(columns={"who": WHOLE, "bill": WHOLE}, unit="who", key=("bill",)),
+    "lines": TableFacts(columns={"bill": WHOLE, "cost": REAL}, unit="bill", through=("bills", "bill")),
+    "staff": TableFacts(columns={"ward": TEXT, "n": WHOLE}),
+    "codes": TableFacts(columns={"ward": TEXT, "size": WHOLE}, public=True),
+}
+CAPS = Caps(unit="who", rows=3, groups=2)
+ROW_CAPS = Caps(unit=None, rows=None, groups=None)
+ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
+ROWS = RowSums(values=(), forms=({(): 1},), most_added=1)
+
+
+def column(name: str, kind: Any = "integer") -> Field:
+    return Field(name=name, kind=kind)
+
+
+def apply(function: str, *arguments: Any, kind: Any = "boolean") -> Apply:
+    trees = tuple(each if isinstance(each, Field | Apply | Literal) else Literal(value=each) for each in arguments)
+    return Apply(function=function, arguments=trees, kind=kind)
+
+
+def equal(a: str, b: str, kind: Any = "integer") -> Apply:
+    return apply("=", column(a, kind), column(b, kind))
+
+
+def noise(l1: int, squared: int | None = None, neighbours: Neighbours = ADD) -> Noise:
+    reach = Reach(l1=l1, l2_squared=l1**2 if squared is None else squared, neighbours=neighbours)
+    return Noise(law=DiscreteLaplace(Fraction(l1)), reach=reach)
+
+
+def plan(
+    table: Any = "visits", *, caps: Caps = CAPS, where: Any = None, keys: Any = (), exact: Any = ROWS,
+    release: Any = None, trees: Any = (), naming: Any = None, neighbours: Neighbours = ADD, loss: Any = None,
+) -> Any:  # fmt: skip
+    """A plan of one measure, as the kernel asks it."""
+    if release is None:
+        release = noise(3)
+    parts = [release, *([] if naming is None else [naming])]
+    return SimpleNamespace(
+        table=table, caps=caps, where=where, keys=keys, measures=(SimpleNamespace(exact=exact, trees=trees),),
+        mechanisms=(release,), naming=naming, neighbours=neighbours,
+        loss=sum((each.loss for each in parts), start=Loss.ZERO) if loss is None else loss,
+    )  # fmt: skip
+
+
+def key(tree: Any, kind: Any = "text", *, declared: bool = True) -> Any:
+    return SimpleNamespace(tree=tree, kind=kind, declared=declared)
+
+
+def part(
+    source: Any, how: Any, *names: tuple[str, str] | str, on: Any = None, single: tuple[str, ...] = ()
+) -> JoinInput:
+    pairs = tuple((each, each) if isinstance(each, str) else each for each in names)
+    return JoinInput(source=source, how=how, names=pairs, on=on, single=single)
+
+
+def inside(
+    source: Any = "visits", *made: ComputedColumn, where: Any = None, unit: Any = "who", called: Any = "who"
+) -> Projection:
+    return Projection(source=source, where=where, columns=made, unit=unit, called=called)
+
+
+def made(name: str, tree: Any, kind: Any = "integer") -> ComputedColumn:
+    return ComputedColumn(name=name, tree=tree, kind=kind)
+
+
+def added(function: str, of: Any = None, kind: Any = "integer", low: int = 0, high: int = 9) -> PerUnit:
+    total = UnitAggregate(name="t", function=function, of=of, kind=kind, low=low, high=high)
+    return PerUnit(source="visits", unit="who", called="who", where=None, keys=(), totals=(total,))
+
+
+def both(right: JoinInput, left: Any = "visits") -> Join:
+    return Join(parts=(part(left, "first", "who", "cost"), right))
+
+
+LIMITED = UnitLimit(source="visits", unit="who", columns=("cost",), most=1000)
+STEPS = Steps(of=column("cost", "real"), low=-2, high=5, step=Fraction(1))
+SIGNED = RowSums(values=(STEPS,), forms=({(1,): 1},), most_added=5)
+PAIR = RowSums(values=(STEPS,), forms=({(1,): 1}, {(0,): 5, (1,): -1}), most_added=7)
+HISTOGRAM = ValueHistogram(of=column("n"), low=0, high=9, step=Fraction(1))
+COUNTS = ValueCounts(of=column("ward", "text"), kind="text", values=("a", "b"))
+LADDER = Ladder(of=column("n"), rungs=(Fraction(1), Fraction(2)))
+QUANTILES = Quantiles(epsilon=1, at=(Fraction(1, 2),), last=9, records=3)
+CHOICE = Exponential(epsilon=1, sensitivity=3, monotone=True)
+WARD = key(column("ward", "text"))
+HALVES = (Strategy((Each(2),)), Strategy((Total(2),)))
+COMBINED = Combined(cells=2, strategies=HALVES, laws=(DiscreteLaplace(6),) * 2, rows=3)
+
+
+CHEAP = replace(COMBINED)
+vars(CHEAP)["parts"] = (noise(2), noise(2))  # what it says of itself, and not what follows from its fields
+
+
+def test_plain_plans_are_accepted() -> None:
+    """The controls: what is broken below is broken by one thing."""
+    far = key(column("ward", "text"), declared=False)
+    joined = both(part("labs", "inner", ("who", "w2"), on=equal("who", "w2")))
+    refers = Join(parts=(part("bills", "first", "who", "bill"),
+                         part("lines", "inner", ("bill", "b2"), on=equal("bill", "b2"))))  # fmt: skip
+    once = Join(
+        parts=(part("staff", "first", "ward", "n"),
+               part("codes", "inner", ("ward", "w2"), on=equal("ward", "w2", "text"), single=("ward",)))
+    )  # fmt: skip
+    for good in (
+        plan(),
+        plan(keys=(WARD,)),
+        plan(keys=(far,), naming=Threshold(epsilon=1, delta="1e-6", keys=2)),
+        plan(inside("visits", made("x", column("n"))), exact=UnitCount(), release=noise(1)),
+        plan(added("rows"), caps=ROW_CAPS, release=noise(1)),
+        plan(replace(joined, parts=(part(LIMITED, "first", "who", "cost"), replace(joined.parts[1], source=UnitLimit(
+            source="labs", unit="who", columns=(), most=1000))))),
+        plan(Join(parts=(refers.parts[0], replace(refers.parts[1], source=UnitLimit(
+            source="lines", unit="bill", columns=(), most=10))))),
+        plan(once, caps=ROW_CAPS, release=noise(1)),
+        plan("staff", caps=ROW_CAPS, release=noise(1)),
+        plan(UnionAll(parts=(inside(), inside("labs")))),
+        plan(exact=SIGNED, release=noise(15)),
+        plan(exact=SIGNED, release=noise(21, neighbours=REPLACE), neighbours=REPLACE),
+        plan(exact=HISTOGRAM, release=QUANTILES),
+        plan(exact=COUNTS, release=Modes(choose=CHOICE)),
+        plan(exact=LADDER, release=Ceiling(epsilon=1, last=1, records=3)),
+        plan(keys=(WARD,), release=Then(mechanism=COMBINED, function=list)),
+        plan(keys=(WARD,), release=Places(choose=CHOICE, k=1, among=2)),
+    ):  # fmt: skip
+        check(good, FACTS, good.neighbours)
+
+
+SAID: dict[str, list[Any]] = {
+    "a column is read that is not there": [
+        plan(UnitLimit(source="visits", unit="who", columns=("age",), most=3)),
+        plan(both(part("labs", "inner", ("whom", "w2"), on=equal("who", "who")))),
+    ],
+    "a condition is not true or false": [plan(where=column("n")), plan(inside(where=apply("+", 1, 2, kind="integer")))],
+    "a relation is of a kind that is not known": [plan(SimpleNamespace())],
+    "two columns of a relation differ in the case of their names only, which engines do not see": [
+        plan(inside("visits", made("WHO", column("n"))))
+    ],
+    "two columns of a relation have one name": [
+        plan(inside("visits", made("who", column("n")))),
+        plan(both(part("labs", "inner", "who", on=equal("who", "who")))),
+    ],
+    "a table is read that is not declared": [plan("wards")],
+    "a column is computed as something that it is not": [plan(inside("visits", made("x", column("ward", "text"))))],
+    "a subquery does not carry the unit of its rows along": [
+        plan(inside("visits", made("who", column("n")), unit=None, called=None)),
+        plan(inside("visits", unit="n", called="who")),  # a name passes for the unit
+        plan(inside("staff", unit="n", called="who")),
+        plan(inside("lines", unit="bill", called="who")),
+        plan(PerUnit(source="codes", unit="size", called="who", where=None, keys=(), totals=())),
+    ],
+    "an aggregate within a unit is not what it says": [
+        plan(added("sum", column("ward", "text")), caps=CAPS),
+        plan(added("rows", kind="text"), caps=CAPS),
+        plan(added("max", column("ward", "text"), "integer"), caps=CAPS),
+        plan(added("sum", column("n"), low=9, high=0), caps=CAPS),
+    ],
+    "relations are put together whose rows are not about units in one way": [
+        plan(UnionAll(parts=(inside(), inside("labs", called="whom")))),
+        plan(UnionAll(parts=(inside("staff", unit=None, called=None),) * 2), caps=ROW_CAPS),
+    ],
+    "relations are put together whose columns are of different kinds": [
+        plan(
+            UnionAll(
+                parts=(
+                    inside("visits", made("x", column("n"))),
+                    inside("labs", made("x", column("name", "text"), "text")),
+                )
+            )
+        )
+    ],
+    "relations are put together whose units are stored in different ways": [
+        plan(UnionAll(parts=(inside("reals"), inside("reals"))))
+    ],
+    "rows are chosen among those of several units": [
+        plan(UnitLimit(source="visits", unit="ward", columns=("who",), most=3))
+    ],
+    "a join about units begins with a public relation": [
+        plan(
+            Join(
+                parts=(
+                    part("codes", "first", ("ward", "w")),
+                    part("visits", "inner", "who", "ward", on=equal("w", "ward", "text")),
+                )
+            )
+        )
+    ],
+    "rows of different units may be joined": [
+        plan(both(part("labs", "inner", ("who", "w2"), ("cost", "c2"), on=equal("cost", "c2", "real")))),
+        plan(both(part("labs", "inner", ("who", "w2"), on=apply("<", column("who"), column("w2"))))),
+        plan(
+            both(
+                part(
+                    "labs", "left", ("who", "w2"), ("name", "x"), on=apply("or", equal("who", "w2"), equal("who", "w2"))
+                )
+            )
+        ),
+        plan(
+            both(
+                part(
+                    inside("labs", made("who2", apply("+", column("who"), 0, kind="integer"))),
+                    "inner",
+                    ("who", "w2"),
+                    "who2",
+                    on=equal("who", "who2"),
+                )
+            )
+        ),  # computed whole numbers are doubles
+        plan(both(part("staff", "semi", ("n", "w2"), on=equal("who", "w2")))),
+    ],
+    "the unit of joined rows is not known": [
+        plan(Join(parts=(part("lines", "first", "bill", "cost"),))),
+        plan(
+            Join(
+                parts=(
+                    part("staff", "first", "ward", "n"),
+                    part("codes", "inner", ("ward", "w2"), on=equal("ward", "w2", "text")),
+                )
+            ),
+            caps=ROW_CAPS,
+        ),  # one row may meet several of a public table
+        plan(
+            Join(
+                parts=(
+                    part("staff", "first", "ward", "n"),
+                    part("codes", "inner", ("size", "s2"), on=apply("<", column("n"), column("s2")), single=("size",)),
+                )
+            ),
+            caps=ROW_CAPS,
+        ),
+    ],
+    "rows of one unit meet without a limit": [
+        plan(both(part("labs", "inner", ("who", "w2"), on=equal("who", "w2")))),
+        plan(both(part(LIMITED, "inner", ("who", "w2"), on=equal("who", "w2")))),
+        plan(
+            both(
+                part(
+                    "labs",
+                    "semi",
+                    ("who", "w2"),
+                    ("cost", "c2"),
+                    on=apply("and", equal("who", "w2"), apply("<", column("cost", "real"), column("c2", "real"))),
+                )
+            )
+        ),
+    ],
+    "a value is of a kind that is not known": [plan(where=apply("=", column("n", "interval"), 1))],
+    "a column is read as something that it is not": [plan(where=apply("=", column("ward"), 1))],
+    "an expression is of a kind that is not known": [
+        plan(where=SimpleNamespace(fold=lambda by: by(SimpleNamespace(), []), operands=lambda *_: (), conjuncts=list))
+    ],
+    "more is added to a date than engines have years for": [
+        plan(where=apply("=", apply("add days", column("day", "date"), 10**8, kind="date"), date(2020, 1, 1)))
+    ],
+    "a function is applied to what it does not take": [
+        plan(where=apply("sqrt2", column("n"))),
+        plan(where=apply("not", column("n"))),
+        plan(where=apply("like", column("ward", "text"), "a", "b")),
+        plan(where=apply("=", column("ward", "text"), 1)),
+        plan(where=apply("=", apply("case", column("n"), 1, kind="integer"), 1)),
+        plan(where=apply("=", apply("case", True, 1, "x", kind="integer"), 1)),
+        plan(where=apply("=", apply("coalesce", column("n"), kind="text"), "x")),
+        plan(where=apply("=", apply("add months", column("day", "date"), column("n"), kind="date"), date(2020, 1, 1))),
+    ],
+    "a text is filled up to more than is bounded": [
+        plan(where=apply("=", apply("lpad", column("ward", "text"), 10**6, "x", kind="text"), "x"))
+    ],
+    "a pattern is longer than is bounded": [plan(where=apply("like", column("ward", "text"), "x" * 201))],
+    "a pattern is read from rows": [plan(where=apply("like", column("ward", "text"), column("ward", "text")))],
+    "a number is rounded to digits that are not bounded": [
+        plan(where=apply("=", apply("round", column("cost", "real"), 400, kind="real"), 1))
+    ],
+    "a part of a date is read from rows": [
+        plan(where=apply("=", apply("extract", column("ward", "text"), column("day", "date"), kind="integer"), 1))
+    ],
+    "one of several sums can be negative": [plan(exact=PAIR)],
+    "these exact data are of a kind that is not known": [plan(exact=SimpleNamespace())],
+    "Noise does not release ValueCounts": [plan(exact=COUNTS)],
+    "a release is priced for other neighbours": [plan(release=noise(3, neighbours=REPLACE))],
+    "private keys are named for fewer groups of a unit than count": [
+        plan(keys=(key(column("ward", "text"), declared=False),), naming=Threshold(epsilon=1, delta="1e-6", keys=1))
+    ],
+    "noise is on a grid": [plan(release=replace(noise(3), grid=Grid(step=Fraction(1, 2), cells=1)))],
+    "one unit reaches further than noise was priced for": [
+        plan(release=noise(2)),
+        plan(keys=(WARD,), exact=UnitCount(), release=noise(1)),
+        plan(keys=(WARD,), release=noise(3, neighbours=REPLACE), neighbours=REPLACE),
+        plan(exact=SIGNED, release=noise(15, neighbours=REPLACE), neighbours=REPLACE),
+        plan(exact=SIGNED, release=noise(6)),
+        plan(
+            exact=DistinctCount(of=apply("case", True, column("n"), kind="integer")), release=noise(1)
+        ),  # not the unit
+    ],
+    "one unit adds more than combinations were priced for": [plan(keys=(WARD,), release=replace(COMBINED, rows=2))],
+    "one unit reaches further than combinations were priced for": [plan(keys=(WARD,), release=CHEAP)],
+    "a replaced unit adds with both signs": [
+        plan(keys=(WARD,), exact=SIGNED, neighbours=REPLACE, release=replace(COMBINED, rows=15, neighbours=REPLACE))
+    ],
+    "one unit has more rows than a choice was priced for": [
+        plan(exact=HISTOGRAM, release=replace(QUANTILES, records=2)),
+        plan(exact=LADDER, release=Ceiling(epsilon=1, last=1, records=2)),
+        plan(exact=COUNTS, release=Modes(choose=Exponential(epsilon=1, sensitivity=2, monotone=True))),
+    ],
+    "a choice for one group is made for several": [
+        plan(keys=(WARD,), exact=HISTOGRAM, release=QUANTILES),
+        plan(keys=(WARD,), exact=LADDER, release=Ceiling(epsilon=1, last=1, records=3)),
+    ],
+    "a choice is not one of those that are known": [
+        plan(exact=COUNTS, release=Modes(choose=NoisyMax(epsilon=1, sensitivity=3, monotone=True)))
+    ],
+    "one unit moves a score further than a choice was priced for": [
+        plan(keys=(WARD,), release=Places(choose=replace(CHOICE, sensitivity=Fraction(2)), k=1, among=2))
+    ],
+    "scores that may move apart are said to move together": [
+        plan(keys=(WARD,), exact=SIGNED, release=Places(choose=replace(CHOICE, sensitivity=Fraction(15)), k=1, among=2))
+    ],
+    "a plan is for other neighbours than the data set has": [(plan(), REPLACE)],
+    "private keys have no threshold": [plan(keys=(key(column("ward", "text"), declared=False),))],
+    "a plan states another loss than its releases have": [plan(loss=Loss(pure="0.1"))],
+    "a measure has no release": [SimpleNamespace(**vars(plan()) | {"mechanisms": ()})],
+    "contributions are bounded by something that is not the unit": [
+        plan(caps=replace(CAPS, unit="ward")),
+        plan(caps=ROW_CAPS),
+        plan("codes", caps=replace(CAPS, unit="size")),
+    ],
+    "contributions are not bounded": [
+        plan(caps=Caps(unit="who", rows=None, groups=None)),
+        plan(caps=replace(CAPS, rows=None)),
+    ],
+    "rows of one unit meet too often": [
+        plan(
+            UnionAll(
+                parts=(
+                    inside(
+                        both(
+                            part(
+                                replace(LIMITED, source="labs", most=10**4),
+                                "inner",
+                                ("who", "w2"),
+                                on=equal("who", "w2"),
+                            ),
+                            replace(LIMITED, most=2000),
+                        )
+                    ),
+                )
+                * 2
+            )
+        )
+    ],
+    "a key is not of the kind that it says": [plan(keys=(key(column("ward", "text"), "integer"),))],
+}
+FACTS["reals"] = TableFacts(columns={"who": REAL, "n": WHOLE}, unit="who")
+
+
+@pytest.mark.parametrize(("rule", "broken"), [(rule, each) for rule, every in SAID.items() for each in every])
+def test_a_broken_plan_is_rejected_by_the_rule_that_it_breaks(rule: str, broken: Any) -> None:
+    broken, neighbours = broken if isinstance(broken, tuple) else (broken, getattr(broken, "neighbours", ADD))
+    with pytest.raises(Rejected) as told:
+        check(broken, FACTS, neighbours)
+    assert str(told.value) == rule
+
+
+def test_every_rule_rejects_something() -> None:
+    """The rules are read from the source, so that a new one needs a plan that breaks it."""
+    rules = set[str]()
+    for file in Path(checking.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and node.args and _rejects(node):
+                rules |= {
+                    each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)
+                }
+    assert rules - set(SAID) == set()
+    assert len(rules) > 45
+
+
+def _rejects(node: ast.Call) -> bool:
+    return getattr(node.func, "id", "") == "Rejected" or getattr(node.func, "attr", "") == "need"
+
+
+# ── what one row adds, tried ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize("ends", [(0, 1), (-3, 4), (2, 9), (-7, -1)])
+def test_what_a_row_adds_is_enclosed_and_the_ends_are_reached(degree: int, ends: tuple[int, int]) -> None:
+    """Bernstein coefficients against every value of a row."""
+    low, high = ends
+    for weights in ((1, 0, 0), (0, 1, -2), (5, -3, 1), (-1, 2, 0)):
+        form = {(power,): weight for power, weight in enumerate(weights[: degree + 1]) if weight}
+        if not form:
+            continue
+        exact = RowSums(
+            values=(Steps(of=column("n"), low=low, high=high, step=Fraction(1)),), forms=(form,), most_added=1
+        )
+        tried = [sum(weight * x ** powers[0] for powers, weight in form.items()) for x in range(low, high + 1)]
+        got = contribution(exact, replace(CAPS, rows=1), grouped=False)
+        assert got.low <= min(0, *tried)
+        assert got.high >= max(0, *tried)
+        if degree == 1:  # a line has its ends at the ends
+            assert (got.low, got.high) == (min(0, *tried), max(0, *tried))
