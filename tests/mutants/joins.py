@@ -116,7 +116,7 @@ MUTANTS = [
                 "if loose or same(known.get(a), known.get(b))",
                 "if loose or known.get(a) is not None",
             ),
-            Edit("discreet.plan.compile.ownership:_same", "and same(mine.column, theirs.column)", ""),
+            Edit("discreet.kernel.ownership:_same", "a.facts.exact and b.facts.exact and ", ""),
         ],
         ["test_campaign.py::test_one_kind_of_question[equality]"],
     ),

@@ -148,11 +148,6 @@ MUTANTS = [
                 "parts[1].column == unit",
                 "parts[1].column is not None",
             ),
-            Edit(
-                "discreet.plan.compile.ownership:check",
-                "if each.owner is not None and _counted(each.owner) not in found.owners:",
-                "if False:",
-            ),
         ],
         ["test_campaign.py::test_one_kind_of_question[names]"],
     ),

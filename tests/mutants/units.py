@@ -178,11 +178,6 @@ MUTANTS = [
                 "owners(trees[0], question.unit)",
                 "owners(trees[0], question.table.unit)",
             ),
-            Edit(
-                "discreet.plan.compile.ownership:check",
-                "if each.owner is not None and _counted(each.owner) not in found.owners:",
-                "if False:",
-            ),
         ],
         [
             "test_names.py::test_other_names_change_nothing[add-remove-turned]",
@@ -198,7 +193,6 @@ MUTANTS = [
                 "made=column.made or Field(name=column.name, kind",
                 "made=column.made or Field(name=name, kind",
             ),
-            Edit("discreet.plan.compile.ownership:check", "        found.needs(fields(tree))\n", "        pass\n"),
         ],
         ["test_names.py::test_other_names_change_nothing[add-remove-renamed]"],
     ),
@@ -210,7 +204,6 @@ MUTANTS = [
                 "unit=below.unit, called=table.unit",
                 "unit=table.unit, called=table.unit",
             ),
-            Edit("discreet.plan.compile.ownership:_made", " or (unit in found.owners) != people", ""),
         ],
         [
             "test_names.py::test_other_names_change_nothing[add-remove-sides]",
@@ -225,7 +218,6 @@ MUTANTS = [
                 '        unit=below.unit or "",\n',
                 '        unit=table.unit or "",\n',
             ),
-            Edit("discreet.plan.compile.ownership:_made", " or (unit in found.owners) != people", ""),
         ],
         ["test_names.py::test_other_names_change_nothing[add-remove-folded of renamed]"],
     ),
@@ -282,41 +274,24 @@ MUTANTS = [
         ["test_names.py::test_a_name_that_could_mean_something_else_is_refused"],
     ),
     Mutant(
-        "ownership: any column is carried as the unit",
-        [Edit("discreet.plan.compile.ownership:_made", " or (unit in found.owners) != people", "")],
-        ["test_names.py::test_a_plan_of_somebody_elses_rows_is_refused"],
+        "kernel: any column is carried as the unit",
+        [Edit("discreet.kernel.ownership:_computed", " or (unit in found.owners) != people", "")],
+        ["test_check.py::test_a_broken_plan_is_rejected_by_the_rule_that_it_breaks"],
     ),
     Mutant(
-        "ownership: whoever is counted",
-        [
-            Edit(
-                "discreet.plan.compile.ownership:check",
-                "if each.owner is not None and _counted(each.owner) not in found.owners:",
-                "if False:",
-            )
-        ],
-        ["test_names.py::test_a_plan_of_somebody_elses_rows_is_refused"],
+        "kernel: whoever is counted",
+        [Edit("discreet.kernel.check:_counts_units", "parts[1].column in rows.owners", "parts[1].column is not None")],
+        ["test_check.py::test_a_broken_plan_is_rejected_by_the_rule_that_it_breaks"],
     ),
     Mutant(
-        "ownership: any join",
-        [Edit("discreet.plan.compile.ownership:_joined", " or not _meets(0, n, parts, inner, classes)", "")],
-        ["test_names.py::test_a_plan_of_somebody_elses_rows_is_refused"],
+        "kernel: any join",
+        [Edit("discreet.kernel.ownership:_join", " or not _meet(0, n, parts, inner, Classes(own, origins))", "")],
+        ["test_check.py::test_a_broken_plan_is_rejected_by_the_rule_that_it_breaks"],
     ),
     Mutant(
-        "ownership: a unit with keys has one row",
-        [Edit("discreet.plan.compile.ownership:_folded", "once=not relation.keys", "once=True")],
-        ["test_names.py::test_a_plan_of_somebody_elses_rows_is_refused"],
-    ),
-    Mutant(
-        "ownership: only the first plan is looked at",
-        [
-            Edit(
-                "discreet.curator.session:Session._runnable",
-                ("        for each in plans:\n            ownership"),
-                ("        for each in plans[:1]:\n            ownership"),
-            )
-        ],
-        ["test_names.py::test_nothing_is_paid_for_a_plan_that_cannot_be_followed"],
+        "kernel: a unit with keys has one row",
+        [Edit("discreet.kernel.ownership:_per_unit", "once=not relation.keys", "once=True")],
+        ["test_check.py::test_a_broken_plan_is_rejected_by_the_rule_that_it_breaks"],
     ),
     Mutant(
         "a radius that is where floats say it is",
@@ -341,25 +316,19 @@ MUTANTS = [
         ["test_exhaustion.py::test_a_price_is_the_one_of_the_plain_search"],
     ),
     Mutant(
-        "ownership: any number of rows meet",
+        "kernel: any number of rows meet",
         [
             Edit(
-                "discreet.plan.compile.ownership:_often",
-                "    if len(free) > 1 or (free and product > REPEATED):\n",
+                "discreet.kernel.ownership:_often",
+                "    if len(free) > 1 or (free and product > MOST_REPEATED):\n",
                 "    if False:\n",
             )
         ],
-        ["test_wide_rows.py::test_a_plan_in_which_too_many_rows_meet_cannot_be_followed"],
+        ["test_check.py::test_a_broken_plan_is_rejected_by_the_rule_that_it_breaks"],
     ),
     Mutant(
-        "ownership: bounds may be of any size",
-        [
-            Edit(
-                "discreet.plan.compile.ownership:check",
-                "if found.public or not sure or heavy:",
-                "if found.public or not sure:",
-            )
-        ],
+        "bounds of joined rows may be of any size",
+        [Edit("discreet.plan.compile.compiler:_light", "> MOST_REPEATED * MOST_MEETING:", "< 0:")],
         ["test_wide_rows.py::test_a_plan_in_which_too_many_rows_meet_cannot_be_followed"],
     ),
     Mutant(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.core.loss import Budget
 from discreet.core.mechanism import ROWS
+from discreet.core.once import once
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.errors import NotUnderstood
 from discreet.kernel.facts import ColumnFacts, Facts, TableFacts
@@ -141,7 +142,7 @@ class Table:
         """Return what the kernel relies on of this table."""
         columns = {each.name: ColumnFacts(kind=each.kind, exact=each.exact) for each in (*self.columns, *self.links)}
         through = None if self.through is None else (self.through.table, self.through.column)
-        return TableFacts(columns=columns, public=self.public, unit=self.unit, through=through, key=self.key)
+        return TableFacts(columns=columns, public=self.public, unit=self.unit, through=through)
 
     @property
     def counting(self) -> Table:
@@ -401,7 +402,7 @@ class Catalogue:
         """The unit of each table, as it is put on record."""
         return {each.name.lower(): each.whose for each in self.tables}
 
-    @property
+    @once
     def facts(self) -> Facts:
         """Return what the kernel relies on: whose the rows of each table are, and how its columns are stored."""
         return {each.name: each.facts for each in self.tables}

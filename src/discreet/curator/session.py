@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
@@ -14,9 +13,9 @@ from discreet.core.exact import Number
 from discreet.core.loss import Left
 from discreet.engines.engine import Cancel, Snapshot
 from discreet.errors import NotAllowed, Refusal
+from discreet.kernel.check import Certificate, check
 from discreet.ledger.receipt import Receipt
 from discreet.plan.codec import kept, read
-from discreet.plan.compile import ownership
 from discreet.plan.plan import Plan, Released
 from discreet.plan.terms import read_terms
 from discreet.procedures import batch, single
@@ -151,14 +150,16 @@ class Session:
         Because  all that may be chosen are checked before; and the data are held from before the charge.
         """
         ledger = self._curator.ledger
-        choices = [each.plans if each.kept else self._runnable(each.plans, snapshot) for each in step]
+        certified = {each.plan.key: each for purchase in step for each in self._certified(purchase, snapshot)}
+        choices = [[each for each in purchase.plans if purchase.kept or each.key in certified] for purchase in step]
         paid = [[(plan, plan.key) for plan in plans] for plans in choices]
         receipts = ledger.spend_all(paid, analyst=self.analyst, version=snapshot.version)
         known, found = dict[int, Released](), list[tuple[Plan, Receipt]]()
         for plans, receipt in zip(choices, receipts, strict=True):
             plan = next(each for each in plans if each.key == receipt.key)
             if receipt.charge not in known:  # two purchases may be the same
-                known[receipt.charge] = read(ledger.answer(receipt, self._look(plan, receipt, snapshot)))
+                look = self._look(certified.get(plan.key), receipt, snapshot)
+                known[receipt.charge] = read(ledger.answer(receipt, look))
             found.append((plan, receipt))
         left, remarks = ledger.left_to(self.analyst), self._curator.remarks()
         return [
@@ -166,30 +167,33 @@ class Session:
             for plan, receipt in found
         ]
 
-    def _runnable(self, plans: tuple[Plan, ...], snapshot: Snapshot) -> tuple[Plan, ...]:
-        """Return the plans that the engine can run; refuse if it cannot run the first, or if the privacy unit of the
-        rows that one of them reads is not certain.
+    def _certified(self, purchase: Purchase, snapshot: Snapshot) -> list[Certificate]:
+        """Return the certificates of the plans of a purchase that the engine can run; none of what is kept, which is
+        not looked for again. Refuse if the kernel rejects one of the plans, or if the engine cannot run the first.
         """
-        for each in plans:
-            ownership.check(
-                each.table, snapshot.catalogue, caps=each.caps, where=each.where, keys=each.keys, measures=each.measures
-            )
-        snapshot.check(plans[0])
-        found = [plans[0]]
-        for each in plans[1:]:
-            with suppress(NotAllowed):
-                snapshot.check(each)
-                found.append(each)
-        return tuple(found)
+        found = [] if purchase.kept else [check(each, snapshot.catalogue) for each in purchase.plans]
+        for each in found[:1]:
+            snapshot.check(each.plan)
+        return found[:1] + [each for each in found[1:] if _runs(each.plan, snapshot)]
 
-    def _look(self, plan: Plan, receipt: Receipt, snapshot: Snapshot) -> Callable[[], bytes]:
-        """Return the function that reads the data once and returns the bytes of the release."""
+    def _look(self, certificate: Certificate | None, receipt: Receipt, snapshot: Snapshot) -> Callable[[], bytes]:
+        """Return a function that looks at the data, once, and encodes what is released of them, to be kept."""
 
         def look() -> bytes:
-            paid, exact = snapshot.aggregate(plan, receipt, coins=self._curator.coins, cancel=self.cancel)
+            assert certificate is not None  # only what was answered before has none, and is not looked for
+            paid, exact = snapshot.aggregate(certificate, receipt, coins=self._curator.coins, cancel=self.cancel)
             return kept(paid.release(exact, self._curator.coins))
 
         return look
+
+
+def _runs(plan: Plan, snapshot: Snapshot) -> bool:
+    """Return True if the engine can run a plan."""
+    try:
+        snapshot.check(plan)
+    except NotAllowed:
+        return False
+    return True
 
 
 def _asking(sql: str, reuse: bool, asked: Asked, context: Context) -> Procedure[Answer]:

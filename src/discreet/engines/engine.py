@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from discreet.catalogue.schema import Catalogue
 from discreet.core.coins import Coins
 from discreet.errors import Interrupted, NotUnderstood
+from discreet.kernel.check import Certificate
 from discreet.plan.plan import Exact, Plan
 
 __all__ = ["Cancel", "Engine", "Limits", "Permission", "Snapshot"]
@@ -128,7 +129,9 @@ class Snapshot(Protocol):
     def check(self, plan: Plan) -> None:
         """Refuse a plan that the engine cannot run, before it is paid for and without looking at any row."""
 
-    def aggregate(self, plan: Plan, permission: Permission, *, coins: Coins, cancel: Cancel) -> tuple[Plan, Exact]:
+    def aggregate(
+        self, certificate: Certificate, permission: Permission, *, coins: Coins, cancel: Cancel
+    ) -> tuple[Plan, Exact]:
         """Return the plan on record and its exact data. Nothing is read before `permission` has opened the data."""
 
 

@@ -1,6 +1,6 @@
 """Check: every plan must convince the kernel before it is paid for.
 
-    certificate = check(plan, facts)
+    certificate = check(plan, catalogue)
 
 A plan is made by clever code: a parser, a compiler, measures that state their own sensitivity. The kernel believes none
 of it. It derives, from the relation, the expressions, the exact data and the contribution bounds that are on record,
@@ -10,6 +10,7 @@ with what the mechanisms were told. A plan that it cannot follow is rejected bef
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -23,7 +24,7 @@ from discreet.kernel.contribution import Contribution, contribution
 from discreet.kernel.facts import Facts
 from discreet.kernel.ownership import MOST_MEETING, MOST_REPEATED, Owned, equalities, owned
 from discreet.kernel.types import family, typed
-from discreet.kernel.verdict import Rejected
+from discreet.kernel.verdict import OWNER, Rejected
 from discreet.plan.expressions.tree import Tree
 from discreet.plan.measures.exact_data import DistinctCount, ExactData
 from discreet.plan.relation import Relation
@@ -73,6 +74,17 @@ class Plan(Protocol):
     def neighbours(self) -> Neighbours: ...
     @property
     def loss(self) -> Loss: ...
+    @property
+    def key(self) -> str: ...
+
+
+class Declared(Protocol):
+    """A catalogue, as far as the kernel asks it."""
+
+    @property
+    def facts(self) -> Facts: ...
+    @property
+    def neighbours(self) -> Neighbours: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +96,17 @@ class Certificate:
     loss: Loss
 
 
-def check(plan: Plan, facts: Facts, neighbours: Neighbours) -> Certificate:
+def check(plan: Plan, declared: Declared) -> Certificate:
     """Derive ownership, types, contribution and loss of a plan; reject it where one of them does not follow."""
+    try:
+        return _derived(plan, declared.facts, declared.neighbours)
+    except Rejected as found:
+        reference = hashlib.sha256(plan.key.encode()).hexdigest()[:12]
+        OWNER.error("plan %s was rejected: %s", reference, found.rule)
+        raise Rejected(found.rule, reference=reference) from None
+
+
+def _derived(plan: Plan, facts: Facts, neighbours: Neighbours) -> Certificate:
     rows = owned(plan.table, facts, equalities(plan.where))
     rows.tests(plan.where)
     for key in plan.keys:

@@ -26,15 +26,14 @@ class ColumnFacts:
 class TableFacts:
     """A table. Its rows are public; or each is a unit; or belong to the unit in the column `unit`.
 
-    With `through`, the column `unit` holds a key of another table instead, whose row says whose the row is. `key`: no
-    two rows share these columns. `single`: no unit has two rows.
+    With `through`, the column `unit` holds a key of another table instead, whose row says whose the row is: a table
+    and a column of which no two units share a value.
     """
 
     columns: Mapping[str, ColumnFacts]
     public: bool = False
     unit: str | None = None
     through: tuple[str, str] | None = None
-    key: tuple[str, ...] = ()
 
 
 Facts = Mapping[str, TableFacts]  # by the names of tables

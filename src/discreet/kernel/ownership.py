@@ -226,12 +226,13 @@ def _union(relation: UnionAll, facts: Facts, _: Pairs) -> Owned:
 
 def _unit_limit(relation: UnitLimit, facts: Facts, _: Pairs) -> Owned:
     """Some rows of each unit. Because  the choice is among rows that share the unit, or the key that says whose they
-    are, or a key that no two rows share. A filter above says nothing of the rows that are chosen from.
+    are, or a key that other tables refer to, so that no two units share it. A filter above says nothing of the rows
+    that are chosen from.
     """
     found = owned(relation.source, facts)
     found.needs({relation.unit, *relation.columns})
-    key = facts[relation.source].key if isinstance(relation.source, str) else ()
-    if relation.unit not in {*found.owners, *dict(found.through), *(key if len(key) == 1 else ())}:
+    referred = [each.through[1] for each in facts.values() if each.through and each.through[0] == relation.source]
+    if relation.unit not in {*found.owners, *dict(found.through), *referred}:
         raise Rejected("rows are chosen among those of several units")
     names = {relation.unit, *relation.columns}
     origins = {name: each for name, each in found.origins.items() if name in names}

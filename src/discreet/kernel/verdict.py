@@ -1,9 +1,35 @@
-"""Verdicts: a certificate for a plan that the kernel could follow, a rejection for one that it could not."""
+"""Rejections: what is said of a plan that the kernel cannot follow."""
 
 from __future__ import annotations
 
-__all__ = ["Rejected"]
+import logging
+
+from discreet.errors import NotAllowed
+
+__all__ = ["OWNER", "Rejected"]
+
+OWNER = logging.getLogger("discreet.kernel")  # for the owner of the data; nothing is shown unless the owner listens
+OWNER.addHandler(logging.NullHandler())
 
 
-class Rejected(Exception):
-    """A plan that the kernel cannot follow. It names the rule that failed, for the owner; analysts never see it."""
+class Rejected(NotAllowed):
+    """A plan that the kernel cannot follow: a defect of whatever made it. It costs nothing.
+
+    Analysts are shown one sentence, the same for every rule, and a reference to the plan. `rule` is what failed, which
+    the owner finds under the reference in the log `discreet.kernel`.
+    """
+
+    def __init__(self, rule: str, *, reference: str = "") -> None:
+        self.rule, self.reference = rule, reference
+        super().__init__(
+            "the kernel could not verify the privacy of this plan.",
+            code="plan-rejected",
+            instead=f"write the question another way, and please report this defect of discreet: {reference or 'plan'}",
+        )
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return _again, (self.rule, self.reference)
+
+
+def _again(rule: str, reference: str) -> Rejected:
+    return Rejected(rule, reference=reference)

@@ -245,7 +245,7 @@ def ask_bounded(
     paid = context.paid()
     options = choices([plan_of(draft, column, part) for column in columns], paid)
     plans = plans_of(draft, rest, context)
-    context.snapshot.check(plans[0])
+    context.check(plans[0])
     affordable([each for each in options[-1] if each not in paid], plans, context.left())
     for bounds in options:
         catalogue, spent, said = context.catalogue, Loss.ZERO, list[str]()

@@ -17,6 +17,7 @@ from discreet.answers.bill import Bill
 from discreet.catalogue.schema import Catalogue
 from discreet.core.loss import Budget, Left
 from discreet.engines.engine import Snapshot
+from discreet.kernel.check import check
 from discreet.plan.draft import Draft
 from discreet.plan.plan import Plan, Released
 from discreet.sql.parameters import Params
@@ -81,6 +82,11 @@ class Context:
         if isinstance(question, str):
             return self.worked(question, params)[0]
         return self.compiled(question, params, self.catalogue)
+
+    def check(self, plan: Plan) -> None:
+        """Refuse a plan that the kernel cannot follow or the engine cannot run, without looking at any row."""
+        check(plan, self.snapshot.catalogue)
+        self.snapshot.check(plan)
 
     @property
     def budget(self) -> Budget:

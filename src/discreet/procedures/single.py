@@ -72,7 +72,7 @@ def explained(
     """Explain the first of these plans that fits: its cost and its margins."""
     left = context.left()
     plan = next((each for each in plans if each.loss in left), plans[0])
-    context.snapshot.check(plan)
+    context.check(plan)
     remarks += context.snapshot.remarks(plan)
     if plan.loss.pure is None:
         remarks += (GAUSSIAN,)

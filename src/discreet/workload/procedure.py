@@ -136,7 +136,7 @@ class Question:
         """Return the cost and the error of asking. Sees no data."""
         offers, snapshot = self._offers(cost), self.context.snapshot
         plan = offers[0].plan
-        snapshot.check(plan)
+        self.context.check(plan)
         return Foreseen.of(self.draft, offers, self.context.left(), snapshot.sql(plan), snapshot.remarks(plan))
 
     def ask(self, cost: Cost) -> Procedure[Told]:

@@ -23,6 +23,7 @@ from sqlglot import exp
 
 import discreet as dp
 from discreet.core.mechanism import Then
+from discreet.kernel.verdict import Rejected
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.mechanisms.selection.top_k import Places
 from discreet.plan.measures.exact_data import DistinctCount, RowSums, UnitCount
@@ -251,6 +252,8 @@ class Court:
             same(*(transcript(curator, asked.sql) for curator in sides[0]))
         try:
             plan = h.plan_of(sides[0][0], asked.sql)
+        except Rejected as no:
+            raise Found(f"rejected: {no.rule}") from no
         except (dp.NotAllowed, dp.NotUnderstood):
             return REFUSED
         except Exception as problem:

@@ -22,6 +22,7 @@ from discreet.engines.sql.relations import laid
 from discreet.engines.sql.results import exact
 from discreet.engines.sql.widths import fitting
 from discreet.errors import Failure, Interrupted, NotAllowed
+from discreet.kernel.check import Certificate
 from discreet.plan.plan import Exact, Plan
 from discreet.sql.spelling import quoted
 
@@ -143,7 +144,9 @@ class DuckDBSnapshot:
 
     # ── after it is paid ─────────────────────────────────────────────────────────────────────────────────────
 
-    def aggregate(self, plan: Plan, permission: Permission, *, coins: Coins, cancel: Cancel) -> tuple[Plan, Exact]:
+    def aggregate(
+        self, certificate: Certificate, permission: Permission, *, coins: Coins, cancel: Cancel
+    ) -> tuple[Plan, Exact]:
         """Return the plan on record, and its exact data. Nothing is read before `permission` has opened the data.
 
         Promise  the result is computed from this state of the data. There is no refusal. Should the engine fail, one
@@ -154,7 +157,7 @@ class DuckDBSnapshot:
                  any row, and no failure of an engine that read half a file stops the data set. A cancelled question
                  ends with `Interrupted`, whatever the engine returned or raised.
         """
-        plan = permission.use(plan, dataset=self.catalogue.name, version=self.version)
+        plan = permission.use(certificate.plan, dataset=self.catalogue.name, version=self.version)
         salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1
         look, found, said = Look(salt, cancel, time.monotonic() + self.seconds), None, ""
         try:

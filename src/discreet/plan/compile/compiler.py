@@ -13,8 +13,10 @@ from discreet.catalogue.schema import Catalogue
 from discreet.core.contribution import Caps
 from discreet.core.work import SUM, spend
 from discreet.errors import NotAllowed, NotUnderstood
+from discreet.kernel.ownership import MOST_MEETING, MOST_REPEATED, equalities, owned
+from discreet.kernel.verdict import Rejected
 from discreet.plan.codec import DIGITS, LARGEST
-from discreet.plan.compile import aggregates, ownership
+from discreet.plan.compile import aggregates
 from discreet.plan.compile.alternatives import foremost
 from discreet.plan.compile.from_clause import condition
 from discreet.plan.compile.join import thin
@@ -74,7 +76,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         relation = prune(thin(relation, catalogue, copies), read)
     _made(relation, trees, question)
     _tested(relation, [each for each in (where, *(key.tree for key in keys)) if each is not None], question)
-    ownership.check(relation, catalogue, caps=caps, where=where, keys=keys, measures=measures)
+    _light(relation, catalogue, where, keys, measures)
     top = foremost(question.view, measures, cells) if known else None
     return Draft(
         catalogue=catalogue,
@@ -91,6 +93,18 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
         view=question.view,
         alternatives=() if top is None else (Alternative(measures=(top,), readings=readings),),
     )
+
+
+def _light(
+    relation: Relation, catalogue: Catalogue, where: Tree | None, keys: tuple[Key, ...], measures: tuple[Measure, ...]
+) -> None:
+    """Reject a relation of which one unit could have more joined rows, each as often as it weighs, than are bounded.
+
+    `join.meeting` bounds the same while it builds the relation; here it is derived from what will be run.
+    """
+    often = owned(relation, catalogue.facts, equalities(where)).often
+    if often * weight(relation, catalogue, where=where, keys=keys, measures=measures) > MOST_REPEATED * MOST_MEETING:
+        raise Rejected("joined rows of one unit are too heavy")
 
 
 def _answerable(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ...], cells: int) -> None:
