@@ -24,9 +24,10 @@ import numpy as np
 from discreet.core.laws.law import Integers, narrowest
 from discreet.kernel.functions import (
     MEANINGS,
-    Moment,
+    MOMENTS,
     Short,
     Whole,
+    at,
     calendar,
     comparable,
     doubles,
@@ -114,9 +115,7 @@ def _applied(tree: Apply, row: Row) -> Any:
     found = None if meaning.strict and None in given else meaning.of(*given)
     if tree.kind in ("integer", "real"):
         return number(found) if found is not None else None
-    if isinstance(found, Moment):
-        return Moment(found.days, found.micros if tree.kind == "timestamp" else 0)
-    return found
+    return at(found, tree.kind) if tree.kind in MOMENTS and found is not None else found
 
 
 def _values(tree: Apply, row: Row) -> list[Any]:
@@ -125,18 +124,23 @@ def _values(tree: Apply, row: Row) -> list[Any]:
 
 def _compared(tree: Apply, row: Row) -> Sequence[Any]:
     """Values that are compared; columns of dates, or of timestamps, as they are stored, also beyond the calendar."""
-    stored = [row[each.column] for each in tree.arguments if each.column is not None]
-    if len(stored) == len(tree.arguments) and all(isinstance(each, (date, Moment)) for each in stored):
-        return [moment(each) for each in stored]
+    kind = tree.arguments[0].kind
+    stored = [row[each.column] for each in tree.arguments if each.column is not None and each.kind == kind]
+    if kind in MOMENTS and len(stored) == len(tree.arguments) and not any(isinstance(each, str) for each in stored):
+        return [None if each is None else moment(each) for each in stored]
     return comparable(_values(tree, row))
 
 
 def _letters(tree: Apply, row: Row) -> list[Any]:
     """Texts; of columns, what is read of their letters."""
-    return [
-        letters(said) if each.column is not None and isinstance(said, str) else said
-        for each, said in zip(tree.arguments, _values(tree, row), strict=True)
-    ]
+    return [_seen(each, row) if each.kind == "text" else value(each, row) for each in tree.arguments]
+
+
+def _seen(tree: Tree, row: Row) -> Any:
+    """The letters of a text, of a column those that were stored."""
+    if tree.column is None:
+        return value(tree, row)
+    return None if row[tree.column] is None else letters(text(row[tree.column]))
 
 
 def _first(given: Iterable[Any], most: int) -> list[Any]:
@@ -186,10 +190,8 @@ def _stepped(tree: Tree, low: int, high: int, step: Fraction, row: Row) -> int |
 def _keyed(tree: Tree, kind: str, row: Row) -> Any:
     """A value that rows are grouped by: a computed whole number up to a size, a date of the calendar."""
     found = value(tree, row)
-    if isinstance(found, Moment):
-        return calendar(found)
-    if kind != "integer" or found is None:
-        return found
+    if found is None or kind != "integer":
+        return calendar(found) if found is not None and kind in MOMENTS else found
     most = KEPT if isinstance(found, float) or tree.is_constant else 1 << 63
     return int(found) if -most < found < most or found == -(1 << 63) == -most else None
 
@@ -204,11 +206,6 @@ def _owner(stored: Any) -> Any:
     """The unit of a row in its one normal form: zero has no sign, whoever is NaN is nobody, a name is `short`."""
     if isinstance(stored, float):
         return None if math.isnan(stored) else stored + 0.0
-    return _carried(stored)
-
-
-def _carried(stored: Any) -> Any:
-    """A column that is carried as it is; a text as it is read."""
     return read(stored, "text") if isinstance(stored, str) else stored
 
 
@@ -252,7 +249,7 @@ def _joined(relation: Join, tables: Tables, choice: Choice) -> list[Row]:
     found: list[Row] = [{}]
     for part in relation.parts:
         source = rows_of(part.source, tables, choice)
-        others = [{outer: _carried(row[inner]) for inner, outer in part.names} for row in source]
+        others = [{outer: row[inner] for inner, outer in part.names} for row in source]
         empty = dict.fromkeys(outer for _, outer in part.names)
         after = list[Row]()
         for row in found:
@@ -361,7 +358,7 @@ def _limited(relation: UnitLimit, tables: Tables, choice: Choice) -> list[Row]:
     names = dict.fromkeys((relation.unit, *relation.columns))
     units: dict[Any, list[Row]] = {}
     for row in rows_of(relation.source, tables, choice):
-        kept = {name: _carried(row[name]) for name in names}
+        kept = {name: row[name] for name in names}
         unit = _owner(kept[relation.unit])
         if unit is not None and _bytes([unit]) <= NAMED:
             units.setdefault(unit, []).append(kept)
@@ -374,7 +371,7 @@ def _limited(relation: UnitLimit, tables: Tables, choice: Choice) -> list[Row]:
 
 
 def _bytes(given: Iterable[Any]) -> int:
-    return sum(len(each.encode(errors="surrogatepass")) for each in given if isinstance(each, str))
+    return sum(len(read(each, "text").encode(errors="surrogatepass")) for each in given if isinstance(each, str))
 
 
 ROWS: dict[type, Callable[[Any, Tables, Choice], list[Row]]] = {
@@ -473,9 +470,12 @@ def _population(plan: Plan, tables: Tables, choice: Choice) -> dict[Any, dict[Gr
 
 
 def _key(key: Key, row: Row) -> Any:
-    """What a row is grouped by: a day of a span by its number; a text is cut to a length."""
-    found = _plain(_keyed(key.tree, "integer" if key.span else key.kind, row), key.kind)
-    return str(found[:LONGEST]) if isinstance(found, str) else found
+    """What a row is grouped by: a day of a span by its number, a text by its first letters."""
+    kind = "integer" if key.span else key.kind
+    if kind == "text":
+        said = _seen(key.tree, row)
+        return None if said is None else str(said[:LONGEST])
+    return _plain(_keyed(key.tree, kind, row), kind)
 
 
 def _declared(key: Key, found: Any) -> bool:
@@ -487,7 +487,7 @@ def _declared(key: Key, found: Any) -> bool:
 
 def _plain(found: Any, kind: str) -> Any:
     """A moment of the calendar as Python has it."""
-    if not isinstance(found, Moment):
+    if found is None or kind not in MOMENTS:
         return found
     there = date.fromordinal(found.days)
     return there if kind == "date" else midnight(there) + timedelta(microseconds=found.micros)

@@ -23,14 +23,15 @@ import numpy as np
 
 from discreet.sql.calendar import DAY, NAMES, PARTS, SECONDS, TIMES, WEEK
 
-__all__ = ["MEANINGS", "Meaning", "Moment", "Reads", "Short", "Whole", "boolean", "calendar", "cast", "comparable",
-           "day", "doubles", "letters", "moment", "number", "read", "short", "text"]  # fmt: skip
+__all__ = ["MEANINGS", "MOMENTS", "Meaning", "Moment", "Reads", "Short", "Whole", "at", "calendar", "comparable",
+           "doubles", "letters", "moment", "number", "read", "short", "text"]  # fmt: skip
 
 Reads = Literal["values", "numbers", "compared", "letters", "joined", "searched", "replaced", "cast"]
 
 SHORT, DIGEST = 2000, 64  # bytes of a text that is read as it is, less one; letters of a digest
 CYCLE = 146_097  # days of 400 years, after which the Gregorian calendar repeats itself, to the day of the week
 NUMBERS = (int, float, Fraction)
+MOMENTS = ("date", "timestamp")
 EXACT = 1 << 126  # whole numbers below it are compared as such
 SPACES = " \t\n\v\f\r"
 TRUTHS = dict.fromkeys(("true", "t", "yes", "y", "1"), True) | dict.fromkeys(("false", "f", "no", "n", "0"), False)
@@ -83,8 +84,8 @@ def read(stored: Any, kind: str | None) -> Any:
 
 
 def _integer(stored: Any) -> int | float | None:
-    if isinstance(stored, (int, Whole)):
-        return int(stored) if isinstance(stored, int) else float(stored)
+    if (kept := WHOLE.get(type(stored))) is not None:
+        return kept(stored)
     value = number(stored)
     return int(value) if value is not None and value % 1 == 0 and -(2.0**63) <= value < 2.0**63 else None
 
@@ -95,10 +96,8 @@ def _date(stored: Any) -> Moment | None:
 
 
 def _timestamp(stored: Any) -> Moment | None:
-    if isinstance(stored, (date, Moment)):
-        return calendar(moment(stored))
-    found = _written(text(stored))
-    return found if found is not None and found == calendar(found) else None
+    found = _written(stored) if isinstance(stored, str) else calendar(moment(stored))
+    return found if found is None or found == calendar(found) else None
 
 
 def short(said: str) -> Short:
@@ -108,15 +107,13 @@ def short(said: str) -> Short:
 
 
 def letters(said: str) -> str:
-    """The letters of a column of texts that functions see: all of a short one, and no digest of a long one."""
+    """The letters of a column of texts that functions see, and keys show: of a long text its first, and no digest."""
     return said if len(said.encode(errors="surrogatepass")) < SHORT else said[: SHORT - DIGEST]
 
 
 def text(value: Any) -> str:
     """A value as text: doubles in their shortest form, dates as ISO 8601 has them."""
-    if isinstance(value, (date, Moment)):
-        return _shown(moment(value), timed=isinstance(value, datetime))
-    return str(value).lower() if isinstance(value, (bool, float)) else str(value)
+    return TEXTS.get(type(value), str)(value)
 
 
 def number(value: Any) -> float | None:
@@ -137,11 +134,13 @@ def boolean(value: Any) -> bool | None:
     return TRUTHS.get(value.lower()) if isinstance(value, str) else bool(value)
 
 
+WHOLE: dict[type, Callable[[Any], int | float]] = {int: int, bool: int, Whole: float}  # what is one as it is stored
+READ_ALREADY: dict[type, Callable[[str], Short]] = {Short: Short}
 READ: dict[str, Callable[[Any], Any]] = {
     "integer": _integer,
     "real": number,
     "boolean": boolean,
-    "text": lambda stored: stored if isinstance(stored, Short) else short(text(stored)),
+    "text": lambda stored: READ_ALREADY.get(type(stored), short)(text(stored)),
     "date": _date,
     "timestamp": _timestamp,
 }
@@ -149,10 +148,8 @@ READ: dict[str, Callable[[Any], Any]] = {
 
 def cast(value: Any, source: str | None, kind: str) -> Any:
     """CAST: NULL where a value cannot be read so. A number becomes the nearest whole number, halves away from zero."""
-    if isinstance(value, Moment) and kind != "text":
-        return Moment(value.days, value.micros if kind == "timestamp" else 0)
-    if isinstance(value, Moment):
-        return _shown(value, timed=source == "timestamp")
+    if source in MOMENTS:
+        return _shown(value, timed=source == "timestamp") if kind == "text" else at(value, kind)
     if kind == "text":
         said = _integer(value) if source == "integer" else value
         return None if said is None else text(said)
@@ -177,16 +174,26 @@ def comparable(values: Sequence[Any]) -> Sequence[Any]:
 # ── moments ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def moment(value: date | Moment) -> Moment:
-    """A date or a timestamp of Python's as a moment."""
-    if isinstance(value, Moment):
-        return value
-    if not isinstance(value, datetime):
-        return Moment(value.toordinal())
+def moment(value: Any) -> Moment:
+    """A date or a timestamp of Python's as a moment, which is one already."""
+    return AS_MOMENT[type(value)](value)
+
+
+def _instant(value: datetime) -> Moment:
     seconds = value.hour * 3600 + value.minute * 60 + value.second
     return Moment(value.toordinal(), seconds * 10**6 + value.microsecond)
 
 
+def at(value: Moment, kind: str) -> Moment:
+    """A moment as a date, or as a timestamp."""
+    return value if kind == "timestamp" else Moment(value.days)
+
+
+AS_MOMENT: dict[type, Callable[[Any], Moment]] = {
+    date: lambda value: Moment(value.toordinal()),
+    datetime: _instant,
+    Moment: lambda value: value,
+}
 FIRST, LAST = moment(datetime.min), moment(datetime.max)
 
 
@@ -290,6 +297,13 @@ def _micros_later(value: Moment, micros: int) -> Moment:
     return Moment(value.days + days, rest)
 
 
+TEXTS: dict[type, Callable[[Any], str]] = {
+    bool: lambda value: str(value).lower(),
+    date: lambda value: _shown(moment(value), timed=False),
+    datetime: lambda value: _shown(moment(value), timed=True),
+}
+
+
 # ── numbers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -367,9 +381,13 @@ def _extreme(which: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _like(said: str, pattern: str) -> bool:
-    """LIKE: % is any text, _ any one letter, and no letter escapes another."""
-    spelled = "".join({"%": ".*", "_": "."}.get(each) or re.escape(each) for each in pattern)
-    return re.fullmatch(spelled, said, re.DOTALL) is not None
+    """LIKE: % is any text, _ any one letter, and no letter escapes another.
+
+    Because  what stands between two % may be looked for at its first place: no later one leaves more room.
+    """
+    first, *rest = (re.escape(part).replace("_", ".") for part in pattern.split("%"))
+    between = "".join(f"(?>.*?{part})" for part in rest[:-1])
+    return re.fullmatch(first + (f"{between}.*{rest[-1]}" if rest else ""), said, re.DOTALL) is not None
 
 
 def _lower(said: str) -> str:
