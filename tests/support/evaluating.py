@@ -19,7 +19,6 @@ from discreet.kernel.functions import Moment
 from discreet.mechanisms.quantiles.histogram import Histogram
 from discreet.plan.plan import Exact, Plan
 
-
 EPOCH = 719_163  # the number of the day on which 1970 began
 DAY = 24 * 3600 * 10**6
 WHOLES = [2**63 - 1, -(2**63), 0, 1, -1, None, 2**53 + 1, 2**53, 50, 7, 3, 120]
@@ -39,7 +38,6 @@ TEXTS = [
     "a-1",
     "1e999",
     "\x00",
-    "𝔘" * 700,
     "x" * 9000,
 ]
 DAYS = [None, 0, 19783, 19800, -719162, 2932896, 2**31 - 1, -(2**31) + 1, 4_000_000, 20080, 20090]  # from 1970

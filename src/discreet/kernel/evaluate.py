@@ -114,7 +114,7 @@ def _applied(tree: Apply, row: Row) -> Any:
     given = READS[meaning.reads](tree, row)
     found = None if meaning.strict and None in given else meaning.of(*given)
     if tree.kind in ("integer", "real"):
-        return number(found) if found is not None else None
+        return number(found)
     return at(found, tree.kind) if tree.kind in MOMENTS and found is not None else found
 
 
@@ -536,10 +536,15 @@ def _row_sums(exact: RowSums, bounded: Bounded, groups: Groups) -> Integers:
         read = [[_steps(each, row) for each in exact.values] for row in rows]
         ends = list(accumulate(_form(form, read) for form in exact.forms))
         if len(rows) > room:
-            ends = [int(Fraction(end * room, len(rows))) for end in ends]
+            ends = [_share(end, room, len(rows)) for end in ends]
         totals[group] = list(map(int.__add__, totals[group], ends))
     parts = [[end - before for before, end in zip([0, *ends], ends, strict=False)] for ends in totals.values()]
     return _table([[part[n] // exact.grain for part in parts] for n in range(len(exact.forms))])
+
+
+def _share(total: int, room: int, rows: int) -> int:
+    """What counts of the total of some rows, where there is room for fewer: in proportion, rounded towards zero."""
+    return int(Fraction(total * room, rows))
 
 
 def _steps(of: Steps, row: Row) -> int | None:

@@ -118,10 +118,10 @@ def text(value: Any) -> str:
 
 def number(value: Any) -> float | None:
     """A value as a double, NULL where it is none. A numeral may have spaces around it; `inf` is one, and `nan` none."""
+    if value is None or (isinstance(value, str) and not value.isascii()):
+        return None
     try:
-        if isinstance(value, str):
-            value = float(value.strip(SPACES)) if value.isascii() else math.nan
-        found = float(value)
+        found = float(value.strip(SPACES) if isinstance(value, str) else value)
     except ValueError:
         return None
     except OverflowError:
