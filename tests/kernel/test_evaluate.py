@@ -28,9 +28,11 @@ from discreet.engines.sql.expressions import spell
 from discreet.kernel import evaluate as meaning
 from discreet.kernel.evaluate import Bounded, Tables, evaluate, value
 from discreet.kernel.functions import MEANINGS, Moment
+from discreet.matrix.strategy import Each, Strategy
 from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree
 from discreet.plan.measures.upper_bound import Ceilings
+from discreet.plan.measures.workload_cells import Cells
 from discreet.plan.plan import Plan
 from discreet.plan.relation import node
 from discreet.sql.types import Kind
@@ -348,9 +350,9 @@ def test_the_engine_delivers_what_every_fixture_means(tmp_path: Path) -> None:
             assert not differs(curators(block.which), plan, tables), block.title
             seen.update(type(each.exact).__name__ for each in plan.measures)
             seen.update(type(each).__name__ for each in node(plan.table).walk())
-            seen.update({"private": plan.naming is not None, "pooled": plan.pooled, "plans": 1})
+            seen.update({"private": plan.naming is not None, "plans": 1})
     assert seen["plans"] >= 500
-    wanted = "RowSums UnitCount DistinctCount ValueHistogram ValueCounts RegionCounts private pooled"
+    wanted = "RowSums UnitCount DistinctCount ValueHistogram ValueCounts RegionCounts private"
     relations = "Scan Join Projection PerUnit UnionAll UnitLimit"
     assert not {each for each in f"{wanted} {relations}".split() if not seen[each]}
 
@@ -454,12 +456,33 @@ def test_what_the_engine_chooses_is_one_of_all_choices(sql: str, capped: dp.Cura
     assert len(meant) == 1 or len(found) > 1
 
 
-def test_so_are_the_rungs_of_a_ladder(capped: dp.Curator) -> None:
-    plan = planned(capped, "SELECT MEDIAN(level) FROM visits")
-    assert plan is not None
-    (ranks,) = plan.measures
-    ladder = Ceilings(of=ranks.trees[0], least=Fraction(0), first=-1)
-    plan = replace(plan, measures=(ladder,), laws=(Fraction(1),))
+def ladder(plan: Plan) -> Plan:
+    """The plan of an automatic upper bound, of what another plan measures."""
+    measure = Ceilings(of=plan.measures[0].trees[0], least=Fraction(0), first=-1)
+    return replace(plan, measures=(measure,), laws=(Fraction(1),))
+
+
+def pooled_counts(plan: Plan) -> Plan:
+    """The plan of a workload of all groups of another plan together."""
+    each = Strategy((Each(plan.cells),))
+    measure = Cells(asked="0" * 64, of=plan.measures[0], cells=plan.cells, strategies=(each,), shares=(Fraction(1),))
+    return replace(plan, measures=(measure,), laws=((plan.laws[0],),))
+
+
+@pytest.mark.parametrize(
+    ("sql", "made"),
+    [
+        ("SELECT MEDIAN(level) FROM visits", ladder),
+        ("SELECT ward, MEDIAN(level) FROM visits GROUP BY ward", ladder),
+        ("SELECT ward, COUNT(*) FROM visits GROUP BY ward", pooled_counts),
+        ("SELECT ward, COUNT(DISTINCT who) FROM visits GROUP BY ward", pooled_counts),
+    ],
+)
+def test_so_it_is_of_bounds_and_of_workloads(sql: str, made: Callable[[Plan], Plan], capped: dp.Curator) -> None:
+    plain = planned(capped, sql)
+    assert plain is not None
+    plan = made(plain)
+    assert plan.pooled == (made is pooled_counts)
     found = {plainly(plan, lineage.exact(capped, plan, salt)) for salt in range(12)}
     assert found <= outcomes(plan)
     assert len(found) > 1

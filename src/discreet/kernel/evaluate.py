@@ -39,31 +39,12 @@ from discreet.kernel.functions import (
     text,
 )
 from discreet.mechanisms.quantiles.histogram import Histogram
+from discreet.plan import relation as rel
 from discreet.plan.expressions.functions import grows
 from discreet.plan.expressions.tree import Apply, Field, Literal, Tree, conjuncts
-from discreet.plan.measures.exact_data import (
-    DistinctCount,
-    ExactData,
-    Ladder,
-    RegionCounts,
-    RowSums,
-    Steps,
-    UnitCount,
-    ValueCounts,
-    ValueHistogram,
-)
+from discreet.plan.measures import exact_data as data
 from discreet.plan.plan import Exact, Key, Plan
-from discreet.plan.relation import (
-    ComputedColumn,
-    Join,
-    JoinInput,
-    PerUnit,
-    Projection,
-    Relation,
-    UnionAll,
-    UnitAggregate,
-    UnitLimit,
-)
+from discreet.plan.relation import Relation
 from discreet.sql.dates import midnight
 
 __all__ = ["Choice", "Tables", "evaluate", "rows_of", "value"]
@@ -76,7 +57,7 @@ LONGEST = 1000  # letters of a text that is joined with others, or carried from 
 SEARCHED = 2000  # … that is looked through
 REPLACED = 16_000  # … that REPLACE makes at most
 KEPT = 10**15  # computed whole numbers below it are keys
-HELD, LEAST, NAMED = 4000, 100_000, 256  # bytes: see `UnitLimit` in `_limited`
+HELD, LEAST, NAMED = 4000, 100_000, 256  # bytes: see `_limited`
 
 
 class Choice(Protocol):
@@ -192,8 +173,9 @@ def _keyed(tree: Tree, kind: str, row: Row) -> Any:
     found = value(tree, row)
     if found is None or kind != "integer":
         return calendar(found) if found is not None and kind in MOMENTS else found
-    most = KEPT if isinstance(found, float) or tree.is_constant else 1 << 63
-    return int(found) if -most < found < most or found == -(1 << 63) == -most else None
+    if tree.column is None or isinstance(found, float):
+        return int(found) if abs(found) < KEPT else None
+    return found if -(1 << 63) <= found < 1 << 63 else None
 
 
 def _held(tree: Tree, kind: str, row: Row) -> Any:
@@ -217,7 +199,7 @@ def rows_of(relation: Relation, tables: Tables, choice: Choice) -> list[Row]:
     return ROWS[type(relation)](relation, tables, choice)
 
 
-def _projected(relation: Projection, tables: Tables, choice: Choice) -> list[Row]:
+def _projected(relation: rel.Projection, tables: Tables, choice: Choice) -> list[Row]:
     """Rows that meet a condition, with other columns; a whole number that is computed is a double from here on."""
     found = list[Row]()
     for row in rows_of(relation.source, tables, choice):
@@ -228,14 +210,14 @@ def _projected(relation: Projection, tables: Tables, choice: Choice) -> list[Row
     return found
 
 
-def _made(column: ComputedColumn, row: Row) -> Any:
+def _made(column: rel.ComputedColumn, row: Row) -> Any:
     if not _computed(column):
         return _stored(_held(column.tree, column.kind, row))
     found = value(column.tree, row)
     return None if found is None else Whole(found)
 
 
-def _computed(column: ComputedColumn) -> bool:
+def _computed(column: rel.ComputedColumn) -> bool:
     return column.kind == "integer" and column.tree.applies is not None
 
 
@@ -244,7 +226,7 @@ def _stored(made: Any) -> Any:
     return Short(made) if isinstance(made, str) else made
 
 
-def _joined(relation: Join, tables: Tables, choice: Choice) -> list[Row]:
+def _joined(relation: rel.Join, tables: Tables, choice: Choice) -> list[Row]:
     """Relations side by side, each joined to those before it."""
     found: list[Row] = [{}]
     for part in relation.parts:
@@ -262,11 +244,11 @@ def _joined(relation: Join, tables: Tables, choice: Choice) -> list[Row]:
     return found
 
 
-def _meets(part: JoinInput, both: Row) -> bool:
+def _meets(part: rel.JoinInput, both: Row) -> bool:
     return part.on is None or value(part.on, both) is True
 
 
-def _single(part: JoinInput, row: Row, others: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _single(part: rel.JoinInput, row: Row, others: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows that a row may meet: where one of those that share some columns is kept, the first of those that the
     equalities of the join do not tell apart, in the order of their columns, NULL last.
     """
@@ -284,7 +266,7 @@ def _across(equality: Tree, own: set[str]) -> bool:
     return any(a.column in own and b.columns and not b.columns & own for a, b in (pair, pair[::-1]))
 
 
-def _per_unit(relation: PerUnit, tables: Tables, choice: Choice) -> list[Row]:
+def _per_unit(relation: rel.PerUnit, tables: Tables, choice: Choice) -> list[Row]:
     """One row for each unit and key; rows of nobody are left out."""
     groups: dict[Group, list[Row]] = {}
     for row in rows_of(relation.source, tables, choice):
@@ -299,7 +281,7 @@ def _per_unit(relation: PerUnit, tables: Tables, choice: Choice) -> list[Row]:
     ]
 
 
-def _total(total: UnitAggregate, rows: list[Row]) -> Any:
+def _total(total: rel.UnitAggregate, rows: list[Row]) -> Any:
     """An aggregate over the rows of one unit; counts and sums end where so many rows would."""
     of = total.of
     if of is None:
@@ -316,7 +298,7 @@ def _total(total: UnitAggregate, rows: list[Row]) -> Any:
     return _sum(total, steps) if steps else None
 
 
-def _sum(total: UnitAggregate, steps: list[int]) -> int | float | None:
+def _sum(total: rel.UnitAggregate, steps: list[int]) -> int | float | None:
     """The sum or the mean of some steps, as a number: a product with a whole number and a quotient by one, in doubles.
 
     A sum of so many rows at most lies between what so many lowest and so many highest steps add up to.
@@ -333,7 +315,7 @@ def _sum(total: UnitAggregate, steps: list[int]) -> int | float | None:
     return round(scaled) if total.kind == "integer" else scaled
 
 
-def _united(relation: UnionAll, tables: Tables, choice: Choice) -> list[Row]:
+def _united(relation: rel.UnionAll, tables: Tables, choice: Choice) -> list[Row]:
     """The rows of several relations. A column that is computed in one of them is a double in all; units that are stored
     in several ways are texts in all.
     """
@@ -351,7 +333,7 @@ def _united(relation: UnionAll, tables: Tables, choice: Choice) -> list[Row]:
     return [{name: alike(name, each) for name, each in row.items()} for row in found]
 
 
-def _limited(relation: UnitLimit, tables: Tables, choice: Choice) -> list[Row]:
+def _limited(relation: rel.UnitLimit, tables: Tables, choice: Choice) -> list[Row]:
     """At most so many rows of each unit, the first by their rank, with so many bytes of text in them; none of nobody,
     nor of a unit with a name of more than NAMED bytes.
     """
@@ -376,11 +358,11 @@ def _bytes(given: Iterable[Any]) -> int:
 
 ROWS: dict[type, Callable[[Any, Tables, Choice], list[Row]]] = {
     str: lambda relation, tables, choice: list(tables[relation]),
-    Join: _joined,
-    Projection: _projected,
-    PerUnit: _per_unit,
-    UnionAll: _united,
-    UnitLimit: _limited,
+    rel.Join: _joined,
+    rel.Projection: _projected,
+    rel.PerUnit: _per_unit,
+    rel.UnionAll: _united,
+    rel.UnitLimit: _limited,
 }
 
 
@@ -507,7 +489,7 @@ def evaluate(plan: Plan, tables: Tables, choice: Choice) -> Exact:
     """
     bounded = Bounded(_population(plan, tables, choice), plan, choice)
     groups = plan.groups if plan.naming is None else tuple(dict.fromkeys(group for group, _, _ in bounded.counted()))
-    asked = plan.naming is not None or any(type(each.exact) in (RowSums, UnitCount) for each in plan.measures)
+    asked = plan.naming is not None or any(type(each.exact) in (data.RowSums, data.UnitCount) for each in plan.measures)
     units = _people(bounded, groups) if asked else _table([[0] * len(groups)])
     sums = tuple(DELIVERED[type(each.exact)](each.exact, bounded, groups) for each in plan.measures)
     return Exact(keys=() if plan.naming is None else groups, units=units[0], sums=sums)
@@ -524,7 +506,7 @@ def _people(bounded: Bounded, groups: Groups) -> Integers:
     return _table([[people[group] for group in groups]])
 
 
-def _row_sums(exact: RowSums, bounded: Bounded, groups: Groups) -> Integers:
+def _row_sums(exact: data.RowSums, bounded: Bounded, groups: Groups) -> Integers:
     """Sums over rows; of a unit that is cut short, in proportion.
 
     Promise  no part of a unit that cannot be negative becomes so, and together they are at most what so many rows add.
@@ -547,7 +529,7 @@ def _share(total: int, room: int, rows: int) -> int:
     return int(Fraction(total * room, rows))
 
 
-def _steps(of: Steps, row: Row) -> int | None:
+def _steps(of: data.Steps, row: Row) -> int | None:
     """What is read of a row: 1 where there is a value, or a value in steps from a base."""
     if of.step is None:
         return None if value(of.of, row) is None else 1
@@ -565,7 +547,7 @@ def _form(form: Mapping[tuple[int, ...], int], rows: list[list[Any]]) -> int:
     )
 
 
-def _distinct(exact: DistinctCount, bounded: Bounded, groups: Groups) -> Integers:
+def _distinct(exact: data.DistinctCount, bounded: Bounded, groups: Groups) -> Integers:
     kept = bounded.kept(lambda row: _told(exact.of, row), once=True)
     return _table([[len(set(kept.get(group, ()))) for group in groups]])
 
@@ -587,18 +569,18 @@ def _histogram(of: Callable[[Row], int | None], bounded: Bounded, groups: Groups
     return Histogram(len(groups), *np.array(counts, np.int64).reshape(-1, 3).T)
 
 
-def _rung(exact: Ladder, row: Row) -> int | None:
+def _rung(exact: data.Ladder, row: Row) -> int | None:
     """The number of the first rung that is not below a value; one more than the last, where there is none."""
     found = number(value(exact.of, row))
     return None if found is None else sum(float(rung) < found for rung in exact.rungs)
 
 
-def _above_low(exact: ValueHistogram, row: Row) -> int | None:
+def _above_low(exact: data.ValueHistogram, row: Row) -> int | None:
     found = _stepped(exact.of, exact.low, exact.high, exact.step, row)
     return None if found is None else found - exact.low
 
 
-def _listed(exact: ValueCounts | RegionCounts, row: Row) -> Any:
+def _listed(exact: data.ValueCounts | data.RegionCounts, row: Row) -> Any:
     """A value, where it is one of those that are declared."""
     found = _plain(_keyed(exact.of, exact.kind, row), exact.kind)
     return found if found in exact.values else None
@@ -610,7 +592,7 @@ def _tallied(values: Sequence[Any], kept: Mapping[Group, Iterable[Any]], groups:
     return np.array([[each[x] for each in counts] for x in values], np.int64).reshape(len(values), len(groups))
 
 
-def _region(exact: RegionCounts, row: Row) -> Any:
+def _region(exact: data.RegionCounts, row: Row) -> Any:
     """The region of a row: its number, whose n-th bit says whether it fulfils the n-th condition; None where it fulfils
     none. Where there are no conditions it is a declared code.
     """
@@ -620,19 +602,19 @@ def _region(exact: RegionCounts, row: Row) -> Any:
     return sum(bits) or None
 
 
-def _regions(exact: RegionCounts, bounded: Bounded, groups: Groups) -> Integers:
+def _regions(exact: data.RegionCounts, bounded: Bounded, groups: Groups) -> Integers:
     codes = [int(each[::-1], 2) if exact.conditions else each for each in exact.values]
     return exact.combined(_tallied(codes, bounded.shares(lambda row: _region(exact, row)), groups))
 
 
-DELIVERED: dict[type[ExactData], Callable[[Any, Bounded, Groups], Any]] = {
-    RowSums: _row_sums,
-    UnitCount: lambda exact, bounded, groups: _people(bounded, groups),
-    DistinctCount: _distinct,
-    ValueHistogram: lambda exact, bounded, groups: _histogram(lambda row: _above_low(exact, row), bounded, groups),
-    Ladder: lambda exact, bounded, groups: _histogram(lambda row: _rung(exact, row), bounded, groups),
-    ValueCounts: lambda exact, bounded, groups: _tallied(
+DELIVERED: dict[type[data.ExactData], Callable[[Any, Bounded, Groups], Any]] = {
+    data.RowSums: _row_sums,
+    data.UnitCount: lambda exact, bounded, groups: _people(bounded, groups),
+    data.DistinctCount: _distinct,
+    data.ValueHistogram: lambda exact, bounded, groups: _histogram(lambda row: _above_low(exact, row), bounded, groups),
+    data.Ladder: lambda exact, bounded, groups: _histogram(lambda row: _rung(exact, row), bounded, groups),
+    data.ValueCounts: lambda exact, bounded, groups: _tallied(
         exact.values, bounded.kept(lambda row: _listed(exact, row)), groups
     ),
-    RegionCounts: _regions,
+    data.RegionCounts: _regions,
 }
