@@ -1,1 +1,1 @@
-"""The kernel: a small judge that every plan must convince before it is paid for."""
+"""The kernel: a small judge that every plan must convince, and the meaning of every plan over plain rows."""
