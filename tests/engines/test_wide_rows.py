@@ -28,10 +28,10 @@ TABLES = [
     table("a", "who", columns={"t": {}, "x": (0, 9), "ward": ["u", "v"]}, rows_per_unit=5, groups_per_unit=5),
     table("b", "who", columns={"s": {}, "y": (0, 9)}, rows_per_unit=5, groups_per_unit=5),
     table("c", "who", columns={"r": {}, "z": (0, 9)}, rows_per_unit=5, groups_per_unit=5),
-    table("codes", public=True, columns={"z": (0, 9), "said": {}}),
+    table("codes", public=True, columns={"z": (0, 9), "said": {}, "told": {}}),
 ]
 MADE = [
-    "CREATE TABLE codes AS SELECT i AS z, 'code ' || i AS said FROM range(10) AS r(i)",
+    "CREATE TABLE codes AS SELECT i AS z, 'code ' || i AS said, repeat('c', 950) || i AS told FROM range(2000) AS r(i)",
     "CREATE TABLE a AS SELECT i AS who, 'z' || i % 7 AS t, i % 10 AS x, 'u' AS ward FROM range(100) AS r(i)",
 ]
 WIDE = "INSERT INTO a SELECT 777, repeat('{letter}', {letters}) || i, i % 10, 'v' FROM range({rows}) AS r(i)"
@@ -132,6 +132,10 @@ def test_what_one_unit_makes_an_engine_carry(sql: str, texts: int, places: int, 
 COPIES, CROWD = 15, 300_000
 PADDED_ROWS = " UNION ALL ".join(["SELECT who, LPAD(t, 990, 'y') AS k, x FROM a"] * COPIES)
 CODED_ROWS = " UNION ALL ".join(["SELECT who, LPAD(t, 990, 'y') AS k, x FROM a JOIN codes ON codes.z = a.x"] * COPIES)
+LONG = "y" * 990
+SETS = ", ".join(f"COUNT(DISTINCT CAST(TRIM(t, 'z') AS DOUBLE) + {n}) AS n{n}" for n in range(50))
+OFTEN = [f"LEFT(UPPER(t), {n + 1})" for n in range(5)]
+LABELS = [f"CASE WHEN x > {n} THEN '{LONG[:190]}' ELSE 'b' END" for n in range(8)]
 ALONE = [
     "SELECT LPAD(t, 990, 'y') AS k, COUNT(*) FROM a GROUP BY k",
     "SELECT COUNT(DISTINCT REPLACE(t, 'z', '01234567890123456789')) FROM a",
@@ -140,6 +144,12 @@ ALONE = [
     f"SELECT COUNT(DISTINCT k) FROM ({PADDED_ROWS}) AS u",
     f"SELECT AVG(n) FROM (SELECT who, k, COUNT(*) AS n FROM ({PADDED_ROWS}) AS u GROUP BY who, k)",
     f"SELECT y, COUNT(*) FROM ({' UNION ALL '.join(['SELECT who, x AS y FROM a'] * COPIES)}) AS u GROUP BY y",
+    f"SELECT t || '{LONG}' AS k, COUNT(*) FROM a GROUP BY k",
+    f"SELECT CASE WHEN x > 20 THEN t ELSE '{LONG}' END AS k, t AS m, MEDIAN(x) FROM a GROUP BY k, m",
+    f"SELECT COUNT(DISTINCT CONCAT(COALESCE(NULLIF(t, t), '{LONG}'), t)) FROM a",
+    f"SELECT AVG(n) FROM (SELECT who, k, COUNT(*) AS n FROM (SELECT who, t || '{LONG}' AS k FROM a) GROUP BY who, k)",
+    f"SELECT {', '.join(f'AVG(n{n})' for n in range(50))} FROM (SELECT who, {SETS} FROM a GROUP BY who)",
+    "SELECT told, COUNT(*) FROM a JOIN codes ON codes.z = a.x GROUP BY told",
 ]
 
 
@@ -170,7 +180,15 @@ def test_rows_of_one_unit_that_a_question_repeats_or_widens_fit_into_little_memo
         ("SELECT y, COUNT(*) FROM (SELECT who, x AS y FROM a UNION ALL SELECT who, x FROM a) AS u GROUP BY y", 1),
         (ALONE[0], 17),
         (ALONE[2], 17 * COPIES),
-        (ALONE[-1], COPIES),
+        (ALONE[6], COPIES),
+        (ALONE[7], 17),
+        (f"SELECT t || '{LONG[:200]}' AS k, COUNT(*) FROM a GROUP BY k", 1),
+        (f"SELECT {', '.join(OFTEN[:4])}, COUNT(*) FROM a GROUP BY 1, 2, 3, 4", 1),
+        (f"SELECT {', '.join(OFTEN)}, COUNT(*) FROM a GROUP BY 1, 2, 3, 4, 5", 1 + 16 * 5),
+        (f"SELECT {', '.join(LABELS[:4])}, COUNT(*) FROM a GROUP BY 1, 2, 3, 4", 1),
+        (f"SELECT {', '.join(LABELS)}, COUNT(*) FROM a GROUP BY 1, 2, 3, 4, 5, 6, 7, 8", 6),
+        (ALONE[12], 17),
+        ("SELECT ward, COUNT(DISTINCT who) FROM a JOIN codes ON codes.z = a.x WHERE told <> t GROUP BY ward", 1),
     ],
 )
 def test_rows_are_cut_off_where_a_question_makes_much_of_them(sql: str, copies: int, crowd: Any) -> None:
