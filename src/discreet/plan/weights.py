@@ -26,9 +26,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
-from typing import NamedTuple
 
 from discreet.catalogue.schema import Catalogue
 from discreet.plan.expressions.functions import FUNCTIONS, grows
@@ -207,14 +207,14 @@ TEXTS: dict[type[Rows], Callable[..., set[str]]] = {
 # ── what a question adds to what is stored ───────────────────────────────────────────────────────────────────────
 
 
-class Width(NamedTuple):
+@dataclass(frozen=True)
+class Width:
     """Of a text that a row carries: bytes that are not stored in its table, and how often each stored text is in it."""
 
     added: int
     stored: Counter[str]
 
-    def __add__(self, other: object) -> Width:
-        assert isinstance(other, Width)
+    def __add__(self, other: Width) -> Width:
         return Width(self.added + other.added, self.stored + other.stored)
 
     def __or__(self, other: Width) -> Width:
@@ -254,7 +254,7 @@ def _key_width(key: Key, known: Widths) -> Width:
     """How wide a key is: no longer than what is declared, where its values are."""
     found = _width(key.tree, known)
     longest = max((len(str(each).encode()) for each in key.values or ()), default=HELD)
-    return found._replace(added=min(found.added, longest))
+    return replace(found, added=min(found.added, longest))
 
 
 def _width(tree: Tree, known: Widths) -> Width:
