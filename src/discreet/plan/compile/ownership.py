@@ -211,12 +211,12 @@ def _same(one: Owned, a: str | None, other: Owned, b: str | None) -> bool:
 
 def _few(relation: UnitLimit, catalogue: Catalogue, equal: Pairs) -> Owned:
     """Because  some of the rows are kept, by a choice among rows that share the unit, the key that says whose they are,
-    or a key that no two units share, as it is declared. A filter above says nothing of the rows that are chosen from.
+    or a key that others refer to, so that no two units share it. A filter above says nothing of the rows that are
+    chosen from.
     """
     found = owned(relation.source, catalogue)
     found.needs({relation.unit, *relation.columns})
-    table = catalogue.table(relation.source) if isinstance(relation.source, str) else None
-    keys = table.key if table is not None and len(table.key) == 1 else ()
+    keys = [column for table, column in catalogue.referred if table == relation.source]
     if relation.unit not in {*found.owners, *dict(found.through), *keys}:
         raise _lost()
     names = frozenset({relation.unit, *relation.columns})
