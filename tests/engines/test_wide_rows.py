@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import isqrt
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import discreet as dp
 from discreet.engines.sql.relations import laid
 from discreet.plan.compile import ownership
 from discreet.plan.compile.join import ROOM
-from discreet.plan.relation import Join, JoinInput, UnitLimit
+from discreet.plan.relation import Join, JoinInput, UnitLimit, node
 from discreet.plan.weights import HELD, NAMED
 from support import hostile as h
 from support.campaign.oracle import looked, too_far
@@ -186,7 +187,7 @@ def test_rows_of_one_unit_that_a_question_repeats_or_widens_fit_into_little_memo
         (f"SELECT {', '.join(OFTEN[:4])}, COUNT(*) FROM a GROUP BY 1, 2, 3, 4", 1),
         (f"SELECT {', '.join(OFTEN)}, COUNT(*) FROM a GROUP BY 1, 2, 3, 4, 5", 1 + 16 * 5),
         (f"SELECT {', '.join(LABELS[:4])}, COUNT(*) FROM a GROUP BY 1, 2, 3, 4", 1),
-        (f"SELECT {', '.join(LABELS)}, COUNT(*) FROM a GROUP BY 1, 2, 3, 4, 5, 6, 7, 8", 6),
+        (f"SELECT {', '.join(LABELS)}, COUNT(*) FROM a GROUP BY 1, 2, 3, 4, 5, 6, 7, 8", 7),
         (ALONE[12], 17),
         ("SELECT ward, COUNT(DISTINCT who) FROM a JOIN codes ON codes.z = a.x WHERE told <> t GROUP BY ward", 1),
     ],
@@ -200,6 +201,38 @@ def test_rows_are_cut_off_where_a_question_makes_much_of_them(sql: str, copies: 
     ((rows,),) = source.cursor().execute(counted, {"salt": 3} if copies > 1 else {}).fetchall()
     times = sql.count("FROM a")
     assert rows == times * (CROWD if copies == 1 else ROOM // copies)
+
+
+VALUES = [f"{'y' * 190}{n}" for n in (0, 1)]
+LABELLED = [
+    table("a", "who", columns={f"s{n}": VALUES for n in range(10)}, rows_per_unit=5, groups_per_unit=5),
+    table("b", "who", columns={"x": (0, 9)}, rows_per_unit=5, groups_per_unit=5),
+]
+NAMES = ", ".join(f"s{n}" for n in range(10))
+
+
+@pytest.mark.parametrize(
+    ("sql", "weight"),
+    [
+        (f"SELECT {NAMES}, COUNT(*) {BOTH} GROUP BY {NAMES}", 1 + (10 + 10 * 23 + 1) // 32),
+        (f"SELECT s0, COUNT(*) {BOTH} GROUP BY s0", 1),
+        (f"SELECT s0, MODE(s1) {BOTH} GROUP BY s0", 1 + (1 + 23 + 24) // 32),
+    ],
+)
+def test_declared_keys_and_values_weigh_what_they_are_long(
+    sql: str, weight: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten labels of 191 letters are two kilobytes of each of a million joined rows, which no 1 GB holds."""
+    monkeypatch.setenv("DISCREET_MEMORY", MEMORY)
+    labels = ", ".join(f"repeat('y', 190) || (i >> {n}) % 2 AS s{n}" for n in range(10))
+    many = [f"CREATE TABLE a AS SELECT 777 AS who, {labels} FROM range(1000) AS r(i)"]
+    rest = "CREATE TABLE b AS SELECT who, 3 AS x FROM a"
+    with stored(tmp_path / "held.duckdb", [*many, rest], LABELLED) as held:
+        plan = h.plan_of(held, sql)
+        assert isinstance(plan.table, Join)
+        limits = [node(each).limit for each in plan.table.sources]
+        assert limits == [isqrt(ROOM // weight)] * 2
+        looked(held, plan, 1)
 
 
 def test_whose_name_is_long_meets_nobody_and_is_nobody_else(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from operator import or_
 from discreet.catalogue.schema import Catalogue
 from discreet.plan.expressions.functions import FUNCTIONS, grows
 from discreet.plan.expressions.tree import Tree, conjuncts, fields, texts
+from discreet.plan.measures.exact_data import NUMBER, longest
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Key
 from discreet.plan.relation import (
@@ -56,7 +57,6 @@ LEAST = 100_000  # … and so many for each unit and table, where few rows meet
 NAMED = 256  # bytes of the name of a unit whose rows meet others
 MILD = 4  # rows of a few numbers that each row of a table may become, and nobody minds
 TEXT, NUMBERS = 16, 32  # what a text weighs, and how many numbers weigh 1
-NUMBER = 8  # bytes of a number
 SET = 8  # numbers that a row takes in each set of different values of a unit
 PRINTED = 32  # bytes of a number, a date or a truth, as text
 
@@ -111,7 +111,8 @@ def _shown(keys: Sequence[Key], measures: Sequence[Measure]) -> int:
     """The weight of what the windows and groupings of a plan itself carry of a row."""
     texts = sum(key.kind == "text" and not key.declared for key in keys)
     texts += sum(_text(tree) for each in measures for tree in each.told_apart)
-    return _weigh(texts, len(keys) + sum(each.exact.columns for each in measures))
+    named = sum(longest(key.values or ()) // NUMBER for key in keys if key.declared)
+    return _weigh(texts, len(keys) + named + sum(each.exact.columns for each in measures))
 
 
 def _weigh(texts: int, numbers: int) -> int:
@@ -253,8 +254,7 @@ def _widened(relation: Relation, catalogue: Catalogue, keys: Sequence[Key], meas
 def _key_width(key: Key, known: Widths) -> Width:
     """How wide a key is: no longer than what is declared, where its values are."""
     found = _width(key.tree, known)
-    longest = max((len(str(each).encode()) for each in key.values or ()), default=HELD)
-    return replace(found, added=min(found.added, longest))
+    return replace(found, added=min(found.added, longest(key.values))) if key.values else found
 
 
 def _width(tree: Tree, known: Widths) -> Width:
