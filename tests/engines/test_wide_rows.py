@@ -235,6 +235,26 @@ def test_declared_keys_and_values_weigh_what_they_are_long(
         looked(held, plan, 1)
 
 
+def many(aggregate: str, times: int) -> str:
+    return ", ".join(f"{aggregate}(x + {n})" for n in range(times))
+
+
+@pytest.mark.parametrize(
+    ("sql", "weight"),
+    [
+        (f"SELECT {many('MEDIAN', 10)} {BOTH}", 1),
+        (f"SELECT {many('MEDIAN', 90)} {BOTH}", 9),
+        (f"SELECT y, {many('COUNT(DISTINCT ', 50).replace('(DISTINCT (', '(DISTINCT ')} {BOTH} GROUP BY y", 5),
+        (f"SELECT {many('SUM', 30)} {BOTH}", 1),
+    ],
+)
+def test_the_more_statements_read_joined_rows_the_fewer_these_are(sql: str, weight: int, held: Any) -> None:
+    """A hundred medians by a key of a million joined rows of one person took more than the ten minutes there are."""
+    plan = h.plan_of(held[0], sql)
+    assert isinstance(plan.table, Join)
+    assert [node(each).limit for each in plan.table.sources] == [isqrt(ROOM // weight)] * 2
+
+
 def test_whose_name_is_long_meets_nobody_and_is_nobody_else(tmp_path: Path) -> None:
     """Two units whose names begin alike, and a third of a name that is as long as may be."""
     names = [f"repeat('n', {NAMED})", f"repeat('n', {NAMED}) || 'a'", f"repeat('n', {NAMED}) || 'b'"]

@@ -16,7 +16,8 @@ Because  joined rows are carried by windows and by groupings of the plan itself,
          side is the sum over its own rows, times the rows that each of them meets. So for the bound HELD · most of the
          bytes of a side, it is at most HELD · the product of all bounds: HELD for each joined row, whatever the lengths
          of single texts. With the weight as its share, that product is at most ROOM / weight (`join.meeting`).
-         A function that makes a text of each joined row weighs as much as one that is carried, for the time it takes.
+         A function that makes a text of each joined row weighs as much as one that is carried, for the time it takes;
+         and so do statements, as a hundred medians read the joined rows a hundred times.
          A table that meets no other is read whole, where what is carried of a row is at most MILD times a few numbers,
          or what is stored of it, MILD times at most (`_widened`); elsewhere with ROOM rows of a unit for all that is
          carried of it (`join.thin`).
@@ -58,6 +59,7 @@ NAMED = 256  # bytes of the name of a unit whose rows meet others
 MILD = 4  # rows of a few numbers that each row of a table may become, and nobody minds
 TEXT, NUMBERS = 16, 32  # what a text weighs, and how many numbers weigh 1
 SET = 8  # numbers that a row takes in each set of different values of a unit
+STATEMENTS = 10  # of one plan, each of which may read all rows of a unit that meet
 PRINTED = 32  # bytes of a number, a date or a truth, as text
 
 
@@ -70,7 +72,7 @@ def weight(
         return 1
     shown = [*(key.tree for key in keys), *(tree for each in measures for tree in each.trees)]
     made = sum(map(texts, [*shown, *_across(where, rows)])) + rows.fold(_making)
-    return max(_shown(keys, measures), *_carried(rows, catalogue), 1) + TEXT * made
+    return max(_shown(keys, measures), *_carried(rows, catalogue), _asked(measures), 1) + TEXT * made
 
 
 def _making(rows: Rows, below: list[int]) -> int:
@@ -99,7 +101,7 @@ def copied(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], mea
     copies = sum(table is not None and table.unit is not None for table in read)
     every = [*trees_of(relation), *(key.tree for key in keys), *(tree for each in measures for tree in each.trees)]
     fills = any(tree is not None and grows(tree, ("fills",)) for tree in every)
-    more = _widened(relation, catalogue, keys, measures)
+    more = max(_widened(relation, catalogue, keys, measures), _asked(measures))
     if copies == 0 or (copies == 1 and not fills and more <= 1):
         return 1
     folds = [KEPT[type(each)](each) for each in node(relation).walk() if type(each) in KEPT]
@@ -113,6 +115,11 @@ def _shown(keys: Sequence[Key], measures: Sequence[Measure]) -> int:
     texts += sum(_text(tree) for each in measures for tree in each.told_apart)
     named = sum(longest(key.values or ()) // NUMBER for key in keys if key.declared)
     return _weigh(texts, len(keys) + named + sum(each.exact.columns for each in measures))
+
+
+def _asked(measures: Sequence[Measure]) -> int:
+    """How many times as long as a few statements those of a plan take: a measure that is no sum has one of its own."""
+    return -(-sum(each.exact.sums is None for each in measures) // STATEMENTS)
 
 
 def _weigh(texts: int, numbers: int) -> int:
