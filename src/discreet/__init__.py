@@ -1,4 +1,4 @@
-"""discreet: answers about people that depend on no one person.
+"""discreet: differentially private answers, which depend on no one person.
 
     >>> import discreet as dp
     >>> noise = dp.Laplace(epsilon=1, sensitivity=1)
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from discreet.answers.explanation import Explanation
     from discreet.curator.curator import Curator, open
 
-_record.later("discreet.plan.plan")  # whoever reads a ledger must know what questions are recorded as
+_record.later("discreet.plan.plan")  # a reader of a ledger must know the classes of recorded questions
 _record.later("discreet.local")
 
 __all__ = [
@@ -66,7 +66,7 @@ __version__ = "0.2.0.dev0"
 
 
 def __getattr__(name: str) -> Any:
-    """The curator comes with a database and a parser, which are loaded when they are first needed; answers do not."""
+    """Load the curator, with its database and parser, and the answers on first use."""
     if name in ("Curator", "open"):
         from discreet.curator import curator  # noqa: PLC0415
 

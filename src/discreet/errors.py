@@ -1,11 +1,11 @@
-"""What discreet says no to, in one tree.
+"""Refusals and failures of discreet, in one tree.
 
     Exception
     ├── Refusal              decided before any data is read; costs nothing; says what would work
     │   ├── NotUnderstood    the request cannot be read: a number that is not one, a shape that does not match
-    │   ├── NotAllowed       it can be read, but its answer could reveal one person
+    │   ├── NotAllowed       it can be read, but its answer could reveal too much about one unit
     │   ├── BudgetExceeded   it would be fine, but the budget has no room for it
-    │   ├── NotYours         it belongs to somebody else
+    │   ├── NotYours         the analyst has no budget for these data
     │   └── Stopped          an engine failed: no new question is answered until the owner of the data resumes them
     └── Broken               something that must hold does not
         ├── Failure          an engine failed on a question that is paid for
@@ -42,7 +42,7 @@ FAILED = (
 WIDEST = 100  # characters of a line that is shown
 
 
-CODES = {  # of each refusal: what programs tell it by; it stays the same while its sentence may be improved
+CODES = {  # programs recognise a refusal by its code, which stays the same while its sentence may be improved
     # what was written
     "not-sql": "The text cannot be read as SQL.",
     "not-one-select": "A question is one SELECT statement, and this is something else, or several.",
@@ -147,14 +147,14 @@ CODES = {  # of each refusal: what programs tell it by; it stays the same while 
 
 @dataclass(frozen=True)
 class Place:
-    """Some characters of a text: from `start` up to, not including, `end`."""
+    """A span of characters of a text: from `start` up to, not including, `end`."""
 
     text: str
     start: int
     end: int
 
     def pointed(self, remark: str) -> str:
-        """The line it is in, with an arrow under it and a remark beside the arrow."""
+        """Return the line of the span, with an arrow under the span and `remark` beside the arrow."""
         first = self.text.rfind("\n", 0, self.start) + 1
         last = self.text.find("\n", self.start)
         line = self.text[first : len(self.text) if last < 0 else last]
@@ -167,7 +167,7 @@ class Place:
 
 
 class Refusal(Exception):
-    """A request that discreet will not carry out, and what to ask instead; `code` is what programs tell it by."""
+    """A request that discreet will not carry out, and what to ask instead; programs recognise it by `code`."""
 
     def __init__(self, reason: str, *, code: str, instead: str, place: Place | None = None) -> None:
         self.reason = reason
@@ -181,7 +181,7 @@ class Refusal(Exception):
 
 
 def _again(kind: type[Refusal], reason: str, code: str, instead: str, place: Place | None) -> Refusal:
-    """The same refusal in another process."""
+    """Build the refusal again in another process, from its pickled parts."""
     return kind(reason, code=code, instead=instead, place=place)
 
 
@@ -190,19 +190,19 @@ class NotUnderstood(Refusal):
 
 
 class NotAllowed(Refusal):
-    """The answer could reveal one person."""
+    """The answer could reveal too much about one privacy unit."""
 
 
 class BudgetExceeded(Refusal):
-    """The budget has no room for it."""
+    """The budget has no room for the question."""
 
 
 class NotYours(Refusal):
-    """It belongs to somebody else."""
+    """The analyst has no budget for these data."""
 
 
 class Stopped(Refusal):
-    """An engine failed, and its owner has not resumed the data set since."""
+    """An engine failed, and the owner has not resumed the data set since."""
 
 
 class Broken(Exception):
@@ -212,8 +212,8 @@ class Broken(Exception):
 class Failure(Broken):
     """An engine failed on a question that is paid for.
 
-    Its sentence is the same whatever happened. `said` may quote people: it is written down for the owner of the data
-    by the ledger, which raises a plain `Broken` in its place.
+    The message is the same whatever happened. `said` may quote personal data: the ledger writes it down for the owner
+    of the data, and raises a plain `Broken` in place of this exception.
     """
 
     def __init__(self, said: str = "") -> None:

@@ -1,7 +1,7 @@
-"""Numbers as they are written, read exactly: their digits and exponents are bounded before anything is computed.
+"""Read numbers exactly: their digits and exponents are bounded before anything is computed.
 
-`1e-99999999` has eleven letters, and a hundred million digits when it is written as a fraction. So every number that
-a question, a parameter, a catalogue or a caller brings is read here, or is bounded by what is named here.
+`1e-99999999` has eleven letters, and a hundred million digits when it is written as a fraction. So every number that a
+question, a parameter, a catalogue or a caller brings is read here, or is bounded by the limits named here.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ EXPONENT = re.compile(r"[eE][+-]?0*(\d*)")
 def rational(
     value: str | float | Decimal, *, longest: int = LONGEST, most_exponent: int = MOST_EXPONENT
 ) -> Fraction | None:
-    """The rational that is written, or None where it is no finite number; a float is the decimal that it prints as.
+    """Return the rational that is written, or None if it is no finite number; a float is the decimal that it prints as.
 
-    Raises OverflowError where it has more letters or a larger exponent than these.
+    Raises OverflowError where it has more letters than `longest` or a larger exponent than `most_exponent`.
     """
     text = str(value).strip()
     if len(text) > longest:
@@ -38,7 +38,7 @@ def rational(
 
 
 def sized(value: Fraction) -> Fraction:
-    """The same number; OverflowError where its numerator or its denominator has too many digits."""
+    """Return `value`; raise OverflowError if its numerator or its denominator has too many digits."""
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
         raise OverflowError("a number of too many digits")
     return value

@@ -32,6 +32,17 @@ def test_ten_tenths_fit_one_exactly_and_the_next_is_refused(where: str) -> None:
     assert ledger.verify().charges == 10
 
 
+def test_nothing_dearer_shares_a_key_of_the_same_purchase(where: str) -> None:
+    """Two mechanisms under one key, bought together: the second opened the data for the price of the first."""
+    ledger, dear = clinic(where), dp.Laplace(epsilon=50, sensitivity=1)
+    with pytest.raises(dp.NotUnderstood, match="another mechanism"):
+        ledger.spend_all([[(TENTH, "k")], [(dear, "k")]])
+    assert ledger.balances[0].spent.pure == 0
+    first, again = ledger.spend_all([[(TENTH, "k")], [(TENTH, "k")]])
+    assert (first.charge, again.cost) == (again.charge, dp.Loss.ZERO)
+    assert ledger.balances[0].spent.pure == TENTH.loss.pure
+
+
 def test_a_hundred_tenths_by_zcdp() -> None:
     """anchors: 100 × 0.1 at δ = 1e-6 is 5.2215 by tight zCDP; δ is all for that when nothing is kept for events."""
     for epsilon, fits in (("5.2216", True), ("5.2215", False)):

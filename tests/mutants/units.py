@@ -334,8 +334,8 @@ MUTANTS = [
         [
             Edit(
                 "discreet.plan.output:Shown.within",
-                "for n, each in margins(self.bare):",
-                "for n, each in list(margins(self.bare))[:1]:",
+                "for n, each in margins(self.bare, confidence):",
+                "for n, each in list(margins(self.bare, confidence))[:1]:",
             )
         ],
         ["test_exhaustion.py::test_a_price_is_the_one_of_the_plain_search"],

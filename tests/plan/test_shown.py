@@ -43,6 +43,7 @@ def opened(folder: Path, **said: object) -> dp.Curator:
         ("SELECT 100.0 * COUNT(*) FILTER (WHERE age < 30) / COUNT(*) AS x FROM visits", 1),
         ("SELECT sex, 100.0 * COUNT(*) FILTER (WHERE age < 30) / COUNT(*) AS x FROM visits GROUP BY sex", 1),
         ("SELECT SUM(age) / COUNT(*) AS x FROM visits", 1),
+        ("SELECT SUM(age) AS a, COUNT(*) AS n, SUM(age) + COUNT(*) AS x FROM visits", 500),
         ("SELECT EXP(COUNT(*) / 4000.0) AS x FROM visits", "0.1"),
     ],
 )

@@ -617,7 +617,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     with dp.Curator.load(path) as curator, harmed(tmp_path / "data.parquet"), pytest.raises(dp.Broken):
         curator.ask(SUM, epsilon=1)
     assert main(["ask", str(path), f"{COUNT} WHERE age > 3", "--epsilon", "1"]) == 2
-    assert "refused: the data answer no new question" in capsys.readouterr().err
+    assert "no new one is answered until the owner" in capsys.readouterr().err
     (tmp_path / "data.parquet").unlink()  # it needs no data
     assert main(["resume", str(path)]) == 2  # nobody said yes
     shown = capsys.readouterr()

@@ -123,8 +123,8 @@ def test_rows_of_different_people_are_refused_by_the_second_derivation(monkeypat
 
 
 def test_a_unit_that_is_two_rows_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    folded = _folds_nobody(relations.LAID[relations.Folded])
-    monkeypatch.setitem(relations.LAID, relations.Folded, folded)
+    folded = _folds_nobody(relations.LAID[relations.PerUnit])
+    monkeypatch.setitem(relations.LAID, relations.PerUnit, folded)
     assert found(range(10))
 
 

@@ -1,1 +1,1 @@
-"""From promises to scales, and from many losses to one."""
+"""Calibrate noise to a privacy guarantee, and compose losses."""

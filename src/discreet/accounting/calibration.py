@@ -1,4 +1,4 @@
-"""From a promise to a scale: the least noise that keeps it."""
+"""Calibrate noise: the least scale that keeps a privacy guarantee."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["gaussian_scale_squared"]
 
 @lru_cache(maxsize=1024)
 def gaussian_scale_squared(epsilon: Fraction, delta: Fraction, l2_squared: Fraction) -> Fraction:
-    """The least scale² of a discrete Gaussian that is (ε, δ)-private when answers move by at most this in ℓ2.
+    """Return the least scale² of a discrete Gaussian that is (ε, δ)-private for this ℓ2 sensitivity.
 
     Promise  law.delta(ε) <= δ, checked with balls for the very scale that is returned.
     Because  scale² = l2²/(2ρ) keeps the promise by zCDP, and so does every larger scale. Below it δ(ε) is not
@@ -44,7 +44,7 @@ def gaussian_scale_squared(epsilon: Fraction, delta: Fraction, l2_squared: Fract
 
 
 def _bisect(private: Callable[[Fraction], bool], safe: Fraction) -> Fraction:
-    """The least scale² that passes, to 2^-40 of itself, where passing is as good as monotone."""
+    """Return the least scale² that passes, to 2^-40 of itself, where passing is as good as monotone."""
     low, high = safe / 2, safe
     while private(low):
         low, high = low / 2, low
@@ -55,14 +55,14 @@ def _bisect(private: Callable[[Fraction], bool], safe: Fraction) -> Fraction:
 
 
 def _short(value: Fraction) -> Fraction:
-    """A nearby rational with a short numerator and denominator."""
+    """Return a nearby rational with a short numerator and denominator, rounded up."""
     bits = 52 - (value.numerator.bit_length() - value.denominator.bit_length())
     scaled = math.ceil(value * Fraction(2) ** bits)
     return Fraction(scaled) / Fraction(2) ** bits
 
 
 def _last_failure(epsilon: float, log_delta: float, safe: float) -> float:
-    """The first scale² above which every scale² passes, by repeated zooming on a grid of floats."""
+    """Return the first scale² above which every scale² passes, by repeated zooming on a grid of floats."""
     low = safe / 2
     while not (_log_delta(epsilon, np.array([low])) > log_delta)[0]:
         low /= 2
@@ -78,7 +78,7 @@ def _last_failure(epsilon: float, log_delta: float, safe: float) -> float:
 
 
 def _log_delta(epsilon: float, scale_squared: NDArray[np.float64]) -> NDArray[np.float64]:
-    """ln δ(ε) of the discrete Gaussian for a shift of one, in floats."""
+    """Return ln δ(ε) of the discrete Gaussian for a shift of one, in floats."""
     v = scale_squared[:, None]
     m = np.floor(epsilon * v - 0.5) + 1
     j = np.arange(math.ceil(12 * math.sqrt(float(scale_squared[-1]))) + 24, dtype=np.float64)[None, :]

@@ -1,8 +1,8 @@
-"""What the same history would cost by every theorem there is.
+"""Compare composition theorems: the ε of the same history by each of them.
 
-A budget is kept by what is sound when the next question, and its cost, is chosen after seeing the last answer: sums of
-ε, and sums of ρ. The other theorems say how much less was revealed if the questions were fixed in advance. They are for
-reading; nothing is spent by them.
+A budget is kept by sums of ε and sums of ρ, which are sound when the next question, and its cost, is chosen after
+seeing the last answer. The other theorems say how much less was revealed if the questions were fixed in advance. They
+are for reading; nothing is spent by them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LARGE, SMALL = 100, Fraction(1, 10**14)  # ε and δ that doubles can still comp
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One theorem's ε for the whole history at some δ; None where it says nothing, and why."""
+    """One theorem's ε for the whole history; None where it says nothing. `note` says why, or when it holds."""
 
     theorem: str
     epsilon: float | None
@@ -43,7 +43,7 @@ class Row:
 
 
 def compare(history: Counts, delta: Number) -> list[Row]:
-    """The ε of a history at this δ, by each theorem, and whether it is sound for adaptively chosen costs."""
+    """Return the ε of a history at this δ by each theorem, and whether it holds for adaptively chosen costs."""
     at = probability(delta, "delta")
     pieces: Counter[Mechanism] = Counter()
     for mechanism, times in history.items():
@@ -90,7 +90,7 @@ def _total(pieces: Counts) -> Loss:
 
 
 def _points(pieces: Counts) -> list[tuple[Fraction, Fraction, int]]:
-    """Each mechanism as one point (ε, δ), with its count."""
+    """Return each mechanism as one point (ε, δ), with its count."""
     found = []
     for piece, n in pieces.items():
         point = piece.loss.approximate
@@ -103,7 +103,7 @@ def _points(pieces: Counts) -> list[tuple[Fraction, Fraction, int]]:
 
 
 def _rest(pieces: Counts, at: Fraction) -> Fraction:
-    """What the events of private keys leave of δ."""
+    """Return δ less the probability of the events of private keys."""
     return _less(at, _total(pieces).event)
 
 
@@ -136,7 +136,7 @@ def _tight(pieces: Counts, at: Fraction) -> float:
 
 
 def _renyi(pieces: Counts, at: Fraction) -> float:
-    """The best order of the added Rényi curves, with the conversion of Canonne, Kamath and Steinke.
+    """Return the ε of the best order of the added Rényi curves, with the conversion of Canonne, Kamath and Steinke.
 
     Because  an ε-private mechanism's Rényi divergence of any order is at most that of randomized response, and that of
              a ρ-zCDP one at most ρ times the order.
@@ -157,7 +157,7 @@ def _renyi(pieces: Counts, at: Fraction) -> float:
 
 
 def _optimal(pieces: Counts, at: Fraction) -> float:
-    """The exact formula where all ε are equal; numerically, from above, where they are not."""
+    """Return the ε of optimal composition: by the exact formula where all ε are equal, else numerically, rounded up."""
     points = _points(pieces)
     if max(epsilon for epsilon, *_ in points) > LARGE:
         raise NotUnderstood(
@@ -173,7 +173,7 @@ def _optimal(pieces: Counts, at: Fraction) -> float:
 
 
 def _distributions(pieces: Counts, at: Fraction) -> float:
-    """Each mechanism's own curve δ(ε)."""
+    """Return the ε from each mechanism's own curve δ(ε), as privacy loss distributions."""
     often, losses = Counter(pieces).most_common(), Counter[Loss]()
     for piece, n in often[MANY:]:
         losses[piece.loss] += n
@@ -181,7 +181,7 @@ def _distributions(pieces: Counts, at: Fraction) -> float:
 
 
 def _coarse(losses: Counter[Loss]) -> Counter[Loss]:
-    """Beyond so many different losses, round each up to the next of a few: more work would not change the picture."""
+    """Round each loss up to one of a few if there are many different ones: more work would hardly change the result."""
     if len(losses) <= MANY:
         return losses
     few = Counter[Loss]()
@@ -192,7 +192,7 @@ def _coarse(losses: Counter[Loss]) -> Counter[Loss]:
 
 
 def _up(value: Fraction) -> Fraction:
-    """The next power of 2^(1/32), or thereabouts, from above: two per cent more at most."""
+    """Return the next power of 2^(1/32), or nearly that, rounded up: about two per cent more at most."""
     if not value:
         return value
     power = math.ceil(32 * (math.log2(value.numerator) - math.log2(value.denominator)) - 1e-9)
@@ -200,9 +200,9 @@ def _up(value: Fraction) -> Fraction:
 
 
 def _numeric(mechanisms: Mapping[Mechanism, int], losses: Mapping[Loss, int], at: Fraction) -> float:
-    """Curves δ(ε), those of mechanisms and those that losses state, as privacy loss distributions.
+    """Compose privacy loss distributions of curves δ(ε), those of mechanisms and those that losses state.
 
-    They are composed numerically from above.
+    The composition is numerical, and rounded up.
 
     Because  Doroshenko et al. 2022 (connect the dots) for the discretisation; `dp-accounting` composes.
     """
@@ -230,12 +230,12 @@ def _numeric(mechanisms: Mapping[Mechanism, int], losses: Mapping[Loss, int], at
 
 
 def _own(mechanism: Mechanism, grid: NDArray[np.floating]) -> NDArray[np.floating]:
-    """δ of a mechanism at these ε."""
+    """Return δ of a mechanism at the ε in `grid`."""
     return np.array([float(mechanism.curve(Fraction(x))) for x in grid.tolist()])
 
 
 def _stated(each: Loss, grid: NDArray[np.floating]) -> NDArray[np.floating]:
-    """δ at these ε in floats, as a loss states it."""
+    """Return δ at the ε in `grid`, in floats, as a loss states it."""
     above = 1 + np.geomspace(1e-2, 1e6, 400)[:, None]  # orders; any of them is a bound, the least of them nearly tight
     exponent = (above - 1) * (above * float(each.rho) - grid) + above * np.log1p(-1 / above) - np.log(above - 1)
     best = np.exp(np.minimum(0, exponent.min(axis=0)))
@@ -247,20 +247,20 @@ def _stated(each: Loss, grid: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def _top(loss: Loss, small: Fraction) -> float:
-    """An ε that is exceeded with a probability nobody will see."""
+    """Return an ε that is exceeded with probability `small` at most, but for the event of the loss."""
     if loss.pure is not None:
         return float(loss.pure)
     return float(Loss.of(None, loss.rho, Fraction(0)).epsilon(small))
 
 
 def _step(tops: list[float]) -> float:
-    """A grid that is fine for the smallest and not too long for the largest, a power of two."""
+    """Return a power of two as step of the grid: fine for the smallest curve and not too long for the largest."""
     fine = min(max(min(tops) / 64, max(tops) / 1024), 1e-2)
     return 2.0 ** math.floor(math.log2(fine))
 
 
 def _distribution(pld: Any, step: float, deltas: NDArray[np.floating]) -> Any:
-    """From δ at 0, step, 2·step, …; below zero by symmetry, since the curve holds both ways round."""
+    """Return the distribution with these δ at 0, step, 2·step, …; below zero by symmetry of neighbours."""
     grid = np.arange(len(deltas))
     low = -np.expm1(-grid[:0:-1] * step) + np.exp(-grid[:0:-1] * step) * deltas[:0:-1]
     places = np.arange(1 - len(deltas), len(deltas))
@@ -270,7 +270,9 @@ def _distribution(pld: Any, step: float, deltas: NDArray[np.floating]) -> Any:
 
 
 def _convex(x: NDArray[np.floating], deltas: NDArray[np.floating]) -> NDArray[np.floating]:
-    """The largest curve below these points that is convex in x = e^ε: a true curve is, so it bounds that one too."""
+    """Return the largest curve below these points that is convex in x = e^ε. The true curve is convex and below the
+    points, so it is below this one, too.
+    """
     hull: list[int] = []
     for i in range(len(x)):
         while len(hull) > 1:

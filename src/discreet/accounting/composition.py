@@ -1,4 +1,4 @@
-"""What many mechanisms cost together, by every theorem of the notes and after.
+"""Composition theorems: the loss of many mechanisms together.
 
 `Loss` adds what is sound for questions chosen one after the other: pure sums and zCDP. The theorems here are for
 comparison, for a batch that is fixed in advance, and for teaching; each says which of the two it is.
@@ -16,12 +16,12 @@ __all__ = ["advanced", "advanced_sum", "basic", "optimal", "optimal_delta", "zcd
 
 
 def basic(epsilon: Number, k: int) -> Fraction:
-    """k mechanisms of ε each: kε. Sound for adaptively chosen questions and costs."""
+    """Return kε for k mechanisms of ε each. Sound for adaptively chosen questions and costs."""
     return whole(k, "k") * price(epsilon, "epsilon")
 
 
 def advanced(epsilon: Number, k: int, delta: Number) -> Fraction:
-    """√(2k·ln(1/δ))·ε + kε(e^ε - 1), from above. Sound for adaptive questions whose costs are fixed in advance.
+    """Return √(2k·ln(1/δ))·ε + kε(e^ε - 1), rounded up. Sound for adaptive questions of costs fixed in advance.
 
     Because  Dwork, Rothblum, Vadhan 2010.
     """
@@ -29,7 +29,7 @@ def advanced(epsilon: Number, k: int, delta: Number) -> Fraction:
 
 
 def advanced_sum(counts: Mapping[Fraction, int], delta: Number) -> Fraction:
-    """The same for so many mechanisms of each ε: √(2·ln(1/δ)·Σε²) + Σε(e^ε - 1), from above."""
+    """Return advanced composition for `counts` mechanisms of each ε: √(2·ln(1/δ)·Σε²) + Σε(e^ε - 1), rounded up."""
     d, squares = probability(delta, "delta"), sum(n * e**2 for e, n in counts.items())
 
     def bound() -> Ball:
@@ -40,7 +40,7 @@ def advanced_sum(counts: Mapping[Fraction, int], delta: Number) -> Fraction:
 
 
 def zcdp_simple(rho: Number, delta: Number) -> Fraction:
-    """ρ + 2√(ρ·ln(1/δ)), from above. Sound for adaptive questions and costs; `Loss.epsilon` is tighter.
+    """Return ρ + 2√(ρ·ln(1/δ)), rounded up. Sound for adaptive questions and costs; `Loss.epsilon` is tighter.
 
     Because  Bun and Steinke 2016, Proposition 1.3.
     """
@@ -49,7 +49,7 @@ def zcdp_simple(rho: Number, delta: Number) -> Fraction:
 
 
 def optimal_delta(epsilon: Number, k: int, at: Number) -> Fraction:
-    """The least δ at which k mechanisms of ε each are (at, δ)-private, from above. For a batch fixed in advance.
+    """Return the least δ at which k mechanisms of ε each are (at, δ)-private, rounded up. For a fixed batch.
 
     Because  Kairouz, Oh, Viswanath 2015: the worst case is k randomized responses, of which i say yes:
              Σ_i C(k, i)·max(0, e^((k-i)ε) - e^(at + iε)) / (1 + e^ε)^k.
@@ -69,7 +69,7 @@ def _terms(e: Fraction, n: int, x: Ball, last: int) -> Ball:
 
 
 def optimal(epsilon: Number, k: int, delta: Number) -> Fraction:
-    """The least ε of k mechanisms of ε each at this δ, from above, to 2^-40. For a batch fixed in advance."""
+    """Return the least ε of k mechanisms of ε each at this δ, rounded up to 2^-40. For a batch fixed in advance."""
     e, n, d = price(epsilon, "epsilon"), whole(k, "k"), probability(delta, "delta")
     low, high = Fraction(0), n * e
     while high - low > n * e / 2**40:

@@ -1,1 +1,1 @@
-"""Answers, explanations and bills: what an analyst receives, and how it is shown."""
+"""Answers, explanations and bills: what an analyst receives, and how it is displayed."""

@@ -1,4 +1,4 @@
-"""An answer: numbers with their margins, what they cost, and what is left."""
+"""An answer: noisy numbers with their margins, their cost, and the remaining budget."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SAMPLE: Box = (np.array(1.0), np.array(2.0))
 
 @dataclass(frozen=True, kw_only=True)
 class Formula:
-    """How a column follows from the estimates: by an expression, or not at all, or it is exact and says nothing."""
+    """The formula of a column: the expression `what` over estimates, None if it has no interval; or `exact`."""
 
     exact: bool = False
     what: q.Expression | None = None
@@ -45,14 +45,14 @@ class Formula:
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """The rows of an answer, and the estimates of its rows by their names: a0, a1, … for aggregates, k0, … for keys."""
+    """The rows of an answer, and their estimates by name: a0, a1, … for aggregates, k0, … for keys."""
 
     data: Rows
     estimates: Mapping[str, Estimate]
 
 
 class Origin(Protocol):
-    """What an answer was made of: a purchase, or a document that was sent."""
+    """The source of an answer: a purchase, or a document that was sent."""
 
     @property
     def plan(self) -> Plan:
@@ -60,29 +60,29 @@ class Origin(Protocol):
 
     @property
     def released(self) -> Released:
-        """All that was released by it; refused where it is not known."""
+        """The release of the plan; refused where it is not known."""
 
     def beside(self, confidence: Fraction) -> tuple[str, ...]:
-        """What is said beside numbers that have no margin."""
+        """Return the remarks on numbers that have no margin."""
 
     def caps(self) -> tuple[str, ...]:
-        """What is counted of each unit, where that is not everything."""
+        """Return the remarks on contribution bounds, where they leave anything out."""
 
     def consistent(self) -> Sheet:
-        """The same rows without what cannot be."""
+        """Return the rows with impossible values corrected, such as negative counts."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Answer(Frame):
     """The numbers, each with a margin. `print(answer)` shows both; `answer["n"]` is a column; iterating gives rows.
 
-    It is a value: it can be pickled, written as JSON (`to_dict`) and read elsewhere (`from_dict`), by whoever has
-    neither the data nor the ledger, with margins at any confidence.
+    An answer is a value: it can be pickled, written as JSON (`to_dict`) and read elsewhere (`from_dict`), without the
+    data and the ledger, with margins at any confidence.
     """
 
     formulas: tuple[Formula, ...]
     estimates: Mapping[str, Estimate]
-    groups: int  # rows that were released, also those that are not shown
+    groups: int  # released rows, including those that are not shown
     numbers: int  # aggregates that its columns read
     confidence: Fraction
     heard: Bill
@@ -91,7 +91,7 @@ class Answer(Frame):
     @classmethod
     def of(cls, draft: Draft, plan: Plan, released: Released, heard: Bill, *, confidence: Fraction,
            merge: Merge | None = None) -> Answer:  # fmt: skip
-        """The answer to a question from what was released for it, or for another one whose groups it adds up."""
+        """Return the answer to a question from what was released for it, or for another one whose groups it adds up."""
         if merge is None and draft.sets:
             merge = grouped(draft.keys, draft.sets)
         bought = Purchase(draft.measured(plan.measures), plan, released, merge)
@@ -102,17 +102,17 @@ class Answer(Frame):
 
     @property
     def cost(self) -> Loss:
-        """What asking cost; nothing, when the same was asked before."""
+        """The cost of asking; zero if the same was asked before."""
         return self.heard.cost
 
     @property
     def receipt(self) -> Stub:
-        """The facts of the ledger's receipt: `entry` is where it was charged, or asked again."""
+        """The facts of the ledger's receipt: `entry` is where the question was charged, or asked again."""
         return self.heard.receipt
 
     @property
     def left(self) -> Left:
-        """What was left of the budget afterwards, to whoever asked."""
+        """The remaining budget of the analyst after the question."""
         return self.heard.left
 
     @property
@@ -122,22 +122,22 @@ class Answer(Frame):
 
     @property
     def released(self) -> Released:
-        """All that the plan released; it stays with the curator."""
+        """The release of the plan; it stays with the curator."""
         return self.origin.released
 
     def remarked(self, *remarks: str) -> Answer:
-        """The same with more to say beside it."""
+        """Return the answer with more remarks."""
         return replace(self, heard=replace(self.heard, remarks=(*self.heard.remarks, *remarks)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as plain values that JSON has; `from_dict` makes the same answer of them, wherever."""
+        """Return the answer as plain values that JSON has; `from_dict` reads them anywhere."""
         from discreet.answers.sent import answer_sent  # noqa: PLC0415
 
         return answer_sent(self)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Answer:
-        """The answer that `to_dict` wrote; a refusal where it is anything else. Nothing in it is executed."""
+        """Return the answer that `to_dict` wrote; refuse any other document. Nothing in it is executed."""
         from discreet.answers.sent import answer_read  # noqa: PLC0415
 
         return answer_read(document)
@@ -146,21 +146,22 @@ class Answer(Frame):
         return Answer.from_dict, (self.to_dict(),)
 
     def margin(self, confidence: Number | None = None, *, simultaneous: bool = False) -> Frame:
-        """The same table with margins in place of numbers: each number is off by at most so much, with this confidence.
+        """Return the table with margins in place of numbers: each is off by at most its margin, with this confidence.
 
-        With simultaneous=True all of them together are. None where no margin is known (windows, sums over groups).
+        With simultaneous=True the confidence is that of all numbers together. None where no margin is known (windows,
+        sums over groups).
         """
         low, high = self._ends(confidence, simultaneous=simultaneous)
         ends = zip(self.data.columns, low, high, strict=True)
         return self._beside([None if first is None else _widths(values, first, last) for values, first, last in ends])
 
     def interval(self, confidence: Number | None = None, *, simultaneous: bool = False) -> tuple[Frame, Frame]:
-        """The lower and the upper ends of an interval around each number; for averages they are not symmetric."""
+        """Return the lower and the upper ends of an interval around each number; averages have asymmetric ones."""
         low, high = self._ends(confidence, simultaneous=simultaneous)
         return self._beside(low), self._beside(high)
 
     def consistent(self) -> Answer:
-        """The same answer without what cannot be: no negative counts, averages within their bounds. Free; biased.
+        """Return the answer with impossible values corrected: no negative counts, averages within bounds. Free; biased.
 
         Counts stay what they are, or become zero; the parts of a measure are the nearest ones that add up to its count.
         Margins reach from there to the ends of what is possible.
@@ -169,7 +170,7 @@ class Answer(Frame):
         return replace(self, data=sheet.data, estimates=sheet.estimates)
 
     def _beside(self, found: list[Any]) -> Frame:
-        """A table of the same shape: keys as they are, and something else for each number, or None where unknown."""
+        """Return a table of the same shape: keys as they are, and `found` for each number, or None where unknown."""
         columns, kinds = [], []
         for index, (values, kind) in enumerate(zip(self.data.columns, self.kinds, strict=True)):
             exact = self.exact(index)
@@ -178,11 +179,11 @@ class Answer(Frame):
         return Frame(Rows(self.columns, tuple(kinds), tuple(columns)))
 
     def exact(self, index: int) -> bool:
-        """Whether a column says nothing about people: keys and constants."""
+        """Return True if a column has no noise: keys and constants."""
         return self.formulas[index].exact
 
     def _ends(self, confidence: Number | None, *, simultaneous: bool) -> tuple[list[Any], list[Any]]:
-        """Lower and upper ends for each column, or None where they are not known."""
+        """Return lower and upper ends for each column, or None where they are not known."""
         sure = self.confidence if confidence is None else probability(confidence, "confidence")
         found: tuple[list[Any], list[Any]] = ([None] * len(self.columns), [None] * len(self.columns))
         for index, formula in enumerate(self.formulas):
@@ -207,7 +208,7 @@ class Answer(Frame):
         return page(self)
 
     def plot(self) -> Figure:
-        """A matplotlib figure of the numbers with their margins; needs discreet[report]."""
+        """Return a matplotlib figure of the numbers with their margins; needs discreet[report]."""
         from discreet.answers.plot import draw  # noqa: PLC0415
 
         return draw(self)
@@ -215,7 +216,7 @@ class Answer(Frame):
 
 @dataclass(frozen=True, eq=False)
 class Purchase:
-    """What was released for a question, in the process of the curator: it does not travel."""
+    """The release for a question, in the process of the curator: it is never sent."""
 
     draft: Draft
     plan: Plan
@@ -223,7 +224,7 @@ class Purchase:
     merge: Merge | None  # which released groups each row adds up; None: each its own
 
     def formulas(self) -> tuple[tuple[Formula, ...], int]:
-        """How each column follows from what was released, and how many aggregates the columns read."""
+        """Return the formula of each column over the released numbers, and how many aggregates the columns read."""
         view, used, found = self.draft.view, set[str](), list[Formula]()
         flat = [flatten(view, item.what) for item in view.items]
         samples = dict.fromkeys(self._known(), SAMPLE) if keeps_rows(view) else {}
@@ -236,7 +237,7 @@ class Purchase:
         return tuple(found), len(used)
 
     def _known(self) -> set[str]:
-        """The aggregates and keys that have intervals."""
+        """Return the aggregates and keys that have intervals."""
         plan, readings = self.plan, self.draft.readings
         keys = {n: key for n, key in enumerate(self.draft.keys) if key.kind == "integer"}
         whole = {f"k{n}" for n in keys if all(each[n] is not None for each in self._rows.keys)}
@@ -248,14 +249,14 @@ class Purchase:
 
     @once
     def _rows(self) -> Released:
-        """What was released, by the rows of the answer."""
+        """The release, by the rows of the answer."""
         return self._merged(self.released)
 
     def _merged(self, released: Released) -> Released:
         return released if self.merge is None else released.merged(self.merge)
 
     def sheet(self, formulas: tuple[Formula, ...], shown: Released) -> Sheet:
-        """The rows of an answer, of numbers as they are shown; estimates are of those that were released."""
+        """Return the rows of the answer with the numbers `shown`; estimates are of the numbers that were released."""
         given = self._rows if shown is self.released else self._merged(shown)
         columns = _columns(self.draft, self.plan, given, self.merge)
         rows, size = carry(self.draft.view, columns, [ROW]), len(self.draft.view.items)
@@ -269,7 +270,7 @@ class Purchase:
         return Sheet(data, {name: self._estimate(name, there[name], places) for name in sorted(read)})
 
     def _estimate(self, name: str, values: list[Any], places: Any) -> Estimate:
-        """The estimate of an aggregate or a key that has intervals, in the rows at these places."""
+        """Return the estimate of an aggregate or a key that has intervals, in the rows at `places`."""
         shown = tuple([values[place] for place in places.tolist()])
         if name[0] == "k":
             return Exact(values=shown)
@@ -303,13 +304,13 @@ class Purchase:
 
 
 def _widths(values: list[Any], low: list[Any], high: list[Any]) -> list[float | None]:
-    """How far each interval reaches from its value, to twelve digits."""
+    """Return how far each interval reaches from its value, to twelve digits."""
     ends = zip(values, low, high, strict=True)
     return [None if v is None else float(f"{max(last - v, v - first):.12g}") for v, first, last in ends]
 
 
 def _columns(draft: Draft, plan: Plan, rows: Released, merge: Merge | None = None) -> list[Given]:
-    """The released table: the keys of its rows, and each number that is read from what was released for them."""
+    """Return the released table: the keys of its rows, and each number that is read from the release."""
     keys = [[key[n] for key in rows.keys] for n in range(len(draft.keys))]
     numbers = {f"a{n}": reading.values(plan, rows, merge) for n, reading in enumerate(draft.readings)}
     return given_by(draft, keys, numbers)

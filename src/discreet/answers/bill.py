@@ -1,4 +1,4 @@
-"""What an answer cost, what is left, and what there is to say about it."""
+"""The bill of an answer: its cost, the remaining budget, and remarks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Bill", "Stub"]
 
 
 class _Receipt(Protocol):
-    """What a stub is torn off: a receipt of the ledger."""
+    """A receipt of the ledger, as far as a stub reads it."""
 
     entry: int
     charge: int
@@ -22,9 +22,9 @@ class _Receipt(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Stub:
-    """The facts of a receipt: which entry of the ledger it is, which one was charged, for what, and how much.
+    """The facts of a receipt: its entry in the ledger, the entry that was charged, the question, and the cost.
 
-    It is a value that can be copied and sent, and opens no data.
+    A stub is a value that can be copied and sent, and opens no data.
     """
 
     entry: int
@@ -35,7 +35,7 @@ class Stub:
 
     @classmethod
     def of(cls, receipt: _Receipt) -> Stub:
-        """The facts of this receipt."""
+        """Return the facts of this receipt."""
         return cls(
             entry=receipt.entry, charge=receipt.charge, cost=receipt.cost, version=receipt.version, key=receipt.key
         )
@@ -46,7 +46,7 @@ class Stub:
 
 @dataclass(frozen=True)
 class Bill:
-    """What came of asking: what it cost this time, what is left, the facts of the receipt, remarks."""
+    """The cost of asking this time, the remaining budget, the facts of the receipt, and remarks."""
 
     cost: Loss
     left: Left
@@ -54,14 +54,14 @@ class Bill:
     remarks: tuple[str, ...] = ()
 
     def __add__(self, other: Bill) -> Bill:
-        """What several purchases cost together: the receipt of the first, the balance after the last."""
+        """Return the bill of several purchases: the receipt of the first, the balance after the last."""
         return Bill(self.cost + other.cost, other.left, self.receipt, self.remarks)
 
     def remarked(self, *remarks: str) -> Bill:
-        """The same with more to say beside it."""
+        """Return the bill with more remarks."""
         return replace(self, remarks=(*self.remarks, *remarks))
 
     @property
     def entry(self) -> int:
-        """Its number in the ledger."""
+        """The number of the receipt's entry in the ledger."""
         return self.receipt.entry

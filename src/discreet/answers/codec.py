@@ -1,12 +1,12 @@
-"""Answers and explanations as plain values that JSON has, and back: a closed form in which nothing is ever executed.
+"""Serialise answers and explanations as plain values that JSON has: a closed form in which nothing is ever executed.
 
-What is written of a value follows from its type alone: a dataclass is its fields, a tuple or an array a list, a
-rational its text ("1/10"), a whole number beyond 2^53 its digits as text, a float that is no number "nan", "inf" or
-"-inf", a date or a timestamp its ISO text; where a text could stand in their place, they are {"q": …}, {"n": …},
-{"d": …} and {"t": …}. Where a field may hold one of several classes, `is` says which by a name of NAMES; no other class
-can be named, and none is found by its place in the source.
+The form of a value follows from its type alone: a dataclass is its fields, a tuple or an array a list, a rational its
+text ("1/10"), a whole number beyond 2^53 its digits as text, a float that is no number "nan", "inf" or "-inf", a date
+or a timestamp its ISO text; where a text could stand in their place, they are {"q": …}, {"n": …}, {"d": …} and {"t":
+…}. Where a field may hold one of several classes, `is` says which by a name of NAMES; no other class can be named, and
+none is found by its place in the source.
 
-Reading follows the same types, and trusts nothing: whatever is not as they say is refused, and a document of more
+Reading follows the same types, and trusts nothing: whatever does not match them is refused, and a document of more
 values than MOST is not read to its end. The constructors of the classes check what types cannot say.
 """
 
@@ -72,18 +72,18 @@ KINDS = get_args(Kind)
 
 
 def named(kind: type, name: str) -> None:
-    """Let documents name one more class, which a field of theirs may hold among others."""
+    """Register one more class that documents may name."""
     NAMES[name] = kind
     _named.cache_clear()
 
 
 def pack(form: str, value: Any) -> dict[str, Any]:
-    """A value as a document of this form, such as "answer/1"."""
+    """Return a value as a document of this form, such as "answer/1"."""
     return {"is": form, **_down(type(value), value)}
 
 
 def unpack(form: str, kind: type[T], document: object, check: Callable[[T], None] = lambda _: None) -> T:
-    """The value of a class that a document of this form holds; a refusal where it is anything else.
+    """Return the value of class `kind` that a document of this form holds; refuse any other document.
 
     `check` refuses what types cannot.
     """
@@ -110,7 +110,7 @@ def _refuse(why: str) -> NoReturn:
 
 @lru_cache(maxsize=256)
 def _fields(kind: type) -> dict[str, tuple[Any, bool]]:
-    """The fields of a dataclass: their types, and whether they must be there."""
+    """Return the fields of a dataclass: their types, and whether they are required."""
     hints = get_type_hints(kind)
     return {
         each.name: (hints[each.name], each.default is MISSING and each.default_factory is MISSING)
@@ -121,7 +121,7 @@ def _fields(kind: type) -> dict[str, tuple[Any, bool]]:
 
 @lru_cache(maxsize=1024)
 def _options(hint: Any) -> tuple[Any, ...]:
-    """The types that a value may have."""
+    """Return the types that a value may have."""
     if get_origin(hint) in (Union, types.UnionType):
         return tuple(option for each in get_args(hint) for option in _options(each))
     return (get_origin(hint) if get_origin(hint) is Estimator else hint,)
@@ -129,7 +129,7 @@ def _options(hint: Any) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=1024)
 def _named(options: tuple[Any, ...]) -> dict[str, type]:
-    """The classes with a name that are of one of these types."""
+    """Return the classes in NAMES that are of one of these types."""
     bases = tuple(each for each in options if isinstance(each, type))
     return {name: kind for name, kind in NAMES.items() if issubclass(kind, bases)}
 
@@ -142,7 +142,7 @@ def _is_expression(options: tuple[Any, ...]) -> bool:
 
 
 def _down(hint: Any, value: Any) -> Any:
-    """A value of this type as JSON has it."""
+    """Return a value of this type as JSON has it."""
     if value is None or isinstance(value, (bool, str)):
         return str(value) if isinstance(value, str) else value
     options = _options(hint)
@@ -170,7 +170,7 @@ def _down(hint: Any, value: Any) -> Any:
 
 
 def _record(options: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """The fields of a dataclass, and its name where it could be another one."""
+    """Return the fields of a dataclass, and its name where it could be another one."""
     kind: Any = type(value)
     written = {
         name: _down(each, getattr(value, name))
@@ -183,7 +183,7 @@ def _record(options: tuple[Any, ...], value: Any) -> dict[str, Any]:
 
 
 def _parts(hint: Any, size: int) -> list[Any]:
-    """The types of the parts of a tuple or a list of this size."""
+    """Return the types of the parts of a tuple or a list of this size."""
     inner = get_args(hint) or (Any, ...)
     return [inner[0]] * size if inner[-1] is Ellipsis else list(inner)
 
@@ -216,7 +216,7 @@ WRITE: dict[str, Callable[[Any], Any]] = {"integer": _whole, "real": _float, "da
 
 
 def _table(rows: Rows) -> list[dict[str, Any]]:
-    """A table as a list of its columns."""
+    """Return a table as a list of its columns."""
     found = []
     for name, kind, values in zip(rows.names, rows.kinds, rows.columns, strict=True):
         write = WRITE.get(kind)
@@ -226,7 +226,7 @@ def _table(rows: Rows) -> list[dict[str, Any]]:
 
 
 def _postfix(what: q.Expression) -> list[Any]:
-    """An expression over released numbers: names, constants, and calls of what stands before them."""
+    """Return an expression over released numbers in postfix form: names, constants, and calls of what stands before."""
     if what.is_constant:
         value = what.literal
         return [{"constant": text_of(Fraction(value)) if isinstance(value, (int, Fraction)) else value}]
@@ -247,13 +247,13 @@ class _Reader:
         self.left = MOST
 
     def count(self, many: int = 1) -> None:
-        """Count values that are read."""
+        """Count values that are read; refuse too many."""
         self.left -= many
         if self.left < 0:
             _refuse("too many values")
 
     def value(self, hint: Any, said: Any) -> Any:
-        """The value of this type."""
+        """Read a value of this type."""
         self.count()
         options = _options(hint)
         if said is None:
@@ -273,7 +273,7 @@ class _Reader:
         return _refuse("another type")
 
     def plain(self, hint: Any, said: Any) -> Any:
-        """The value, if it is of this type; else None."""
+        """Read a value if it is of this type; else return None."""
         kind, origin = type(said), get_origin(hint)
         if origin is Literal:
             return said if kind is str and said in get_args(hint) else None
@@ -292,7 +292,7 @@ class _Reader:
         return rational(said) if hint is Fraction and kind is str else None
 
     def several(self, hint: Any, origin: Any, said: list[Any]) -> Any:
-        """A tuple or an array, if it is of this type."""
+        """Read a tuple or an array if it is of this type; else return None."""
         if origin is tuple:
             parts = get_args(hint)
             if parts[-1] is not Ellipsis and len(parts) != len(said):
@@ -309,7 +309,7 @@ class _Reader:
         return None
 
     def matrix(self, said: list[Any]) -> Any:
-        """Whole numbers, in rows of one length."""
+        """Read whole numbers, in rows of one length."""
         sizes = {len(each) if isinstance(each, list) else -1 for each in said}
         if len(sizes) != 1 or min(sizes) < 0:
             _refuse("no matrix")
@@ -320,7 +320,7 @@ class _Reader:
         return narrowest(found)
 
     def thing(self, options: tuple[Any, ...], said: dict[str, Any]) -> Any:
-        """A dataclass with a name, or the only one there can be; or a mapping."""
+        """Read a dataclass by its name, or the only one possible; or a mapping."""
         for option in options:
             if get_origin(option) is not None and issubclass(get_origin(option), Mapping):
                 return {self.value(str, name): self.value(get_args(option)[1], each) for name, each in said.items()}
@@ -334,7 +334,7 @@ class _Reader:
         return self.record(only, said)
 
     def record(self, kind: Any, said: Mapping[str, Any]) -> Any:
-        """A dataclass from its fields: all that must be there, and no others."""
+        """Read a dataclass from its fields: all required ones, and no others."""
         known = _fields(kind)
         if set(said) - set(known) or {name for name, (_, needed) in known.items() if needed} - set(said):
             _refuse("other fields")
@@ -344,7 +344,7 @@ class _Reader:
         return kind(**found)
 
     def table(self, said: list[Any]) -> Rows:
-        """A table from its columns, which are as long as each other."""
+        """Read a table from its columns, which all have the same length."""
         names, kinds, columns = [], [], []
         for each in said:
             if not isinstance(each, dict) or each.keys() != {"name", "kind", "values"} or each["kind"] not in KINDS:
@@ -361,7 +361,7 @@ class _Reader:
         return Rows(tuple(names), tuple(kinds), tuple(columns))
 
     def expression(self, said: Any) -> q.Expression:
-        """An expression from its postfix form."""
+        """Read an expression from its postfix form."""
         if not isinstance(said, list):
             _refuse("no expression")
         self.count(len(said))
@@ -384,7 +384,7 @@ class _Reader:
 
 
 def whole(said: Any) -> int:
-    """A whole number."""
+    """Read a whole number."""
     if type(said) is str and len(said) <= WIDEST:
         return rational(said).numerator if "/" not in said else _refuse("no whole number")
     if type(said) is not int or abs(said) >= 10**WIDEST:
@@ -393,19 +393,19 @@ def whole(said: Any) -> int:
 
 
 def real(said: Any) -> float:
-    """A float; JSON may have lost that it is one."""
+    """Read a float; JSON may have turned it into a whole number."""
     if type(said) is str:
         return FLOATS[said]
     return float(said) if type(said) in (int, float) else _refuse("no number")
 
 
 def _bounded(value: Fraction) -> Fraction:
-    """A rational that floats can hold, and its square."""
+    """Return a rational that floats can hold, and its square; refuse any other."""
     return value if not value or 1 / LARGEST <= abs(value) <= LARGEST else _refuse("beyond reason")
 
 
 def _reasonable(value: Any) -> None:
-    """Refuse rationals that are beyond reason in what intervals are computed from."""
+    """Refuse rationals beyond the range of floats in values that intervals are computed from."""
     if isinstance(value, Fraction):
         _bounded(value)
     elif isinstance(value, tuple):
@@ -414,7 +414,7 @@ def _reasonable(value: Any) -> None:
 
 
 def _constant(said: Any) -> Any:
-    """A number, or a word."""
+    """Read a number, or the word "integer" or "real"."""
     if type(said) is str and said in ("integer", "real"):
         return said
     value = _bounded(rational(said)) if type(said) is str else _refuse("no constant")

@@ -1,4 +1,4 @@
-"""Answers for people: a table for a terminal, another for a notebook."""
+"""Display answers: as a table for a terminal, or as HTML for a notebook."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONG = "Of a text of 2,000 bytes or more, what is looked for is looked for in it
 
 
 def text(answer: Answer) -> str:
-    """A table with its margins; under it what they mean, the cost, and what is left."""
+    """Return a table with its margins; under it their meaning, the cost, and what is left."""
     margins, rows = answer.margin(), cut(len(answer))
     shown = [[cell(row) for row in rows] for cell in _columns(answer, margins)]
     right = [name for name, kind in zip(answer.columns, answer.kinds, strict=True) if kind in ("integer", "real")]
@@ -34,7 +34,7 @@ def text(answer: Answer) -> str:
 
 
 def page(answer: Answer) -> str:
-    """The same as HTML."""
+    """Return the answer as HTML."""
     margins, rows = answer.margin(), range(min(len(answer), MOST))
     cells = [[cell(index) for index in rows] for cell in _columns(answer, margins)]
     heads = "".join(f"<th>{html.escape(name)}</th>" for name in answer.columns)
@@ -49,7 +49,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _columns(answer: Answer, margins: Frame) -> list[Any]:
-    """For each column what it shows in a row: its value, with its margin where it has one."""
+    """Return for each column a function of the row that gives the text of its cell, with its margin if it has one."""
 
     def shown(index: int) -> Any:
         values, widths, exact = answer.data.columns[index], margins.data.columns[index], answer.exact(index)
@@ -78,7 +78,7 @@ def _remarks(answer: Answer, margins: Frame) -> list[str]:
 
 
 def remarks_said(draft: Draft, plan: Plan, confidence: Fraction) -> list[str]:
-    """What is said beside a number that has no margin: of each such aggregate once."""
+    """Return the remarks on numbers that have no margin: one for each such aggregate."""
     found, sure = [], f"with {show(100 * confidence)} % confidence"
     for title, reading in zip(draft.titles, draft.readings, strict=True):
         said = reading.remark(plan, confidence)
@@ -105,7 +105,7 @@ def _with_margin(value: Any, margin: float | None) -> str:
 
 
 def caps_said(draft: Draft, keys: Sequence[Key]) -> list[str]:
-    """What is counted of each unit and read of each text, where that is not everything, in a release by these keys."""
+    """Return the remarks on contribution bounds and on cut texts, where they leave anything out, for these keys."""
     return [*_bounds_said(draft, keys), *([LONG] if draft.looked_into else [])]
 
 

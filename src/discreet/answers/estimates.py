@@ -1,8 +1,8 @@
-"""The numbers of an answer, row by row, with what their intervals follow from.
+"""Estimates: the numbers of an answer, row by row, with what their intervals are computed from.
 
-An answer keeps of a release what its own rows need and nothing else: of a count or a sum its value and the laws of its
-noise, of an average or a spread the sums that it is a quotient of, of a quantile the ends that were bought with it. No
-condition, no column and no other group can be read from them.
+An answer keeps of a release only what its own rows need: of a count or a sum its value and the laws of its noise, of an
+average or a spread the sums that it is a quotient of, of a quantile the ends that were bought with it. No condition, no
+column and no other group can be read from them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Noises:
 
     @classmethod
     def of(cls, alike: Iterable[tuple[Any, Any]], size: int, places: NDArray[np.int64]) -> Noises:
-        """The laws of the rows at these places, when of so many rows all that have the same law are told together."""
+        """Return the laws of the rows at `places`; `alike` yields each law with those of `size` rows that have it."""
         laws, rows = [], np.zeros(size, np.int64)
         for n, (law, here) in enumerate(alike):
             laws.append(law)
@@ -68,7 +68,7 @@ class Noises:
         return cls(laws=tuple(laws[n] for n in used), rows=again.ravel())
 
     def fit(self, size: int) -> bool:
-        """Return True if they are of so many rows."""
+        """Return True if these are the laws of `size` rows."""
         return self.rows is None or len(self.rows) == size
 
     @property
@@ -77,7 +77,7 @@ class Noises:
         return [self.laws, None if self.rows is None else self.rows.tolist()]
 
     def alike(self) -> list[tuple[Law | SumOf | WeightedSum, Any]]:
-        """Each law with the rows that have it."""
+        """Return each law with the rows that have it."""
         if self.rows is None:
             return [(self.laws[0], slice(None))]
         return [(law, np.flatnonzero(self.rows == n)) for n, law in enumerate(self.laws)]
@@ -85,56 +85,56 @@ class Noises:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Estimate(ABC):
-    """One number of each row. `limits` are the least and the most it can be, where an answer is made consistent."""
+    """One number of each row. `limits` are the least and the greatest possible value, in a consistent answer."""
 
     limits: tuple[float, float] | None = None
-    noisy: ClassVar[bool] = True  # whether it has noise, which a consistent answer cuts
+    noisy: ClassVar[bool] = True  # True if its interval is cut to `limits` in a consistent answer
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many rows it has."""
+        """Return the number of rows."""
 
     @abstractmethod
     def around(self, confidence: Fraction) -> Box | None:
-        """The ends of an interval around each number that holds it with this confidence; None where none is known."""
+        """Return the ends of an interval around each number with this confidence; None where none is known."""
 
     def interval(self, confidence: Fraction) -> Box | None:
-        """The same, cut to what is possible where the answer is."""
+        """Return the interval of `around`, cut to `limits` in a consistent answer."""
         found = self.around(confidence)
         if found is None or self.limits is None:
             return found
         return np.clip(found[0], *self.limits), np.clip(found[1], *self.limits)
 
     def plain(self) -> Self:
-        """The same intervals from no more than they follow from: this is what is sent."""
+        """Return an estimate with the same intervals and nothing else, which is what is sent."""
         return self
 
     @property
     def laws(self) -> int:
-        """How many laws of noise its intervals follow from."""
+        """The number of noise laws from which intervals are computed."""
         return 0
 
     @property
     def footing(self) -> list[Any] | None:
-        """What intervals follow from, row by row, in a form that can be compared; None where they have no noise."""
+        """The data from which intervals are computed, in a form that can be compared; None where there is no noise."""
         return None
 
     def sound(self) -> bool:
-        """Return True if an interval can be computed of it: what was sent is whatever somebody wrote."""
+        """Return True if intervals can be computed; a document that was sent may contain anything."""
         return True
 
     def hidden(self, column: list[Any]) -> Estimate:
-        """The same without its values, where a column of the answer shows them as they are."""
+        """Return the estimate without its values, if `column` of the answer shows them unchanged."""
         return self
 
     def shown(self, column: list[Any]) -> Estimate:
-        """The same with the values of a column that shows them, where it has none of its own."""
+        """Return the estimate with the values of `column`, if it has none of its own."""
         return self
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Exact(Estimate):
-    """A whole number that is known: a key."""
+    """A whole number without noise: a key."""
 
     values: tuple[int, ...]
     noisy: ClassVar[bool] = False
@@ -192,7 +192,7 @@ class Steady(Estimate):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Quotient(Estimate):
-    """An average or a spread: its interval follows from the noisy sums themselves."""
+    """An average or a spread: its interval is computed from the noisy sums themselves."""
 
     view: Estimator[Any]
     parts: Integers
@@ -223,7 +223,7 @@ class Quotient(Estimate):
 
 
 def _weights(what: Any) -> list[int]:
-    """How many parts each of the weights of a view is for."""
+    """Return for each tuple of weights in an estimator the number of parts that it is for."""
     if is_dataclass(what):
         return [many for field in fields(what) for many in _weights(getattr(what, field.name))]
     if isinstance(what, tuple) and all(isinstance(each, Fraction) for each in what):
@@ -233,7 +233,7 @@ def _weights(what: Any) -> list[int]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Bought(Estimate):
-    """A quantile whose interval was released with it, and holds up to a confidence."""
+    """A quantile whose interval was released with it, and holds up to the confidence `level`."""
 
     low: Floats
     high: Floats

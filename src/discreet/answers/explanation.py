@@ -1,4 +1,4 @@
-"""What a question would cost and tell, before it is asked. Sees no data."""
+"""Explanations: the cost and the margins of a question before it is asked. No data are read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIZES = (100, 1_000, 10_000, 100_000)  # rows in a group, where the margin depen
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """All that an explanation says beside the budget and the SQL. It travels, and is what is known where it arrives."""
+    """The content of an explanation beside the budget and the SQL. It can be sent, without the plan and the draft."""
 
     cost: Loss
     key: str  # of the plan: those that are answered together have the same
@@ -42,20 +42,20 @@ class Facts:
 
     @property
     def plan(self) -> Plan:
-        """Not known."""
+        """Refused: the plan stays with the curator."""
         raise NotAllowed(
             "the plan stays with the curator.", code="stays-with-curator", instead="read the cost and the margins"
         )
 
     @property
     def draft(self) -> Draft:
-        """Not known."""
+        """Refused: the question stays with the curator."""
         raise NotAllowed(
             "the question stays with the curator.", code="stays-with-curator", instead="read the cost and the margins"
         )
 
     def facts(self, confidence: Fraction) -> Facts:
-        """Themselves."""
+        """Return these facts."""
         return self
 
 
@@ -68,7 +68,7 @@ class Planned:
 
     @property
     def cost(self) -> Loss:
-        """What the plan costs."""
+        """The cost of the plan."""
         return self.plan.loss
 
     @property
@@ -77,7 +77,7 @@ class Planned:
         return self.plan.key
 
     def facts(self, confidence: Fraction) -> Facts:
-        """All that is to be said of it."""
+        """Return the content of the explanation."""
         alone, together = self._margins(confidence), self._margins(self._shared(confidence))
         margins = zip(self.draft.titles, alone, together, strict=True)
         plan = self.plan
@@ -89,7 +89,7 @@ class Planned:
         )  # fmt: skip
 
     def _shared(self, confidence: Fraction) -> Fraction:
-        """The confidence of each number, so that all of them together have this one."""
+        """Return the confidence of each number that gives all of them together this confidence."""
         return share_of(1 - (1 - confidence) / max(len(self.draft.readings), 1), self.plan.cells)
 
     def _margins(self, confidence: Fraction) -> list[float | None]:
@@ -112,7 +112,7 @@ class Planned:
         return [f"Groups: the values of {names} are private. {plan.naming.error.describe()}"]
 
     def _rows(self, each: list[float | None], together: list[float | None]) -> Iterator[tuple[str, str, str, str, str]]:
-        """Of each number what it is clamped to, its noise, its margin, and that of all together."""
+        """Yield for each number its bounds, its noise, its margin, and the margin of all together."""
         rows = zip(self.draft.titles, self.draft.readings, each, together, strict=True)
         for title, reading, alone, all_ in rows:
             view = reading.estimator(self.plan.measures)
@@ -136,7 +136,7 @@ class Planned:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Who is protected and how, what it costs, how wrong it can be, and what the engine would run. It travels."""
+    """The protected unit, the cost, the margins, and the SQL that the engine would run. It can be sent."""
 
     origin: Planned | Facts
     confidence: Fraction
@@ -147,7 +147,7 @@ class Explanation:
 
     @once
     def facts(self) -> Facts:
-        """All that it says."""
+        """The content of the explanation."""
         return self.origin.facts(self.confidence)
 
     @property
@@ -157,49 +157,49 @@ class Explanation:
 
     @property
     def draft(self) -> Draft:
-        """What was asked; it stays with the curator."""
+        """The draft of the question; it stays with the curator."""
         return self.origin.draft
 
     @property
     def cost(self) -> Loss:
-        """What asking would cost."""
+        """The cost of asking."""
         return self.origin.cost
 
     @property
     def unit(self) -> str:
-        """Who is protected."""
+        """The privacy unit."""
         return self.facts.unit
 
     @property
     def neighbours(self) -> str:
-        """Which data sets the promise compares."""
+        """The neighbour relation of the guarantee."""
         return self.facts.neighbours
 
     @property
     def protects(self) -> str:
-        """Who is protected, in a sentence."""
+        """The privacy unit and its neighbours, in a sentence."""
         return self.facts.protects
 
     def margins(self, *, simultaneous: bool = False) -> dict[str, float | None]:
-        """Of each aggregate the margin of one number, or of all together; None where it depends on the data."""
+        """Return the margin of each aggregate, alone or of all together; None where it depends on the data."""
         return {title: together if simultaneous else alone for title, alone, together in self.facts.margins}
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Of each number what it is clamped to, its noise, its margin, and that of all together."""
+        """Return for each number its bounds, its noise, its margin, and the margin of all together."""
         return list(self.facts.rows)
 
     @property
     def sure(self) -> str:
-        """What its margins are called."""
+        """The heading of the margins."""
         return f"{show(100 * self.confidence)} % margin"
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as plain values that JSON has."""
+        """Return the explanation as plain values that JSON has."""
         return pack("explanation/1", _Sent.of(self))
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Explanation:
-        """The explanation that `to_dict` wrote; a refusal where it is anything else."""
+        """Return the explanation that `to_dict` wrote; refuse any other document."""
         return unpack("explanation/1", _Sent, document, _Sent.check).explanation
 
     def __reduce__(self) -> tuple[Any, tuple[dict[str, Any]]]:
@@ -233,7 +233,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class _Sent:
-    """An explanation, as it is written."""
+    """An explanation, as it is serialised."""
 
     facts: Facts
     confidence: Fraction
@@ -251,13 +251,13 @@ class _Sent:
         return Explanation(self.facts, self.confidence, self.left, self.sql, self.fits, self.remarks)
 
     def check(self) -> None:
-        """Refuse what its types do not."""
+        """Refuse values that types allow and an explanation does not."""
         probability(self.confidence, "confidence")
 
 
 @dataclass(frozen=True, repr=False)
 class Explanations(Sequence[Explanation]):
-    """The same for several questions that are asked together: one explanation of each, and what all of them cost."""
+    """The explanations of several questions that are asked together, and their total cost."""
 
     each: tuple[Explanation, ...]
     ways: tuple[tuple[int, ...], ...]  # the places of those that are answered together, from one release each
@@ -267,28 +267,28 @@ class Explanations(Sequence[Explanation]):
 
     @property
     def joint(self) -> bool:
-        """Whether one release answers all."""
+        """True if one release answers all questions."""
         return [len(each) for each in self.ways] == [len(self.each)]
 
     @staticmethod
     def total(each: Iterable[Explanation]) -> Loss:
-        """What asking all of them would cost."""
+        """Return the cost of asking all of them; those of one plan are paid once."""
         plans = {one.origin.key: one.cost for one in each}
         return sum(plans.values(), start=Loss.ZERO)
 
     @property
     def cost(self) -> Loss:
-        """What asking all of them would cost."""
+        """The cost of asking all of them."""
         return self.total(self.each)
 
     def to_dict(self) -> dict[str, Any]:
-        """All explanations as plain values that JSON has."""
+        """Return all explanations as plain values that JSON has."""
         each = tuple(map(_Sent.of, self.each))
         return pack("explanations/1", _AllSent(each, self.ways, self.left, self.fits, self.remarks))
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Explanations:
-        """The explanations that `to_dict` wrote; a refusal where it is anything else."""
+        """Return the explanations that `to_dict` wrote; refuse any other document."""
         found = unpack("explanations/1", _AllSent, document, _AllSent.check)
         return cls(tuple(one.explanation for one in found.each), found.ways, found.left, found.fits, found.remarks)
 
@@ -338,7 +338,7 @@ class Explanations(Sequence[Explanation]):
 
 @dataclass(frozen=True)
 class _AllSent:
-    """Several explanations, as they are written."""
+    """Several explanations, as they are serialised."""
 
     each: tuple[_Sent, ...]
     ways: tuple[tuple[int, ...], ...]
@@ -347,7 +347,7 @@ class _AllSent:
     remarks: tuple[str, ...]
 
     def check(self) -> None:
-        """Refuse what its types do not."""
+        """Refuse values that types allow and explanations do not."""
         for one in self.each:
             one.check()
         if not self.each or not all(0 <= n < len(self.each) for way in self.ways for n in way):
@@ -357,7 +357,7 @@ class _AllSent:
 
 
 def listed(places: Iterable[int]) -> str:
-    """Places as people count them: 1–3, 7."""
+    """Return places as text, counted from one: 1–3, 7."""
     runs = [[n for _, n in run] for _, run in groupby(enumerate(sorted(places)), lambda pair: pair[1] - pair[0])]
     return ", ".join(
         f"{run[0] + 1}–{run[-1] + 1}" if len(run) > 2 else ", ".join(f"{n + 1}" for n in run) for run in runs

@@ -1,4 +1,4 @@
-"""Answers and ledgers for other programs: CSV, JSON, Arrow."""
+"""Output formats of answers and ledgers for other programs: CSV, JSON, Arrow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # of Arrow's stream format
 
 
 def rows_csv(heads: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
-    """CSV with a line of names."""
+    """Return CSV with a line of names."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(heads)
@@ -32,7 +32,7 @@ def rows_csv(heads: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def loss_json(loss: Loss) -> dict[str, str | None]:
-    """A loss as exact numbers."""
+    """Return a loss as exact numbers."""
     return {"pure": None if loss.pure is None else str(loss.pure), "rho": str(loss.rho), "event": str(loss.event)}
 
 
@@ -40,7 +40,7 @@ def loss_json(loss: Loss) -> dict[str, str | None]:
 
 
 def with_margins(answer: Answer, *, simultaneous: bool) -> Frame:
-    """One table: each column of the answer, and after each noisy number its margin, as NAME_margin."""
+    """Return one table: each column of the answer, and after each noisy number its margin, as NAME_margin."""
     from discreet.answers.frame import Frame  # noqa: PLC0415
     from discreet.postprocess.table import Rows  # noqa: PLC0415
 
@@ -63,7 +63,7 @@ def with_margins(answer: Answer, *, simultaneous: bool) -> Frame:
 
 
 def answer_csv(answer: Answer, *, simultaneous: bool) -> str:
-    """Only the rows; an empty field where there is no number or no margin is known."""
+    """Return only the rows; a field is empty where there is no number or no margin is known."""
     frame = with_margins(answer, simultaneous=simultaneous)
     return rows_csv(frame.columns, ([_field(each) for each in row] for row in frame))
 
@@ -73,7 +73,7 @@ def _field(value: Any) -> Any:
 
 
 def answer_json(answers: Sequence[Answer], *, simultaneous: bool) -> str:
-    """The rows, with what they cost and what is left, in words and as exact fractions; of several answers a list."""
+    """Return the rows, their cost and what is left, in words and as exact fractions; a list for several answers."""
     return _dumped([_answer(each, simultaneous=simultaneous) for each in answers])
 
 
@@ -101,14 +101,14 @@ def _answer(answer: Answer, *, simultaneous: bool) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    """JSON has no infinity: a margin without end is as good as none. Dates are texts there."""
+    """Return a value as JSON has it: dates are texts, and infinite numbers, which JSON lacks, are null."""
     if isinstance(value, date):
         return value.isoformat()
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def answer_stream(answer: Answer, *, simultaneous: bool) -> bytes:
-    """An Arrow stream; its schema carries what JSON has beside the rows."""
+    """Return an Arrow stream; the metadata of its schema has the confidence, the cost and what is left."""
     table = with_margins(answer, simultaneous=simultaneous).to_arrow()
     about = {"confidence": str(float(answer.confidence)), "cost": str(answer.cost), "left": str(answer.left)}
     table = table.replace_schema_metadata(about)
@@ -117,9 +117,9 @@ def answer_stream(answer: Answer, *, simultaneous: bool) -> bytes:
 
 
 def explanation_json(found: Explanation | Explanations) -> str:
-    """What asking would cost and how exact it would be; a margin is null where it depends on the data.
+    """Return the cost and the margins of a question; a margin is null where it depends on the data.
 
-    Of several questions that, in `questions`, and the cost of all.
+    For several questions: the cost of all, and each one's explanation in `questions`.
     """
     if not isinstance(found, Sequence):
         return _dumped([_explained(found)])

@@ -1,4 +1,4 @@
-"""A small table of named columns, which other libraries' frames are made of."""
+"""A small table of named columns, from which frames of other libraries are made."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Frame:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """integer, real, text, boolean, date or timestamp, for each column."""
+        """The kind of each column: integer, real, text, boolean, date or timestamp."""
         return self.data.kinds
 
     def __getitem__(self, name: str) -> list[Any]:
@@ -52,7 +52,7 @@ class Frame:
 
     @property
     def value(self) -> Any:
-        """The only number of a table with one row and one column."""
+        """The only value of a table with one row and one column; refused for any other table."""
         if len(self) != 1 or len(self.columns) != 1:
             raise NotUnderstood(
                 "there is more than one number.", code="several-numbers", instead='name a column: answer["n"]'
@@ -66,7 +66,7 @@ class Frame:
         return int(self.value)
 
     def to_arrow(self) -> pyarrow.Table:
-        """An Arrow table; whole numbers that are too large for 64 bits are decimals there, or floats."""
+        """Return an Arrow table; whole numbers that are too large for 64 bits are decimals there, or floats."""
         import pyarrow as pa  # noqa: PLC0415
 
         stored = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "boolean": pa.bool_(),
@@ -78,11 +78,11 @@ class Frame:
         return pa.Table.from_arrays(arrays, names=list(self.columns))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A pandas frame; needs pandas."""
+        """Return a pandas frame; needs pandas."""
         return _wanted("pandas") and self.to_arrow().to_pandas(date_as_object=False)
 
     def to_polars(self) -> polars.DataFrame:
-        """A polars frame; needs polars."""
+        """Return a polars frame; needs polars."""
         return _wanted("polars").from_arrow(self.to_arrow())  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class Frame:
 
 
 def _fitting(values: Sequence[Any], stored: Any) -> tuple[list[Any], Any]:
-    """The values of a column, and the Arrow type that holds them: 64 bits do for whole numbers, but for huge ones."""
+    """Return the values of a column, and the Arrow type that holds them: int64 for whole numbers, if they fit."""
     import pyarrow as pa  # noqa: PLC0415
 
     largest = max((abs(each) for each in values if each is not None), default=0) if stored == pa.int64() else 0
@@ -102,7 +102,7 @@ def _fitting(values: Sequence[Any], stored: Any) -> tuple[list[Any], Any]:
 
 
 def _wanted(library: str) -> Any:
-    """A library of the user's choice, which discreet itself does not need."""
+    """Import an optional library; refuse if it is not installed."""
     import importlib  # noqa: PLC0415
 
     try:
@@ -114,7 +114,7 @@ def _wanted(library: str) -> Any:
 
 
 def cut(size: int) -> list[int | None]:
-    """Which rows of a long table are shown; None stands for those that are not."""
+    """Return the rows of a long table that are shown; None stands for those that are not."""
     return list(range(size)) if size <= 60 else [*range(40), None, *range(size - 10, size)]
 
 
@@ -126,7 +126,7 @@ def _drawn(frame: Frame) -> str:
 
 
 def number_text(value: Any, digits: int = 6) -> str:
-    """A value as a person reads it."""
+    """Return a value as text for display."""
     if value is None:
         return "–"
     if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -1,4 +1,4 @@
-"""A picture of an answer: every number with its margin."""
+"""Plot an answer: every number with its margin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INK, BAR = "#1b4965", "#bee9e8"
 
 
 def draw(answer: Answer) -> Figure:
-    """One panel for each column of numbers, one bar for each row, with its margin as a line."""
+    """Draw one panel for each column of numbers, one bar for each row, with its margin as a line."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:

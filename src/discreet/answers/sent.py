@@ -1,8 +1,8 @@
-"""Answers on their way: what is written of an answer, and the answer that is made of it where it arrives.
+"""Answers as documents: the serialised part of an answer, and the answer that is read from it elsewhere.
 
-What is sent is what can be read from the answer where it was asked: its rows, what their intervals follow from, the
-same rows made consistent, the cost, what is left, the facts of the receipt, and the remarks beside it. The question,
-the plan, the catalogue, the groups that are not shown and the releases that were added up stay behind.
+A document holds what can be read from the answer where it was asked: its rows, the data of their intervals, the same
+rows made consistent, the cost, the remaining budget, the facts of the receipt, and the remarks. The question, the plan,
+the catalogue, the groups that are not shown and the releases that were added up stay behind.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST_STEPS = 2_000_000_000  # of all intervals of an answer: rows times what is 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Consistent:
-    """How the consistent answer differs: in some columns, or in its rows, too; and what its numbers can be."""
+    """The difference of the consistent answer: in some columns, or also in its rows; and the limits of its numbers."""
 
     columns: Rows | None
     places: tuple[int, ...]
@@ -45,7 +45,7 @@ class _Consistent:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Sent:
-    """An answer, as it is written."""
+    """An answer, as it is serialised."""
 
     columns: Rows
     formulas: tuple[Formula, ...]
@@ -61,7 +61,7 @@ class _Sent:
 
 @dataclass(frozen=True, eq=False)
 class Arrived:
-    """What is known of an answer where it arrived."""
+    """The origin of an answer that was read from a document."""
 
     said: tuple[str, ...]
     counted: tuple[str, ...]
@@ -97,7 +97,7 @@ def _behind(what: str) -> NoReturn:
 
 
 def answer_sent(answer: Answer) -> dict[str, Any]:
-    """An answer as a document."""
+    """Return an answer as a document."""
     sheet = answer.origin.consistent()
     sent = _Sent(
         columns=answer.data,
@@ -115,7 +115,7 @@ def answer_sent(answer: Answer) -> dict[str, Any]:
 
 
 def _plain(estimates: Mapping[str, Estimate], data: Rows, formulas: tuple[Formula, ...]) -> dict[str, Estimate]:
-    """Estimates as they are sent; the values of one that a column shows as they are stand there alone."""
+    """Return estimates as they are sent; values that a column shows unchanged are left out."""
     shown = _bare(formulas)
     found = {}
     for name, each in estimates.items():
@@ -125,7 +125,7 @@ def _plain(estimates: Mapping[str, Estimate], data: Rows, formulas: tuple[Formul
 
 
 def _bare(formulas: tuple[Formula, ...]) -> dict[str, int]:
-    """Of each estimate that a column shows as it is the place of the first such column."""
+    """Return for each estimate that a column shows unchanged the place of the first such column."""
     names = [(n, each.what.column) for n, each in enumerate(formulas) if each.what is not None]
     return {name: n for n, name in reversed(names) if name is not None}
 
@@ -143,7 +143,7 @@ def _differing(answer: Answer, sheet: Sheet) -> _Consistent:
 
 
 def _alike(one: Estimate, other: Estimate) -> bool:
-    """Whether two estimates of one number are of the same rows, as far as their intervals go."""
+    """Return True if the intervals of two estimates are computed from the same data."""
     return one.footing is not None and one.footing == other.footing
 
 
@@ -151,7 +151,7 @@ def _alike(one: Estimate, other: Estimate) -> bool:
 
 
 def answer_read(document: object) -> Answer:
-    """The answer of a document."""
+    """Return the answer of a document."""
     sent = unpack(FORM, _Sent, document, _checked)
     data, formulas = sent.columns, sent.formulas
     estimates = _filled(sent)
@@ -171,7 +171,7 @@ def answer_read(document: object) -> Answer:
 
 
 def _filled(sent: _Sent) -> dict[str, Estimate]:
-    """The estimates, with the values of columns that show them as they are."""
+    """Return the estimates, with the values of columns that show them unchanged."""
     shown = _bare(sent.formulas)
     return {
         name: each.shown(sent.columns.columns[shown[name]]) if name in shown else each
@@ -180,7 +180,7 @@ def _filled(sent: _Sent) -> dict[str, Estimate]:
 
 
 def _checked(sent: _Sent) -> None:
-    """Refuse what is no answer, though its types are right.
+    """Refuse a document that is no answer, though its types are right.
 
     Promise  intervals of an answer that passes are computed in time that is in proportion to its rows, and are numbers.
     """
@@ -215,7 +215,7 @@ def _checked(sent: _Sent) -> None:
 
 
 def _estimates(found: Mapping[str, Estimate], names: set[str], rows: int) -> None:
-    """Refuse estimates that are not those of so many rows."""
+    """Refuse estimates other than those of `names`, or of another number of rows."""
     _true(set(found) == names)
     for each in found.values():
         _true(len(each) == rows and each.limits is None and each.sound())

@@ -1,1 +1,1 @@
-"""What the owner declares: tables, columns, bounds, units and budgets."""
+"""The catalogue: the owner's declarations of tables, columns, bounds, units and budgets."""

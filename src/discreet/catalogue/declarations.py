@@ -1,4 +1,4 @@
-"""What an owner says of a column, a unit, a key or a cap, read and checked."""
+"""Read and check the declarations of a column, a unit, a key, a CSV file or a contribution bound."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["cap", "column", "csv", "key", "name", "unit"]
 
 
 def column(label: str, said: Any) -> Column:
-    """A column from what was declared of it: a pair of bounds, a list of values, `str`, or a dict of these."""
+    """Read the declaration of a column: a pair of bounds, a list of values, `str`, or a dict of these."""
     label = name(label, "a column")
     if not isinstance(said, dict) or "required" not in said:
         return _column(label, said)
@@ -79,7 +79,7 @@ def _column(label: str, said: Any) -> Column:
 
 
 def _automatic(label: str, said: Any) -> Column | None:
-    """A column whose upper bound is found in the data, where that is what was declared."""
+    """Read a column whose upper bound is to be found in the data; None if that is not declared."""
     if isinstance(said, tuple) and len(said) == 2:
         said = {"min": said[0], "max": said[1]}
     if not isinstance(said, dict) or said.get("max") != "auto" or not {"min"} <= said.keys() <= {"min", "max", "step"}:
@@ -89,7 +89,7 @@ def _automatic(label: str, said: Any) -> Column | None:
 
 
 def _bounded(label: str, said: tuple[Any, ...]) -> Column:
-    """A column with bounds: two numbers, or two dates or timestamps."""
+    """Read a column with bounds: two numbers, or two dates or timestamps."""
     moments = [_moment(each) for each in said]
     if len(said) != 2 or all(each is None for each in moments):
         return Column(name=label, bounds=_bounds(label, said))
@@ -105,7 +105,7 @@ def _bounded(label: str, said: tuple[Any, ...]) -> Column:
 
 
 def _moment(said: Any) -> date | None:
-    """A date or a timestamp, as such or as text; in UTC where it has a zone."""
+    """Read a date or a timestamp, as such or as text, in UTC if it has a zone; None if it is neither."""
     if isinstance(said, str):
         return iso(said)
     if isinstance(said, datetime):
@@ -115,7 +115,7 @@ def _moment(said: Any) -> date | None:
 
 
 def _listed(label: str, said: list[Any]) -> Column:
-    """A column with values: numbers, texts, true and false, dates or timestamps."""
+    """Read a column with values: numbers, texts, true and false, dates or timestamps."""
     moments = [None if isinstance(each, str) else _moment(each) for each in said]
     known = tuple(each for each in moments if each is not None)
     if not known:
@@ -153,7 +153,7 @@ def _bounds(label: str, said: tuple[Any, ...]) -> tuple[Fraction, Fraction]:
 
 
 def _long(value: str | int) -> bool:
-    """Whether a value is too long to be one of a few; thousands of digits are never written out."""
+    """Return True if a value is too long to be declared; thousands of digits are never written out."""
     if isinstance(value, str):
         return len(value) > LONGEST
     return value.bit_length() > 4 * LONGEST or len(str(value)) > LONGEST
@@ -181,7 +181,7 @@ def _values(label: str, said: list[Any]) -> tuple[str | int | bool, ...]:
 
 
 def name(said: object, what: str) -> str:
-    """A name that can be typed in SQL, perhaps in quotes."""
+    """Read a name that can be typed in SQL, perhaps in quotes."""
     if not isinstance(said, str) or not said.strip() or len(said) > LONGEST or not said.isprintable() or '"' in said:
         raise NotUnderstood(
             f"{what} has a name of at most {LONGEST} letters.", code="wrong-declaration", instead='for example "visits"'
@@ -190,7 +190,7 @@ def name(said: object, what: str) -> str:
 
 
 def unit(said: object) -> tuple[str | None, Reference | None]:
-    """The column that says whose row it is; `"order_id -> orders.id"` where another table says it of that key."""
+    """Read the column that names the privacy unit of a row; `"order_id -> orders.id"` refers to another table's key."""
     if said is None:
         return None, None
     first, arrow, other = str(said).partition(" -> ")
@@ -207,13 +207,13 @@ def unit(said: object) -> tuple[str | None, Reference | None]:
 
 
 def key(said: object) -> tuple[str, ...]:
-    """The columns that tell the rows of a table apart."""
+    """Read the columns that identify a row of a table."""
     listed = [] if said is None else said if isinstance(said, list) else [said]
     return tuple(name(each, "a key") for each in listed)
 
 
 def csv(said: object) -> Csv | None:
-    """How a CSV file is written: its delimiter, its quote, and whether quoted fields may hold line breaks."""
+    """Read how a CSV file is written: its delimiter, its quote, and whether quoted fields may hold line breaks."""
     if said is None:
         return None
     known = ("delimiter", "quote", "newlines")
@@ -258,7 +258,7 @@ def csv(said: object) -> Csv | None:
 
 
 def cap(said: object, what: str) -> int | None:
-    """How many rows or groups of one unit count at most."""
+    """Read the most rows or groups of one unit that count."""
     if said is None:
         return None
     most = whole(said, what)

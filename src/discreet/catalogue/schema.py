@@ -1,4 +1,4 @@
-"""What the owner of the data declares: tables, the unit, bounds, values, caps. Everything here is public.
+"""The catalogue: tables, units, bounds, values and contribution bounds, as the owner declares them. All is public.
 
 A column that is not declared cannot be asked about. A declared one has bounds (it can be summed), values (it can be
 grouped by, always with all of them), or nothing (it can be filtered by, and grouped by as a private key).
@@ -35,9 +35,9 @@ MOMENTS: dict[str, Kind] = {"date": "date", "timestamp": "timestamp", "ticks": "
 
 DATES = "{name} = {{ min = 2024-01-01, max = 2024-12-31 }}, or {{ }}"
 
-EXACT: dict[str | None, tuple[str, ...]] = {  # of a kind, how it is stored where equal in a question is the same
+EXACT: dict[str | None, tuple[str, ...]] = {  # for each kind, the storage in which equality in a question is exact
     "integer": ("integer", "wide"),
-    "real": (),  # what pandas stores them as depends on whether one is missing
+    "real": (),  # their storage in pandas depends on whether one is missing
     "text": ("text", "other"),
     "boolean": ("boolean",),
     "date": ("date",),
@@ -46,27 +46,27 @@ EXACT: dict[str | None, tuple[str, ...]] = {  # of a kind, how it is stored wher
 
 MIXED = "mixed"  # stored as a type whose equal values may differ, or have other hashes: lists, intervals, variants, …
 
-UNREAD = "unread"  # how a column is stored whose type an engine cannot read whatever a row holds
+UNREAD = "unread"  # stored as a type that an engine cannot read whatever a row holds
 
-JSON = "json"  # stored as texts, of which several are one value: read as texts, and never who is who
+JSON = "json"  # stored as texts, of which several are one value: read as texts, and never a unit
 
-COMPUTED = "computed"  # not stored: what an engine would compute of other columns whenever it is read
+COMPUTED = "computed"  # not stored: the engine computes it from other columns whenever it is read
 
 PROMISE = 'declare it: {name} = {{ min = 0, max = 100 }}, {{ values = ["a", "b"] }}, or {{ }}'
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column, as declared; its kind is known once the data source has said how it stores it."""
+    """A declared column; its kind is known once the data source has reported how the column is stored."""
 
     name: str
     bounds: tuple[Fraction, Fraction] | None = None  # of dates, in days: see `sql/calendar`
     step: Fraction | None = None
     values: tuple[str | int | bool | date, ...] | None = None
     kind: Kind | None = None
-    made: Tree | None = None  # of which expression, where it is no column of the data
-    auto: Fraction | None = None  # the lower bound of one whose upper bound is found in the data
-    exact: bool = False  # whether it is stored, and values that are stored differently are different in a question
+    made: Tree | None = None  # its expression, if it is computed and no column of the data
+    auto: Fraction | None = None  # the lower bound of a column whose upper bound is found in the data
+    exact: bool = False  # True if it is stored, and different stored values are different in a question
     required: bool = False  # every row has a value
 
 
@@ -80,7 +80,7 @@ class Reference:
 
 @dataclass(frozen=True, kw_only=True)
 class Csv:
-    """How a CSV file is written, as its owner says."""
+    """The format of a CSV file, as its owner declares it."""
 
     delimiter: str = ","
     quote: str = '"'  # none: quotes are letters
@@ -89,11 +89,11 @@ class Csv:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table: its columns, and who is in it."""
+    """A table: its columns, its privacy unit, and its contribution bounds."""
 
     name: str
     columns: tuple[Column, ...] = ()
-    unit: str | None = None  # a column; None: one row is one person
+    unit: str | None = None  # a column; None: every row is a unit
     rows_per_unit: int | None = None
     groups_per_unit: int | None = None
     public: bool = False
@@ -122,12 +122,12 @@ class Table:
             )
 
     def column(self, name: str) -> Column | None:
-        """The declared column of this name; SQL does not mind the case."""
+        """Return the declared column of this name, in any case, or None."""
         return next((each for each in self.columns if each.name.lower() == name.lower()), None)
 
     @property
     def whose(self) -> str:
-        """Whose its rows are, as it is on record; SQL does not mind the case of names."""
+        """The unit of the rows, as it is put on record, in lower case."""
         if self.public:
             return "public"
         if self.unit is None:
@@ -137,11 +137,11 @@ class Table:
 
     @property
     def counting(self) -> Table:
-        """The same table, where columns that only join can be counted."""
+        """The table with the columns that only join among those that can be counted."""
         return replace(self, columns=self.columns + self.links, links=())
 
     def stored(self, kinds: Mapping[str, str], at: At | None = None) -> Table:
-        """The same table, once the data source has said how it stores its columns; `at` points at their lines."""
+        """Return the table with the storage of its columns as the source reports it; `at` points at their lines."""
         at = at or (lambda *keys: nullcontext())
         unit, found = self.unit, []
         if unit is not None:
@@ -157,18 +157,18 @@ class Table:
         return replace(self, columns=tuple(found), unit=unit, key=key).linked([unit, *key], kinds)
 
     def linked(self, names: Iterable[str | None], kinds: Mapping[str, str]) -> Table:
-        """The same table; rows may be joined by these columns, too."""
+        """Return the table with `names` among the columns by which rows may be joined."""
         new = [each for each in dict.fromkeys(names) if each is not None and self.column(each) is None]
         old = {each.name for each in self.links}
         links = [_fitted(Column(name=each), kinds[each]) for each in new if each not in old]
         return replace(self, links=self.links + tuple(links))
 
     def any(self, name: str | None) -> Column | None:
-        """The column of exactly this name, declared or only joining."""
+        """Return the column of exactly this name, declared or only joining, or None."""
         return next((each for each in (*self.links, *self.columns) if each.name == name), None)
 
     def _own(self, name: str, kinds: Iterable[str]) -> str:
-        """A column's name as the data source spells it."""
+        """Return a column's name as the data source spells it."""
         alike = [each for each in kinds if each.lower() == name.lower()]
         if not alike:
             raise NotUnderstood(
@@ -182,7 +182,7 @@ class Table:
 
 
 def _safe(unit: str, stored: str) -> None:
-    """Refuse a unit whose values have no one normal form: it could be one person here and two there."""
+    """Refuse a unit whose values have no one normal form: equal values could count as two units."""
     if stored in (MIXED, JSON):
         raise NotUnderstood(
             f"`{unit}` is stored as a type whose values can be equal and differ, so it is not certain who is who.",
@@ -192,21 +192,23 @@ def _safe(unit: str, stored: str) -> None:
 
 
 def same(a: Column | None, b: Column | None) -> bool:
-    """Whether two columns are equal in a question only where they are the same.
+    """Return True if comparing the two columns in SQL is exact: equal values are stored as equal values.
 
     Given    `exact` says that a column is stored in one of the ways in EXACT; computed columns and constants are not.
-    Promise  where a question sets both equal, what is stored is the same: so who is who may follow from it, also over
-             several such equalities.
+    Promise  where a question sets both equal, what is stored is the same: so the unit of a row may be inferred from it,
+             also over several such equalities.
     Because  an engine compares whole numbers of all widths as such, texts by their bytes, dates, timestamps and
-             conditions as they are stored (`compared` in `discreet.engines.sql.expressions`); whatever else has
-             the kind text in EXACT is cast to a text that no other value of its type has. What is computed is a double,
-             of which one can be equal to many whole numbers.
+             conditions as they are stored (`compared` in `discreet.engines.sql.expressions`); whatever else has the
+             kind text in EXACT is cast to a text that no other value of its type has. A computed number is a double,
+             which can be equal to many whole numbers.
     """
     return a is not None and b is not None and a.kind == b.kind and a.exact and b.exact
 
 
 def _fitted(column: Column, stored: str) -> Column:
-    """A column as it is stored. Texts that are read as numbers can be equal and differ, as can decimals as doubles."""
+    """Return a column with its storage. Texts read as numbers, and decimals read as doubles, are not `exact`: different
+    values can be equal.
+    """
     if stored == UNREAD:
         raise NotUnderstood(
             f"`{column.name}` is of a type in which one row can make all others unreadable.",
@@ -224,7 +226,7 @@ def _fitted(column: Column, stored: str) -> Column:
 
 
 def _read(column: Column, stored: str) -> Column:
-    """What a column holds, once it is known how it is stored."""
+    """Return a column with its kind, now that its storage is known; refuse a declaration that does not fit."""
     holds = MOMENTS.get(stored)
     if column.kind not in (None, "date", "timestamp") or (holds is None and column.kind is None):
         return replace(column, kind=_kind(column, stored))
@@ -255,7 +257,7 @@ def _read(column: Column, stored: str) -> Column:
 
 
 def _kind(column: Column, stored: str) -> Kind:
-    """What its values are in a question. What is stored otherwise is cast, and is NULL where that fails."""
+    """Return the kind of a column's values in a question. Other stored values are cast, or NULL if that fails."""
     if column.kind is not None:
         return column.kind
     if column.values is not None:
@@ -297,7 +299,7 @@ def _kind(column: Column, stored: str) -> Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Catalogue:
-    """A data set: its tables, the budget for them all, and who may ask."""
+    """A data set: its tables, the budget for them all, and the analysts who may ask."""
 
     name: str
     budget: Budget
@@ -324,7 +326,7 @@ class Catalogue:
         return {(each.through.table, each.through.column) for each in self.tables if each.through is not None}
 
     def stored(self, kinds: Mapping[str, Mapping[str, str]], at: At | None = None) -> Catalogue:
-        """The same catalogue, once the data source has said how it stores each column; `at` points at the lines."""
+        """Return the catalogue with the storage of all columns as the source reports it; `at` points at the lines."""
         at = at or (lambda *keys: nullcontext())
         found = []
         for each in self.tables:
@@ -353,7 +355,7 @@ class Catalogue:
         )
 
     def _reference(self, table: Table, kinds: Mapping[str, Mapping[str, str]]) -> Reference | None:
-        """Where the unit of a table's rows is found, checked up to the table that names it."""
+        """Return the key through which the unit of a table's rows is found, checked up to the table that names it."""
         if table.through is None:
             return None
         seen, at = {table.name}, table.through
@@ -374,7 +376,7 @@ class Catalogue:
 
     @property
     def read(self) -> dict[str, tuple[str, ...] | None]:
-        """Of each table the columns that questions can read, or None for all of them."""
+        """The columns of each table that questions can read, or None for all of them."""
         columns = {each.name: tuple(column.name for column in each.columns) for each in self.tables}
         return {
             each.name: None if each.public else self.telling[each.name] + columns[each.name] for each in self.tables
@@ -382,7 +384,7 @@ class Catalogue:
 
     @property
     def telling(self) -> dict[str, tuple[str, ...]]:
-        """Of each table the columns that tell whose a row is: its unit, its key, and what others refer to."""
+        """The columns of each table that identify the unit of a row: its unit, its key, and those referred to."""
         found: dict[str, tuple[str, ...]] = {}
         for each in self.tables:
             to = [t.through for t in self.tables if t.through is not None]
@@ -393,11 +395,11 @@ class Catalogue:
 
     @property
     def protects(self) -> dict[str, str]:
-        """Whose the rows of each table are, as it is on record."""
+        """The unit of each table, as it is put on record."""
         return {each.name.lower(): each.whose for each in self.tables}
 
     def table(self, name: str) -> Table | None:
-        """The table of this name; SQL does not mind the case."""
+        """Return the table of this name, in any case, or None."""
         return next((each for each in self.tables if each.name.lower() == name.lower()), None)
 
 

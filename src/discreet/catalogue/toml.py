@@ -1,4 +1,4 @@
-"""The catalogue file: TOML, checked entry by entry, with the line of whatever is wrong."""
+"""Read a catalogue file: TOML, checked entry by entry; refusals point at the line."""
 
 from __future__ import annotations
 
@@ -24,14 +24,20 @@ LARGEST = 1 << 22  # characters of a catalogue
 
 
 def read(path: Path) -> Catalogue:
-    """The catalogue in a file; paths in it are relative to the file."""
+    """Return the catalogue in a file; paths in it are relative to the file."""
     return Reader(path).catalogue()
 
 
 def _toml(path: Path) -> tuple[str, dict[str, Any]]:
     try:
         text = path.read_text("utf-8-sig")
-        return text, tomllib.loads(text if len(text) <= LARGEST else "")
+        if len(text) > LARGEST:
+            raise NotUnderstood(
+                f"{path} has more than {LARGEST:,} characters.",
+                code="wrong-catalogue",
+                instead="declare fewer values; docs/catalogue.md shows a catalogue",
+            )
+        return text, tomllib.loads(text)
     except OSError:
         raise NotUnderstood(
             f"there is no catalogue {path}.", code="no-catalogue", instead="write one with: discreet init DATA"
@@ -70,7 +76,7 @@ def _not_toml(text: str, problem: str) -> Refusal:
 
 
 class Reader:
-    """A catalogue file, and where each of its entries is."""
+    """A catalogue file, and the position of each of its entries."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -79,7 +85,7 @@ class Reader:
 
     @contextmanager
     def at(self, *keys: str) -> Iterator[None]:
-        """Refusals in here point at the line of this entry, or of the nearest one around it."""
+        """Let refusals in the block point at the line of this entry, or of the nearest one around it."""
         try:
             yield
         except Refusal as refusal:
@@ -109,11 +115,11 @@ class Reader:
                     )
 
     def fitted(self, catalogue: Catalogue, stored: Mapping[str, Mapping[str, str]]) -> Catalogue:
-        """The same catalogue, once the data source has said how it stores each column of each table."""
+        """Return the catalogue with the storage of all columns, as the data source reports it."""
         return catalogue.stored(stored, lambda *keys: self.at("tables", *keys))
 
     def catalogue(self) -> Catalogue:
-        """What the file declares."""
+        """Return the catalogue that the file declares."""
         said = self._said
         for each in said:
             if each not in ("dataset", "tables", "analysts", "families"):
@@ -155,7 +161,7 @@ class Reader:
             )
 
     def _place(self, dataset: Mapping[str, Any], key: str) -> str | None:
-        """A path relative to the catalogue, or an address."""
+        """Return a path relative to the catalogue, or an address."""
         said = dataset.get(key)
         if said is None:
             return None
@@ -228,7 +234,7 @@ class Reader:
 
 
 def _lines(text: str) -> dict[tuple[str, ...], tuple[int, int]]:
-    """Where each entry of a TOML file begins: the span of its name, by its path."""
+    """Return the span of the name of each entry of a TOML file, by its path."""
     found: dict[tuple[str, ...], tuple[int, int]] = {}
     section: tuple[str, ...] = ()
     offset = 0

@@ -1,4 +1,4 @@
-"""`discreet ask` and `discreet explain`: a question or several, and what they would cost."""
+"""`discreet ask` and `discreet explain`: answer one or several questions, or explain their cost."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _explain(options: argparse.Namespace) -> None:
 
 
 def _alone(options: argparse.Namespace, *names: str) -> None:
-    """Refuse what only one question can have."""
+    """Refuse options that only a single question can have."""
     said = [each for each in names if getattr(options, each)]
     if len(options.question) > 1 and said:
         raise NotUnderstood(
@@ -142,7 +142,7 @@ def _alone(options: argparse.Namespace, *names: str) -> None:
 
 
 def load(catalogue: str, marks: str | None) -> Curator:
-    """The curator of a catalogue; says how far it is."""
+    """Open the curator of a catalogue, and show the progress."""
     from discreet.curator.curator import Curator  # noqa: PLC0415
 
     with percent("reading the data") as data, counting("opening the ledger", "entries") as entries:
@@ -156,7 +156,7 @@ def _wanted(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _param(said: str) -> tuple[str, Any]:
-    """A parameter as it is typed: whole numbers, decimals and dates are such, and anything else is text."""
+    """Read a parameter as it is typed: whole numbers, decimals and dates are such, and anything else is text."""
     name, equals, value = said.partition("=")
     if not equals or not name:
         raise NotUnderstood(
@@ -175,7 +175,7 @@ def _param(said: str) -> tuple[str, Any]:
 
 
 def _text(said: str) -> str:
-    """The question, from the command line or from standard input."""
+    """Return the question, from the command line or from standard input."""
     try:
         text = sys.stdin.read(LONGEST) if said == "-" else said
         text.encode()
@@ -205,7 +205,7 @@ def _print(answers: list[Answer], options: argparse.Namespace) -> None:
 
 
 def _drawable(path: str) -> None:
-    """Refuse a picture that cannot be, before anything is paid."""
+    """Refuse a picture that cannot be written, before anything is paid."""
     if Path(path).suffix.lower() not in PICTURES:
         raise NotUnderstood(
             f"the picture cannot be written to {path}.", code="cannot-write", instead="name a .png, .svg or .pdf"

@@ -1,4 +1,4 @@
-"""`discreet attack`: try to learn about one person, from naive servers and from this curator; and what ε means."""
+"""`discreet attack`: attack the privacy of one unit, on naive servers and on this curator; and show what ε means."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _attack(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace, parts: list[str]) -> None:
-    """Refuse what no part reads, or what not all can take, before anything is tried."""
+    """Refuse options that no part reads, or that not all parts can take, before anything is tried."""
     _whole(options)
     read = {option for each in parts for option in PARTS[each][1]}
     if len(parts) > 1:
@@ -143,7 +143,7 @@ def _bits(path: str) -> list[int]:
 
 
 def _given(options: argparse.Namespace, **names: str) -> dict[str, Any]:
-    """The options that were given, under the names that a function has for them."""
+    """Return the options that were given, under the parameter names of a function."""
     return {name: value for name, option in names.items() if (value := getattr(options, option)) is not None}
 
 

@@ -1,4 +1,4 @@
-"""`discreet audit`: hold claims of privacy against what can be seen from outside."""
+"""`discreet audit`: test claims of privacy by observing releases from outside."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _examined(piece: Piece) -> tuple[Piece, Verdict, Verdict]:
 
 
 def _each(steps: Sequence[Callable[[], Any]], of_what: str) -> list[Any]:
-    """Do one after the other, and say how far it is."""
+    """Run the steps one after the other, and show the progress."""
     with counting("auditing", of_what) as tell:
         found = []
         for n, step in enumerate(steps):
@@ -122,7 +122,7 @@ def _table(options: argparse.Namespace) -> Report:
 
 
 def _read(path: Path) -> list[list[Any]]:
-    """Rows of a .csv or .json file; a first line of words names the outputs."""
+    """Return the rows of a .csv or .json file; a first line of words names the outputs."""
     try:
         if path.stat().st_size > LARGEST:
             raise NotUnderstood("that table is too large.", code="too-large", instead="at most 16 MB")
@@ -184,7 +184,7 @@ def _sql(options: argparse.Namespace) -> Report:
 
 
 def _opening(curator: Curator) -> Callable[[Any, Any], Curator]:
-    """A fresh curator with the same catalogue, for tables of made-up people, with a ledger in memory."""
+    """Return a function that opens a fresh curator of the same catalogue on given tables, with a ledger in memory."""
     from discreet.curator.curator import Curator  # noqa: PLC0415
     from discreet.curator.opening import engine_of, frames_of  # noqa: PLC0415
     from discreet.ledger.ledger import Ledger  # noqa: PLC0415

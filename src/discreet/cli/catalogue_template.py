@@ -1,4 +1,4 @@
-"""The text of a catalogue, with comments that say what each line promises."""
+"""Write the text of a catalogue, with comments that explain what each line promises."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ TAIL = """
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """What the owner says of one table. A column without an entry is left out."""
+    """The owner's declarations of one table. A column without an entry is left out."""
 
     found: Found
     public: bool = False
@@ -78,7 +78,7 @@ class Declared:
 
 
 def catalogue(dataset: Mapping[str, str], budget: Mapping[str, str], tables: Sequence[Declared], *, hints: bool) -> str:
-    """The whole file; with hints, every line that could be added stands in a comment."""
+    """Return the whole file; with `hints`, every line that could be added stands in a comment."""
     head = HEAD.format(**{each: _value(said) for each, said in dataset.items()}, budget=_value(budget))
     return head + "".join("\n" + _table(each, hints=hints) for each in tables) + TAIL
 
@@ -104,7 +104,7 @@ def _table(table: Declared, *, hints: bool) -> str:
 
 
 def _written(found: Found) -> list[str]:
-    """How a CSV file is written, where its first lines are not all records by themselves."""
+    """Return the `csv` lines of a table whose first lines are not all records by themselves."""
     if not found.broken:
         return []
     said = f"# Of the first lines of the file, {found.broken} are no records by themselves, and would be left out."
@@ -117,7 +117,7 @@ def _written(found: Found) -> list[str]:
 
 
 def named(name: str) -> bool:
-    """Whether a column of this name can be declared."""
+    """Return True if a column of this name can be declared."""
     try:
         return bool(declarations.name(name, "a column"))
     except Refusal:
@@ -129,7 +129,7 @@ def _key(name: str) -> str:
 
 
 def _value(said: Any) -> str:
-    """In TOML."""
+    """Return a value in TOML."""
     if isinstance(said, Mapping):
         inside = ", ".join(f"{_key(name)} = {_value(each)}" for name, each in said.items())
         return f"{{ {inside} }}" if inside else "{ }"

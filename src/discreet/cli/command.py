@@ -1,4 +1,4 @@
-"""One command from its words to its exit status: 0 done, 2 a refusal, 1 something broken."""
+"""Run one command and return its exit status: 0 done, 2 a refusal, 1 something broken."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from discreet.errors import Broken, Refusal
 
 __all__ = ["main"]
 
-STOPPED = 130  # what a shell says of a command that Ctrl-C ended
+STOPPED = 130  # the exit status of a command that Ctrl-C ended
 EXIT = "Exit status: 0 done, 2 refused (standard error says where and what would work), 1 broken."
 
 
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Broken as broken:
         print(f"{type(broken).__name__}: {broken}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # whoever was reading has seen enough
+    except BrokenPipeError:  # the reader of the pipe has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         print("\nStopped. What was charged stays charged; asking the same again is free.", file=sys.stderr)

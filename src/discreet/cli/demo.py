@@ -1,7 +1,8 @@
 """`discreet demo`: the first five minutes, on two public data sets, with nothing to configure.
 
 A survey of 6,366 married women (Fair 1978) comes with statsmodels, a panel of 545 men over eight years (Vella and
-Verbeek 1998) with linearmodels. Whoever runs it plays the owner, so exact numbers may stand beside the private ones.
+Verbeek 1998) with linearmodels. The user of the demo plays the owner, so exact numbers may stand beside the private
+ones.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def _demo(options: argparse.Namespace) -> None:
 
 
 def _found(package: str, path: str) -> Path:
-    """A file of an installed package, which is not imported for it: that would take seconds."""
+    """Return the path of a file of an installed package, without importing the package, which would take seconds."""
     spec = importlib.util.find_spec(package)
     for folder in [] if spec is None else spec.submodule_search_locations or []:
         if (Path(folder) / path).is_file():
@@ -193,7 +194,7 @@ def _wages(wages: Curator, rows: list[dict[str, str]]) -> None:
 
 
 def _by(rows: list[dict[str, str]]) -> list[list[dict[str, str]]]:
-    """The rows of each man."""
+    """Return the rows of each unit."""
     men: dict[str, list[dict[str, str]]] = {}
     for row in rows:
         men.setdefault(row["nr"], []).append(row)
@@ -222,13 +223,13 @@ def _head(text: str) -> None:
 
 
 def _typed(command: str, curator: Curator, sql: str, options: str) -> None:
-    """The command as it would be typed; a shell does not mind a new line between quotes."""
+    """Print the command as it would be typed; a shell allows a new line between quotes."""
     line = f'$ discreet {command} {curator.catalogue.name}.toml "{sql}"'
     print("\n" + "\n    ".join(textwrap.wrap(line, WIDEST - len(options) - 5)) + f" {options}")
 
 
 def _show(text: str) -> None:
-    """Indented; a line that is too long goes on in the next one."""
+    """Print a text indented, with long lines wrapped."""
     for line in text.rstrip().split("\n"):
         margin = "  " + line[: len(line) - len(line.lstrip())]
         lines = [line] if len(line) + 2 <= WIDEST else textwrap.wrap(line.strip(), WIDEST - len(margin) - 2)

@@ -1,4 +1,4 @@
-"""`discreet init`: for the owner of data, a catalogue from their schema and a few questions."""
+"""`discreet init`: write a catalogue for the owner of data, from the schema of the data and a few questions."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _init(options: argparse.Namespace) -> None:
 
 
 def _simple(name: str) -> str:
-    """A name that needs no quotes in SQL."""
+    """Return a name that needs no quotes in SQL."""
     return re.sub(r"\W+", "_", name).strip("_").lower() or "data"
 
 
@@ -119,7 +119,7 @@ def _next(output: Path, tables: list[Declared], *, asked: bool) -> None:
 
 
 def _spelt(name: str) -> str:
-    """A name in SQL."""
+    """Return a name as SQL, in quotes if it needs them."""
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f'"{name}"'
 
 
@@ -205,7 +205,7 @@ def _cap(said: str, what: str) -> int:
 
 
 def _checked(budget: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same budget, if it is one."""
+    """Return the budget; refuse one that is not valid."""
     Budget(**budget)
     return budget
 
@@ -215,7 +215,7 @@ def _delta(budget: Mapping[str, str], said: str) -> str | None:
 
 
 def _column(found: Found, name: str, said: str) -> dict[str, Any] | None:
-    """What was typed about a column: bounds, values, nothing, or None to leave it out."""
+    """Read what was typed about a column: bounds, values, nothing, or None to leave it out."""
     kind = found.columns[name]
     if said in ("nothing", "skip"):
         return {} if said == "nothing" else None
@@ -252,7 +252,7 @@ def _bounds(said: str, kind: str) -> dict[str, Any]:
 
 
 def _values(said: str, kind: str) -> dict[str, Any]:
-    """Values as the column holds them; a CSV file holds texts."""
+    """Return values as the column holds them; a CSV file holds texts."""
     texts = [each.strip() for each in next(csv.reader([said], skipinitialspace=True)) if each.strip()]
     if kind in ("text", "other"):
         return {"values": texts}

@@ -1,4 +1,4 @@
-"""`discreet ledger`: what was spent, by whom, and what is left."""
+"""`discreet ledger`: show what was spent, by whom, and what is left."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _accept_loss(ledger: Ledger, missing: Missing | None, options: argparse.Name
 
 
 def _sure() -> bool:
-    """Whether somebody at a terminal says yes."""
+    """Return True if a user at a terminal says yes."""
     return sys.stdin.isatty() and input("Go on without them? [yes/no] ").strip().lower() in ("y", "yes")
 
 
@@ -133,7 +133,7 @@ def _amend(options: argparse.Namespace, catalogue: Catalogue | None) -> None:
 
 
 def _amend_units(options: argparse.Namespace, catalogue: Catalogue | None) -> None:
-    """Whose rows there are: what the catalogue says is on record from here on. Says what a total then means."""
+    """Put the units of the catalogue on record, and print what the total loss then means."""
     if catalogue is None:
         raise NotUnderstood(
             "units are amended from a catalogue.",
@@ -206,7 +206,7 @@ def _history(shown: Sequence[Entry], count: int) -> str:
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
-    """One charge, flat: the same names in JSON and CSV."""
+    """Return one charge as a flat dict: the same names in JSON and CSV."""
     fact = entry.fact
     charge = fact if isinstance(fact, Charge) else None
     pure, rho, event = fact.prices

@@ -1,4 +1,4 @@
-"""What a person sees of work that takes longer than a second: a line on standard error, if that is a terminal."""
+"""Progress of work that takes longer than a second: a line on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from contextlib import contextmanager
 
 __all__ = ["counting", "percent", "ticking"]
 
-PATIENCE = 1.0  # seconds before anything is said
+PATIENCE = 1.0  # seconds before anything is printed
 AGAIN = 0.1  # seconds between two lines
 CLEAR = "\r\x1b[K"
 
 
 @contextmanager
 def percent(what: str) -> Iterator[Callable[[int, int], None]]:
-    """The same as `counting`, in percent: how large the data are is a function of rows, and is not said."""
+    """Yield a function as `counting` does, in percent: the size of the data is a function of rows, and is not shown."""
     with counting(what, "%") as tell:
         yield lambda done, of: tell(100 * done // max(of, 1), 100)
 
 
 @contextmanager
 def counting(what: str, of_what: str, size: int = 1) -> Iterator[Callable[[int, int], None]]:
-    """Gives something to be told how much is done of how much; it says so in multiples of `size`."""
+    """Yield a function to call with how much is done and how much there is; it prints both in multiples of `size`."""
     due, shown = time.monotonic() + PATIENCE, False
 
     def tell(done: int, of: int) -> None:
@@ -43,7 +43,7 @@ def counting(what: str, of_what: str, size: int = 1) -> Iterator[Callable[[int, 
 
 @contextmanager
 def ticking(what: str) -> Iterator[None]:
-    """Says how many seconds the work inside has taken."""
+    """Print how many seconds the work inside the block has taken."""
     if not sys.stderr.isatty():
         yield
         return

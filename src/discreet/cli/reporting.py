@@ -1,4 +1,4 @@
-"""What `discreet attack` and `discreet audit` share: a report on the terminal, and in files if asked for."""
+"""Reports of `discreet attack` and `discreet audit`: on the terminal, and in files if asked for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENDINGS = {"json": ".json", "html": ".html"}
 
 
 def add_outputs(command: Any) -> None:
-    """The options that say where a report goes besides the terminal."""
+    """Add the options for the files that a report is written to."""
     command.add_argument("--json", metavar="FILE", help="also write everything found, for programs")
     command.add_argument("--html", metavar="FILE", help="also write a page with the pictures; it loads nothing")
 
@@ -38,7 +38,7 @@ def check_outputs(options: argparse.Namespace) -> None:
 
 
 def deliver(report: Report, options: argparse.Namespace) -> None:
-    """Print it, and write what was asked for."""
+    """Print a report, and write the files that were asked for."""
     print(report)
     for name in ENDINGS:
         path = getattr(options, name)

@@ -1,4 +1,4 @@
-"""`discreet resume`: look at what failed, and let the data set answer again."""
+"""`discreet resume`: show the failures of a data set, and let it answer again."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _resume(options: argparse.Namespace) -> None:
 
 
 def _sure() -> bool:
-    """Whether somebody at a terminal says yes."""
+    """Return True if a user at a terminal says yes."""
     if not sys.stdin.isatty():
         return False
     return input("Let it answer again? [yes/no] ").strip().lower() in ("y", "yes")

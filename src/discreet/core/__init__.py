@@ -1,1 +1,1 @@
-"""Coins, laws, losses, budgets and what a mechanism is."""
+"""Coins, noise laws, losses, budgets, and the definition of a mechanism."""

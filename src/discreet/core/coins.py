@@ -1,9 +1,9 @@
-"""Coins: the only entropy there is, and the one trick that turns it into exact draws.
+"""Coins: the only source of randomness, and the method that turns it into exact draws.
 
-The trick, used by every sampler: a draw is a function of a uniform real number U of which 32 or 64 bits are known.
-If every U with those bits leads to the same outcome, that outcome is exactly right. If not, `Uniform.sharpen` takes
-more bits of the same U until it is. Floating point only ever proposes; what it cannot decide beyond its own error is
-decided by ball arithmetic, so the distribution is exact for any libm whose error stays under the stated bound.
+Every sampler works as follows: a draw is a function of a uniform real number U of which 32 or 64 bits are known. If
+every U with those bits leads to the same outcome, that outcome is exactly right. If not, `Uniform.sharpen` takes more
+bits of the same U until it is. Floating point only ever proposes; what it cannot decide beyond its own error is decided
+by ball arithmetic, so the distribution is exact for any libm whose error stays under the stated bound.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from discreet.core.exact import Ball, precision
 __all__ = ["SYSTEM", "Coins", "System", "Uniform", "whole_part"]
 
 T = TypeVar("T")
-ZEROS = bytes(1 << 17)  # what the cipher turns into a keystream, so much at a time
+ZEROS = bytes(1 << 17)  # the plaintext that the cipher turns into a keystream, block by block
 
 
 class Coins(ABC):
-    """A source of independent fair bits. A sampler is a pure function of it, so a test can walk every branch."""
+    """A source of independent fair bits. A sampler is a pure function of its coins, so a test can walk every branch."""
 
     @abstractmethod
     def flip(self, count: int) -> NDArray[np.uint8]:
-        """So many bytes of fair bits."""
+        """Return `count` bytes of fair bits."""
 
     def words(self, count: int) -> NDArray[np.int64]:
-        """Fair 64-bit words."""
+        """Return `count` fair 64-bit words."""
         return self.flip(8 * count).view(np.int64)
 
     def halves(self, count: int) -> NDArray[np.uint32]:
-        """Fair 32-bit words."""
+        """Return `count` fair 32-bit words."""
         return self.flip(4 * count).view(np.uint32)
 
     def bits(self, count: int) -> int:
-        """A fair whole number of so many bits, a multiple of eight."""
+        """Return a fair whole number of `count` bits, a multiple of eight."""
         return int.from_bytes(self.flip(count // 8).tobytes(), "little")
 
 
@@ -71,7 +71,7 @@ class _Stream:
 class System(Coins):
     """The operating system's entropy, stretched by a keystream cipher.
 
-    Promise  bits that nobody without the key can tell from fair ones; no two threads, processes or forked children
+    Promise  bits that without the key cannot be told from fair ones; no two threads, processes or forked children
              ever share a stream; nothing is buffered, so nothing is left to read or to repeat.
     Because  AES-256-CTR is a pseudorandom function; each thread has a key of its own, renewed every 64 MiB, after
              every fork, and whenever the process id is not the one that made the key.
@@ -104,27 +104,27 @@ SYSTEM = System()
 
 
 class Uniform:
-    """A uniform real number in [0, 1) of which some leading bits are known; more can be had."""
+    """A uniform real number in [0, 1) of which some leading bits are known; more can be drawn."""
 
     def __init__(self, known: int, bits: int, coins: Coins) -> None:
         self.known, self.bits, self._coins = known, bits, coins
 
     def sharpen(self, bits: int = 64) -> None:
-        """Learn more bits."""
+        """Draw more bits."""
         self.known = self.known << bits | self._coins.bits(bits)
         self.bits += bits
 
     def ball(self) -> Ball:
-        """Every number with the known bits, as a ball."""
+        """Return the ball of all numbers with the known bits."""
         return self.at(self.known, self.bits)
 
     @staticmethod
     def at(known: int, bits: int) -> Ball:
-        """The ball [known, known + 1] / 2**bits."""
+        """Return the ball [known, known + 1] / 2**bits."""
         return arb((2 * known + 1, -bits - 1), (1, -bits - 1))
 
     def decide(self, outcome: Callable[[Ball], T | None]) -> T:
-        """The outcome that all remaining values of U agree on, after as many more bits as that takes.
+        """Return the outcome that all remaining values of U agree on, after as many more bits as that takes.
 
         Given    `outcome` maps a ball to what every number in it leads to, or None when they may differ.
         Promise  the outcome of the real number U itself, for almost every U.
@@ -138,7 +138,7 @@ class Uniform:
             self.sharpen()
 
     def below(self, level: Callable[[], Ball]) -> bool:
-        """Whether U is below a level: a coin that falls with exactly that probability."""
+        """Return True if U is below `level()`: a coin with exactly that probability."""
 
         def outcome(u: Ball) -> bool | None:
             exact = level()
@@ -148,6 +148,6 @@ class Uniform:
 
 
 def whole_part(value: Ball) -> int | None:
-    """The floor of every number in the ball, or None when they differ."""
+    """Return the floor of every number in the ball, or None when they differ."""
     found: Any = value.floor().unique_fmpz() if value.is_finite() else None
     return None if found is None else int(found)

@@ -1,4 +1,4 @@
-"""Contribution bounds: how many rows and groups of one privacy unit count."""
+"""Contribution bounds: the most rows and groups of one privacy unit that are used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Caps", "Setting"]
 @recorded("caps/1")
 @dataclass(frozen=True, kw_only=True)
 class Caps:
-    """How much of one unit counts: so many rows, in so many groups. None: the unit is the row."""
+    """Contribution bounds: the most rows and groups of one unit that are used. Without a `unit` every row is one."""
 
     unit: str | None
     rows: int | None
@@ -21,18 +21,18 @@ class Caps:
 
     @property
     def most_rows(self) -> int:
-        """Rows of one unit that count."""
+        """The most rows of one unit that are used."""
         return 1 if self.unit is None else self.rows or 0
 
     @property
     def most_groups(self) -> int:
-        """Groups that one unit is counted in."""
+        """The most groups in which one unit is counted."""
         return 1 if self.unit is None else self.groups or self.rows or 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """Whose data a measure is of: how much of one unit counts, what neighbours are, and whether there are groups."""
+    """The setting of a measure: contribution bounds, neighbour relation, privacy unit, and whether there are groups."""
 
     caps: Caps
     neighbours: Neighbours

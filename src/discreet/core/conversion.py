@@ -1,4 +1,4 @@
-"""From one statement about a mechanism to another, always rounded against the analyst.
+"""Convert between statements of privacy loss, always rounded against the analyst.
 
 Three families of true statements: (ε, δ) differential privacy, ρ-zCDP, and the curve δ(ε) between them.
 """
@@ -26,7 +26,7 @@ __all__ = ["delta_of_pure", "delta_of_zcdp", "epsilon_of_pure", "epsilon_of_zcdp
 
 @lru_cache(maxsize=4096)
 def epsilon_of_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
-    """The least ε such that ρ-zCDP gives (ε, δ)-privacy, from above: the tight conversion."""
+    """Return the least ε such that ρ-zCDP gives (ε, δ)-privacy, rounded up: the tight conversion."""
     if rho == 0:
         return Fraction(0)
     log_delta = log(delta)
@@ -45,7 +45,7 @@ def epsilon_of_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def zcdp_of(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The most ρ that fits a promise of (ε, δ), from below."""
+    """Return the largest ρ whose ρ-zCDP gives (ε, δ)-privacy, rounded down."""
     log_delta = log(delta)
 
     def bound(b: float) -> float:
@@ -63,7 +63,7 @@ def zcdp_of(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> Fraction:
-    """The least δ such that ρ-zCDP gives (ε, δ)-privacy, from above."""
+    """Return the least δ such that ρ-zCDP gives (ε, δ)-privacy, rounded up."""
     if rho == 0:
         return Fraction(0)
 
@@ -80,9 +80,9 @@ def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> Fraction:
 
 
 def _best_order(bound: Callable[[float], float], log_rho: float, log_size: float) -> Fraction:
-    """The order α = 1 + b that makes the bound least, near enough: golden section over ln b, from the usual guess.
+    """Return the order α = 1 + b that nearly minimises `bound`: golden section over ln b, from the usual guess.
 
-    The guess is b² = ln(1/δ)/ρ, and comes as two logarithms.
+    The guess is b² = ln(1/δ)/ρ, given as two logarithms.
     """
     middle = max(-300.0, min(300.0, 0.5 * (log_size - log_rho)))  # any order is sound
     low, high = middle - 6.0, middle + 6.0
@@ -109,7 +109,7 @@ def _best_order(bound: Callable[[float], float], log_rho: float, log_size: float
 
 
 def delta_of_pure(epsilon: Fraction, delta: Fraction, at: Fraction) -> Fraction:
-    """The δ at a smaller ε of a mechanism that is (ε, δ)-private, from above."""
+    """Return the δ at the smaller ε `at` of a mechanism that is (ε, δ)-private, rounded up."""
     if at >= epsilon:
         return delta
     gap = share(lambda: (1 - ball(at - epsilon).exp()) / (1 + ball(-epsilon).exp()))
@@ -117,7 +117,7 @@ def delta_of_pure(epsilon: Fraction, delta: Fraction, at: Fraction) -> Fraction:
 
 
 def epsilon_of_pure(epsilon: Fraction, delta: Fraction, at: Fraction) -> Fraction | None:
-    """The ε at a larger δ of a mechanism that is (ε, δ)-private, from above; None where it says nothing."""
+    """Return the ε at the larger δ `at` of an (ε, δ)-private mechanism, rounded up; None if `at` is below δ."""
     if at < delta:
         return None
     spare = (at - delta) / (1 - delta) if delta < 1 else Fraction(1)
@@ -136,7 +136,7 @@ def epsilon_of_pure(epsilon: Fraction, delta: Fraction, at: Fraction) -> Fractio
 
 
 def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
-    """The δ of a group of k: δ·(1 + e^ε + … + e^((k-1)ε)) = δ(e^(kε) - 1)/(e^ε - 1), from above.
+    """Return the δ of a group of k: δ·(1 + e^ε + … + e^((k-1)ε)) = δ(e^(kε) - 1)/(e^ε - 1), rounded up.
 
     Because  walking from one data set to the other in k steps, each step costs e^ε times what came before plus δ.
              The notes' k·e^((k-1)ε)·δ (and k·e^(kε)·δ) are larger.

@@ -1,11 +1,11 @@
-"""Numbers that carry privacy are rationals; what is irrational is enclosed, never estimated.
+"""Exact numbers: those that carry privacy are rationals, and irrational ones are enclosed, never estimated.
 
 Two tools for the whole project:
 
-* `number` and its relatives read what a user types into a `Fraction`, or refuse it.
-* `Ball`s are python-flint's `arb`: a midpoint with a radius that provably contains the true value (chosen
-  because it is the field's reference implementation of ball arithmetic). `ceiling` and `floor` turn one into a
-  rational on the safe side, `nearest` into the float a person reads.
+* `number` and its relatives read what a user types into a `Fraction`, or refuse it. * `Ball`s are python-flint's `arb`:
+a midpoint with a radius that provably contains the true value (chosen because it is the field's reference
+implementation of ball arithmetic). `ceiling` and `floor` turn a ball into a rational on the safe side, `nearest` into a
+float for display.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Ball = Any  # flint.arb; the package ships no types
 
 Number = int | Fraction | Decimal | str | float | np.integer[Any] | np.floating[Any]
 
-EXAMPLES = {  # what would work, by the name of what was asked for
+EXAMPLES = {  # a value that would work, by the name of the parameter
     "a probability": '0.25, or "1/4"',
     "delta": '"1e-6"',
     "sensitivity": "1",
@@ -78,13 +78,13 @@ os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_i
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-LARGEST = Fraction(1 << 400)  # what is larger, or one over it smaller, is a mistake
+LARGEST = Fraction(1 << 400)  # larger numbers, and positive ones below its inverse, are refused
 
 LEAST_CHANCE = Fraction(1, 1 << 2000)  # of a probability
 
 
 def number(value: object, name: str) -> Fraction:
-    """The rational a user meant: exact for int, Fraction, Decimal and text; a float is the decimal it prints as."""
+    """Read a rational: exact for int, Fraction, Decimal and text; a float is the decimal it prints as."""
     try:
         read = _number(value)
     except OverflowError:
@@ -108,12 +108,12 @@ def number(value: object, name: str) -> Fraction:
 
 
 def log(value: Fraction) -> float:
-    """ln of a positive rational, also where it is too small or too large for a float."""
+    """Return ln of a positive rational, also where it is too small or too large for a float."""
     return math.log(value.numerator) - math.log(value.denominator)
 
 
 def _number(value: object) -> Fraction | None:
-    """As a rational; None where it is none, OverflowError where it has too many digits."""
+    """Return `value` as a rational; None if it is no number. Raise OverflowError if it has too many digits."""
     if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, (int, np.integer)):
@@ -126,7 +126,7 @@ def _number(value: object) -> Fraction | None:
 
 
 def positive(value: object, name: str, *, least: Fraction = 1 / LARGEST) -> Fraction:
-    """A number greater than zero: an ε, a ρ, a scale, a step."""
+    """Read a number greater than zero: an ε, a ρ, a scale, a step."""
     read = number(value, name)
     if read <= 0:
         raise NotUnderstood(
@@ -142,7 +142,7 @@ def positive(value: object, name: str, *, least: Fraction = 1 / LARGEST) -> Frac
 
 
 def price(value: object, name: str) -> Fraction:
-    """An ε or a ρ that somebody asks for: more than 2^64 would protect nobody."""
+    """Read an ε or a ρ of a request; refuse more than 2^64, which gives no privacy."""
     read = positive(value, name)
     if read > 1 << 64:
         raise NotUnderstood(
@@ -154,7 +154,7 @@ def price(value: object, name: str) -> Fraction:
 
 
 def interval(value: object, name: str = "bounds") -> tuple[Fraction, Fraction]:
-    """A lower and an upper bound."""
+    """Read a lower and an upper bound."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise NotUnderstood(f"{name} are a pair of numbers.", code="out-of-range", instead=f"write {name}=(0, 1000)")
     low, high = number(value[0], "the lower bound"), number(value[1], "the upper bound")
@@ -168,7 +168,7 @@ def interval(value: object, name: str = "bounds") -> tuple[Fraction, Fraction]:
 
 
 def probability(value: object, name: str) -> Fraction:
-    """A number strictly between zero and one."""
+    """Read a number strictly between zero and one."""
     read = positive(value, name, least=LEAST_CHANCE)
     if read >= 1:
         raise NotUnderstood(
@@ -180,7 +180,7 @@ def probability(value: object, name: str) -> Fraction:
 
 
 def whole(value: object, name: str) -> int:
-    """A whole number of at least one."""
+    """Read a whole number of at least one."""
     try:
         read = _number(value)
     except OverflowError:
@@ -235,31 +235,31 @@ def precision(bits: int) -> Iterator[None]:
 
 
 def ball(value: Fraction | int) -> Ball:
-    """The ball around a rational at the working precision."""
+    """Return the ball around a rational at the working precision."""
     return arb(fmpq(value.numerator, value.denominator))
 
 
-TINY = Fraction(1, 1 << 4096)  # what is closer to zero is rounded to this, or to zero, on the safe side
+TINY = Fraction(1, 1 << 4096)  # numbers closer to zero are rounded to this, or to zero, on the safe side
 
 
 def ceiling(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
-    """A rational at or above the true value, and close to it."""
+    """Return a rational at or above the true value, and close to it."""
     return _end(_narrow(compute, bits), -1)
 
 
 def floor(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
-    """A rational at or below the true value, and close to it."""
+    """Return a rational at or below the true value, and close to it."""
     return _end(_narrow(compute, bits), 1)
 
 
 def share(compute: Callable[[], Ball], bits: int = 128) -> Fraction:
-    """A probability from above: the ceiling, or one if that is less."""
+    """Return a probability, rounded up: the ceiling, or one if that is less."""
     enclosure = _narrow(compute, bits)
     return Fraction(1) if enclosure.upper() >= 1 else _end(enclosure, -1)
 
 
 def _end(enclosure: Ball, side: int) -> Fraction:
-    """The lower end of the ball (side 1), or minus the lower end of its mirror image (side -1): the upper one."""
+    """Return the lower end of the ball (`side` 1), or its upper end (`side` -1), as a rational."""
     with precision(96):
         mantissa, exponent = (int(part) for part in (side * enclosure).lower().man_exp())
     if mantissa.bit_length() + exponent < -4096:
@@ -268,12 +268,12 @@ def _end(enclosure: Ball, side: int) -> Fraction:
 
 
 def nearest(compute: Callable[[], Ball]) -> float:
-    """The true value as a float, within one unit in the last place."""
+    """Return the true value as a float, within one unit in the last place."""
     return nearest_all(lambda: [compute()])[0]
 
 
 def nearest_all(compute: Callable[[], list[Ball]]) -> list[float]:
-    """Several values as floats, each within one unit in the last place, or zero where it is too small for one."""
+    """Return several values as floats, each within one unit in the last place; zero where too small for a float."""
     bits = 128
     while True:
         with precision(bits):
@@ -300,7 +300,7 @@ def _narrow(compute: Callable[[], Ball], bits: int, wanted: int = 60) -> Ball:
 
 
 def settle(compute: Callable[[], Ball]) -> bool:
-    """Whether the true value is positive, decided with as much precision as that takes.
+    """Return True if the true value is positive, decided with as much precision as that takes.
 
     Only for values that cannot be exactly zero (differences of a rational and a transcendental).
     """

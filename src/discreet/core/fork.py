@@ -1,4 +1,4 @@
-"""Connections that a forked process must not close."""
+"""Connections that a forked process inherits and must not close."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ["abandon"]
 
 
 def abandon(connection: object) -> None:
-    """Never close what a forked process inherited: DuckDB would wait for threads that stayed in the parent."""
+    """Keep an inherited connection from being closed: DuckDB would wait for threads that stayed in the parent."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))

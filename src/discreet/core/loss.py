@@ -1,7 +1,7 @@
 """Losses add, budgets contain.
 
-A `Loss` is what a mechanism can reveal about one person, as statements that are all true at once. It is a value:
-adding two losses is running two mechanisms, also when the second was chosen after seeing the first one's answer.
+A `Loss` bounds what a mechanism can reveal about one privacy unit, as statements that are all true at once. It is a
+value: adding two losses is running two mechanisms, also when the second was chosen after seeing the first one's answer.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ ONE = Fraction(1)
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """What can be revealed about one person, outside one event of probability `event`.
+    """The privacy loss of a release about one unit, outside one event of probability `event`.
 
-    `pure` says: the release is ε-differentially private, with this ε; None says nothing.
-    `rho` says: it is ρ-zCDP. Left out, it is what the pure statement implies: ε²/2 (Bun and Steinke 2016).
-    `approximate` says, on its own and of the whole release: it is (ε, δ)-private. It comes from an exact curve,
-    such as a Gaussian's, and is often better than what ρ converts to.
+    `pure` says: the release is ε-differentially private, with this ε; None says nothing. `rho` says: the release is
+    ρ-zCDP. Left out, it is what the pure statement implies: ε²/2 (Bun and Steinke 2016). `approximate` says, on its own
+    and of the whole release: it is (ε, δ)-private. This point comes from an exact curve, such as a Gaussian's, and is
+    often better than what ρ converts to.
     """
 
     pure: Fraction | None = None
@@ -86,7 +86,7 @@ class Loss:
     def of(
         cls, pure: Fraction | None, rho: Fraction, event: Fraction, approximate: tuple[Fraction, Fraction] | None = None
     ) -> Loss:
-        """The loss with these statements, which are known to be in order: made of those of other losses."""
+        """Return the loss with these statements, unchecked: they are computed from those of other losses."""
         loss = object.__new__(cls)
         event = min(event, ONE)
         if approximate is not None:
@@ -99,19 +99,19 @@ class Loss:
     # ── composition ──────────────────────────────────────────────────────────────────────────────────────────
 
     def __add__(self, other: Loss) -> Loss:
-        """Both mechanisms on the same people. Sound also when the second is chosen after the first answered."""
+        """Return the loss of both mechanisms on the same units, even if the second is chosen after the first."""
         if not isinstance(other, Loss):
             return NotImplemented
         return self._join(other, lambda one, two: one + two)
 
     def __or__(self, other: Loss) -> Loss:
-        """The two mechanisms on disjoint people: each person meets one of them."""
+        """Return the loss of the two mechanisms on disjoint units: each unit is in the data of one of them."""
         if not isinstance(other, Loss):
             return NotImplemented
         return self._join(other, max)
 
     def __radd__(self, other: int) -> Loss:
-        """So that sum(losses) works."""
+        """Return this loss for 0 + loss, so that sum(losses) works."""
         return self if type(other) is int and other == 0 else NotImplemented
 
     def _join(self, other: Loss, by: Callable[[Fraction, Fraction], Fraction]) -> Loss:
@@ -124,7 +124,7 @@ class Loss:
         )
 
     def __rmul__(self, times: int) -> Loss:
-        """The same mechanism so many times."""
+        """Return the loss of running the same mechanism `times` times."""
         if type(times) is int and times == 0:
             return Loss.ZERO
         n = whole(times, "times")
@@ -138,7 +138,7 @@ class Loss:
     __mul__ = __rmul__
 
     def __le__(self, other: Loss) -> bool:
-        """No statement is worse: the product order. Two losses may be incomparable."""
+        """Return True if no statement is worse: the product order. Two losses may be incomparable."""
         if not isinstance(other, Loss):
             return NotImplemented
         if other.pure is not None and (self.pure is None or self.pure > other.pure):
@@ -148,7 +148,7 @@ class Loss:
         return self.rho <= other.rho and self.event <= other.event
 
     def group(self, size: int) -> Loss:
-        """The loss of a group of so many people.
+        """Return the loss of a group of `size` units.
 
         Promise  kε and k²ρ; at an event of probability δ, kε at δ(e^(kε)-1)/(e^ε-1).
         Because  the first is a walk of k steps; the second is the triangle inequality of Rényi divergences
@@ -173,7 +173,7 @@ class Loss:
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def epsilon(self, delta: Number = 0) -> Fraction:
-        """The least ε such that all this is (ε, δ)-private: the best of the statements, rounded up."""
+        """Return the least ε such that the release is (ε, δ)-private: the best of the statements, rounded up."""
         at = _amount(delta, "delta")
         if at >= 1:
             raise NotUnderstood("delta must be less than one.", code="out-of-range", instead='for example delta="1e-6"')
@@ -191,7 +191,7 @@ class Loss:
         return min(found)
 
     def delta(self, epsilon: Number) -> Fraction:
-        """The least δ such that all this is (ε, δ)-private: the best of the statements, rounded up."""
+        """Return the least δ such that the release is (ε, δ)-private: the best of the statements, rounded up."""
         at = _amount(epsilon, "epsilon")
         points = [] if self.pure is None else [(self.pure, self.event)]
         points += [] if self.approximate is None else [self.approximate]
@@ -220,10 +220,10 @@ Loss.ZERO = Loss(pure=Fraction(0))
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """The most that may ever be revealed about one person: (ε, δ), or pure ε when δ is left out.
+    """The most that may ever be revealed about one unit: (ε, δ), or pure ε when δ is left out.
 
-    δ is divided once, here: `events` of it for releases that go wrong with small probability (private keys), the
-    rest for reading ρ as an ε. By default half and half.
+    δ is divided once, here: `events` of it for releases that fail with small probability (private keys), the rest for
+    converting ρ to an ε. By default half and half.
 
     A budget must hold for any sequence of questions, so it counts ε and ρ, not single points (ε, δ): a
     `Gaussian(epsilon=1, delta="1e-6", …)` on its own is not in a budget of (1, 1e-6). Buy
@@ -257,13 +257,13 @@ class Budget:
 
     @once
     def rho(self) -> Fraction:
-        """The ρ that this promise buys, from below; zero for a pure budget."""
+        """The largest ρ within this (ε, δ), rounded down; zero for a pure budget."""
         if self.delta is None or self.events is None or self.events == self.delta:
             return Fraction(0)
         return zcdp_of(self.epsilon, self.delta - self.events)
 
     def __contains__(self, spent: Loss) -> bool:
-        """Whether a history with this loss keeps the promise.
+        """Return True if a history with the loss `spent` keeps to this budget.
 
         Given    the losses of questions chosen adaptively, added up.
         Promise  a curator that stops before leaving the budget is (ε, δ)-private as a whole.
@@ -281,7 +281,7 @@ class Budget:
 
     @staticmethod
     def admits(*, pure: bool, rho: bool, events: bool) -> bool:
-        """The rule above, for sums that were compared one by one."""
+        """Return True if the three sums, compared one by one, are within a budget by the rule of `__contains__`."""
         return events and (pure or rho)
 
     def __str__(self) -> str:
@@ -290,8 +290,8 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """What remains of a budget. `pure` by adding up ε (None when something was bought that has no ε), `rho` by adding
-    up ρ: a question fits when either has room. `events` is what remains for private keys.
+    """The remaining budget: `pure` by adding up ε (None when a release without an ε was bought), `rho` by adding up ρ.
+    A question fits when either has room. `events` remains for private keys.
     """
 
     pure: Fraction | None
@@ -300,18 +300,18 @@ class Left:
 
     @classmethod
     def of(cls, budget: Budget, spent: Loss) -> Left:
-        """What this spending leaves of this budget."""
+        """Return what the loss `spent` leaves of `budget`."""
         pure = None if spent.pure is None else max(Fraction(0), budget.epsilon - spent.pure)
         rho, events = max(Fraction(0), budget.rho - spent.rho), max(Fraction(0), (budget.events or 0) - spent.event)
         return cls(pure=pure, rho=rho, events=events)
 
     def __contains__(self, loss: Loss) -> bool:
-        """Whether there is room for it."""
+        """Return True if there is room for `loss`."""
         pure = loss.pure is not None and self.pure is not None and loss.pure <= self.pure
         return Budget.admits(pure=pure, rho=loss.rho <= self.rho, events=loss.event <= self.events)
 
     def __and__(self, other: Left) -> Left:
-        """What remains where both must hold."""
+        """Return what remains where both budgets must hold."""
         pure = None if self.pure is None or other.pure is None else min(self.pure, other.pure)
         return Left(pure=pure, rho=min(self.rho, other.rho), events=min(self.events, other.events))
 

@@ -1,7 +1,7 @@
 """A mechanism, read three ways; and how mechanisms make mechanisms.
 
     release   what do I publish?                            the analyst
-    loss      how much can it reveal about one person?      the ledger, the auditor
+    loss      how much can it reveal about one unit?        the ledger, the auditor
     error     how wrong can it be?                          the planner, the user
 
 All three come from the same fields, so they cannot drift apart. Two mechanisms side by side are a mechanism, and so
@@ -32,10 +32,10 @@ ROWS = "every row is a unit"
 
 
 class Error(Protocol):
-    """How wrong a release can be. Each kind of mechanism has its own measures; all can say it in words."""
+    """The error of a release. Each kind of mechanism has its own measures of error, and all describe them in words."""
 
     def describe(self) -> str:
-        """One plain sentence."""
+        """Return the error as one plain sentence."""
 
 
 class Mechanism(ABC):
@@ -43,46 +43,46 @@ class Mechanism(ABC):
 
     @abstractmethod
     def release(self, exact: Any, coins: Coins = SYSTEM) -> Any:
-        """What is published instead of the exact answer."""
+        """Return the noisy answer that is published instead of `exact`."""
 
     @property
     @abstractmethod
     def loss(self) -> Loss:
-        """How much a release can reveal about one person."""
+        """The privacy loss of a release for one unit."""
 
     @property
     @abstractmethod
     def error(self) -> Any:
-        """How wrong a release can be; an `Error`."""
+        """The error of a release; an `Error`."""
 
     @property
     @abstractmethod
     def neighbours(self) -> Neighbours:
-        """Which data sets the loss compares."""
+        """The neighbour relation for which the loss is stated."""
 
     @property
     def unit(self) -> str:
-        """Who is protected, in one word."""
+        """The privacy unit, in one word."""
         return "person"
 
     @property
     def pieces(self) -> Sequence[Mechanism]:
-        """The mechanisms it runs on the same people; itself, unless it is made of others."""
+        """The mechanisms that this one runs on the same units; itself, unless it is made of others."""
         return (self,)
 
     def strays(self, whose: Mapping[str, str]) -> str | None:
-        """A table whose rows it reads as somebody else's than `whose` says, or that is not in there; None: no table.
+        """Return a table that `whose` lacks, or that has another unit than `whose` says; None if there is none.
 
-        `whose` has a line for each table: "unit COLUMN", "unit COLUMN -> TABLE.COLUMN", "public", or `ROWS`.
+        `whose` has an entry for each table: "unit COLUMN", "unit COLUMN -> TABLE.COLUMN", "public", or `ROWS`.
         """
         return None
 
     def curve(self, epsilon: Number) -> Fraction:
-        """The curve δ(ε): the probability, from above, that a release reveals more than ε allows."""
+        """Return the curve δ(ε): the probability, rounded up, that a release reveals more than ε allows."""
         return self.loss.delta(number(epsilon, "epsilon"))
 
     def then(self, function: Callable[[Any], Any]) -> Then:
-        """Whatever is computed from an answer is free."""
+        """Return the mechanism followed by `function` of its answer: post-processing, which is free."""
         if not callable(function):
             raise NotUnderstood(
                 "what follows an answer is a function of it.",
@@ -95,7 +95,7 @@ class Mechanism(ABC):
         return self.describe()
 
     def describe(self) -> str:
-        """Who is protected and how well, then how wrong it can be: two sentences."""
+        """Return two sentences: the unit that is protected and how well, then the error."""
         who = f"Protects each {self.unit}, comparing data sets in which one {self.unit} is {self.neighbours.change}"
         return f"{who}: {self.loss}. {self.error.describe()}"
 
@@ -140,7 +140,7 @@ class _Several(Mechanism):
             )
 
     def release(self, exact: Sequence[Any], coins: Coins = SYSTEM) -> tuple[Any, ...]:
-        """One exact answer for each part, in order; one release for each."""
+        """Release each part, given one exact answer for each, in order."""
         row = isinstance(exact, (list, tuple)) or (isinstance(exact, np.ndarray) and exact.ndim > 0)
         if not row or len(exact) != len(self.parts):
             raise NotUnderstood(
@@ -170,7 +170,7 @@ class _Several(Mechanism):
 @recorded("composition/1")
 @dataclass(frozen=True)
 class Composition(_Several):
-    """Several mechanisms on the same people: losses add."""
+    """Several mechanisms on the same units: losses add."""
 
     parts: tuple[Mechanism, ...]
 
@@ -187,7 +187,7 @@ class Composition(_Several):
 @recorded("parallel/1")
 @dataclass(frozen=True)
 class Parallel(_Several):
-    """Several mechanisms on disjoint people: each person meets one of them, so the largest loss counts."""
+    """Several mechanisms on disjoint units: each unit is in the data of one of them, so the largest loss counts."""
 
     parts: tuple[Mechanism, ...]
 
@@ -202,7 +202,7 @@ class Parallel(_Several):
 
     @property
     def loss(self) -> Loss:
-        """Because  parallel composition: adding or removing a person changes one part's data."""
+        """Because  parallel composition: adding or removing a unit changes one part's data."""
         return reduce(lambda most, part: most | part.loss, self.parts[1:], self.parts[0].loss)
 
 
@@ -242,10 +242,10 @@ class Then(Mechanism):
 
 
 def compose(*parts: Mechanism) -> Composition:
-    """Mechanisms on the same people, as one mechanism; losses add."""
+    """Return mechanisms on the same units as one mechanism; losses add."""
     return Composition(parts)
 
 
 def parallel(*parts: Mechanism) -> Parallel:
-    """Mechanisms on disjoint people, as one mechanism; the largest loss counts."""
+    """Return mechanisms on disjoint units as one mechanism; the largest loss counts."""
     return Parallel(parts)

@@ -1,4 +1,4 @@
-"""What is computed once: a property, or the last few of what was asked for by key."""
+"""Caches: a property that is computed once, and the most recent results by key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class once(Generic[T]):  # noqa: N801
-    """Computed on first use and kept. Two threads may compute it twice, to the same value.
+    """A property that is computed on first use and kept. Two threads may compute it twice, to the same value.
 
     Not functools.cached_property: before Python 3.12 that holds a lock, and a child forked meanwhile waits forever.
     """
@@ -30,16 +30,16 @@ class once(Generic[T]):  # noqa: N801
 
 
 class Recent(Generic[K, V]):
-    """The last few of what was computed, by key. Threads may compute a thing twice, and never see half of one.
+    """The most recent results of a computation, by key. Threads may compute one twice, but never see half of it.
 
-    Because  what is there is replaced as a whole, and never changed; so no lock is held, and none is lost by a fork.
+    Because  the dictionary is replaced as a whole, and never changed; so no lock is held, and none is lost by a fork.
     """
 
     def __init__(self, most: int) -> None:
         self._most, self._there = most, dict[K, V]()
 
     def get(self, key: K, compute: Callable[[], V]) -> V:
-        """What was computed for this key; computed now, if it was not, or was forgotten."""
+        """Return the result for `key`; compute it if it is not kept."""
         try:
             return self._there[key]
         except KeyError:

@@ -1,4 +1,4 @@
-"""Reach: how far one person can push the exact answers."""
+"""Sensitivity: the most that one privacy unit can change the exact answers."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ __all__ = ["Neighbours", "Reach", "neighbourhood"]
 
 
 class Neighbours(StrEnum):
-    """Which data sets count as neighbours: how they differ in one person. On record, and for users, it is its text."""
+    """A neighbour relation: how neighbouring data sets differ in one unit. Records and users write it as its text."""
 
     ADD_REMOVE = "add-remove"
     REPLACE = "replace"
 
     @property
     def changes(self) -> int:
-        """How many contributions differ: one that is added or removed, or two, one in place of the other."""
+        """The number of contributions that differ: one if a unit is added or removed, two if it is replaced."""
         return 2 if self is Neighbours.REPLACE else 1
 
     @property
     def monotone(self) -> bool:
-        """Return True if what a person changes in several counts has the same sign in all of them."""
+        """Return True if the changes that one unit makes in several counts all have the same sign."""
         return self is Neighbours.ADD_REMOVE
 
     @property
     def change(self) -> str:
-        """What happens to the person, in words."""
+        """The change of the unit, in words."""
         return "replaced" if self is Neighbours.REPLACE else "added or removed"
 
 
 def neighbourhood(value: object) -> Neighbours:
-    """Which data sets count as neighbours, or a refusal."""
+    """Read a neighbour relation, or refuse."""
     try:
         return Neighbours(value)  # type: ignore[arg-type]
     except ValueError:
@@ -53,7 +53,7 @@ def neighbourhood(value: object) -> Neighbours:
 @recorded("reach/1")
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """The most that one person can change a vector of exact answers, in two norms that hold at once.
+    """Sensitivity: the most that one unit can change a vector of exact answers, in two norms that hold at once.
 
     `l1` bounds the sum of the absolute changes and `l2_squared` the sum of their squares, over all neighbouring
     data sets. Squares are kept, not roots: they are rational.
@@ -76,7 +76,7 @@ class Reach:
         object.__setattr__(self, "neighbours", neighbourhood(self.neighbours))
 
     def under(self, neighbours: str | None) -> Reach:
-        """Itself, unless it was stated for other neighbours than these."""
+        """Return this sensitivity; refuse if it was stated for a different neighbour relation than `neighbours`."""
         if neighbours is not None and neighbourhood(neighbours) != self.neighbours:
             raise NotUnderstood(
                 f'the sensitivity was stated for "{self.neighbours}" neighbours, not for "{neighbours}".',

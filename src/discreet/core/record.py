@@ -1,12 +1,12 @@
-"""How a mechanism is written down: a closed, versioned form that can be read back years later.
+"""Records of mechanisms: a closed, versioned text form that can be read back years later.
 
     >>> from discreet.core.record import write
     >>> from discreet.mechanisms.noise import Laplace
     >>> write(Laplace(epsilon="0.1", sensitivity=1).law)
     '{"is":"laplace law/1","scale":{"q":"10"}}'
 
-A class takes part by naming itself (`@recorded("laplace law/1")`); its fields are what is written. Reading looks a name
-up in the list of those classes and calls their constructors, which check their arguments like anybody else's: nothing
+A class takes part by naming itself (`@recorded("laplace law/1")`); its fields are written. Reading looks a name up in
+the list of those classes and calls their constructors, which check their arguments as for any other caller: nothing
 that the text names is ever imported or evaluated. A name once given keeps its meaning; a class whose fields change
 takes the next number.
 
@@ -36,7 +36,7 @@ MOST = 1 << 20  # characters of one record
 LONGEST = 4000  # bits of a numerator or denominator
 RATIONAL = re.compile(r"(-?[0-9]{1,1250})(/[0-9]{1,1250})?")
 
-_forms: dict[type, list[tuple[str, str]]] = {}  # of each class what its text is made of, in order: a text, a field
+_forms: dict[type, list[tuple[str, str]]] = {}  # for each class the parts of its text, in order: a text, a field
 _kinds: dict[str, type] = {}
 
 _later: list[str] = []  # modules with more classes, which are imported when a name is not known
@@ -45,12 +45,12 @@ K = TypeVar("K", bound=type)
 
 
 def later(module: str) -> None:
-    """Name a module whose classes take part, too, once a record needs them."""
+    """Register a module with recorded classes; it is imported when a record names a class that is not known yet."""
     _later.append(module)
 
 
 def recorded(name: str) -> Callable[[K], K]:
-    """Give a frozen dataclass its name in records. No two share one."""
+    """Return a decorator that gives a frozen dataclass its unique name in records."""
 
     def register(kind: K) -> K:
         if name in _kinds or not re.fullmatch(r"[a-z -]+/[0-9]+", name) or not is_dataclass(kind):
@@ -64,7 +64,7 @@ def recorded(name: str) -> Callable[[K], K]:
 
 
 def write(thing: Any) -> str:
-    """The text of a thing, or a refusal when some part of it has none."""
+    """Return the text of a record; refuse a value that cannot be recorded."""
     text = _down(thing)
     if len(text) > MOST:
         raise NotAllowed(
@@ -74,7 +74,7 @@ def write(thing: Any) -> str:
 
 
 def read(text: str) -> Any:
-    """The thing that `write` made this text of. Anything else raises ValueError, whatever it is."""
+    """Return the value that `write` made this text of; raise ValueError for any other text."""
     try:
         if len(text) > MOST:
             raise ValueError("too long")
@@ -87,7 +87,7 @@ def read(text: str) -> Any:
 
 
 def text_of(value: Fraction) -> str:
-    """A rational as it is written: "1/10", "3"."""
+    """Return a rational as it is written: "1/10", "3"."""
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > LONGEST:
         raise NotAllowed(
             "a number on record has at most 1,200 digits.",
@@ -98,7 +98,7 @@ def text_of(value: Fraction) -> str:
 
 
 def rational(text: str) -> Fraction:
-    """The rational with this text, or ValueError."""
+    """Return the rational with this text; raise ValueError if there is none."""
     if not RATIONAL.fullmatch(text):
         raise ValueError("not a rational")
     return Fraction(text)

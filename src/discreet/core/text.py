@@ -1,4 +1,4 @@
-"""Numbers and tables as people read them."""
+"""Numbers and tables as text for display."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["show", "table"]
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]], right: str = "") -> str:
-    """Columns under their heads, as wide as they need; those named in `right` end flush.
+    """Return columns under their heads, as wide as they need; those named in `right` are aligned to the right.
 
     >>> print(table(["who", "n"], [["alice", 3], ["bob", 12]], right="n"))
     who     n
@@ -31,12 +31,12 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]], right: str = "
 
 
 def _width(text: str) -> int:
-    """How many columns a text takes on a terminal: wide letters take two, those that combine none."""
+    """Return the columns that a text takes on a terminal: wide letters take two, those that combine none."""
     return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)
 
 
 def show(value: Fraction | float | None, digits: int = 6) -> str:
-    """A number as a person reads it: exact when short, otherwise rounded to some digits."""
+    """Return a number for display: exact when short, otherwise rounded to `digits` digits."""
     if value is None:
         return "∞"
     if isinstance(value, Fraction) and value.denominator == 1 and abs(value) < 10**15:

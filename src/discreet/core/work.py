@@ -1,9 +1,9 @@
-"""A budget of work for one question, or for a list of them: steps that are counted, never a clock.
+"""A limit on the work of planning one question, or a list of them: steps that are counted, never a clock.
 
-Reading, typing and planning take longer for some texts than for others of the same length. Whoever does something that
-can grow counts it here first, by a formula of the question alone: whatever was asked before and is remembered, and
-however fast the machine is, the same text is planned in the same way, or refused with the same sentence. One step is
-about a microsecond.
+Reading, typing and planning take longer for some texts than for others of the same length. Code whose work can grow
+counts its steps here first, by a formula of the question alone. So the same text is planned in the same way, or refused
+with the same sentence, whatever is cached from earlier questions and however fast the machine is. One step is about a
+microsecond.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TOGETHER = "these questions are too large to plan together.", "ask fewer at once
 
 @dataclass
 class Work:
-    """How many steps were taken."""
+    """The steps taken so far, and their limit."""
 
     most: int
     done: int = 0
@@ -40,7 +40,7 @@ _here: ContextVar[Work | None] = ContextVar("work", default=None)
 
 @contextmanager
 def counted(most: int = MOST_WORK, *, together: bool = False) -> Iterator[Work]:
-    """Count the steps of what is done inside for one question, or for several together, up to so many."""
+    """Count the steps taken inside the block, for one question or for several together, up to `most`."""
     work = Work(most, refusal=TOGETHER if together else ALONE)
     before = _here.set(work)
     try:
@@ -50,7 +50,7 @@ def counted(most: int = MOST_WORK, *, together: bool = False) -> Iterator[Work]:
 
 
 def spend(steps: int, place: Place | None = None) -> None:
-    """Count steps before they are taken; a refusal where they are too many. Outside of `counted` nothing is."""
+    """Count steps before they are taken; refuse if they are too many. Outside of `counted` nothing is counted."""
     work = _here.get()
     if work is None:
         return

@@ -1,1 +1,1 @@
-"""The curator: opens data, answers questions, and is the only one who spends and looks."""
+"""The curator: opens data and answers questions; the only code that spends budget and reads data."""

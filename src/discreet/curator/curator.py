@@ -1,4 +1,4 @@
-"""The curator: five lines between analysts and people.
+"""The curator: five lines between analysts and personal data.
 
 query   = parse(sql)                            may refuse, sees no data
 draft   = compile(query, catalogue)             may refuse, sees no data
@@ -48,7 +48,7 @@ REMEMBERED = 200  # questions whose meaning is remembered
 
 
 class Curator:
-    """Holds data about people, and answers questions about them so that no answer depends much on any one."""
+    """Holds data, and answers questions about them so that no answer depends much on any one privacy unit."""
 
     def __init__(self, engine: Engine, ledger: Ledger, *, coins: Coins = SYSTEM) -> None:
         self.engine, self.ledger, self.coins = engine, ledger, coins
@@ -58,7 +58,7 @@ class Curator:
 
     @property
     def catalogue(self) -> Catalogue:
-        """What is declared, and what the public tables hold."""
+        """The declared catalogue, with the values of the public tables."""
         return self.engine.latest.catalogue
 
     @classmethod
@@ -70,9 +70,10 @@ class Curator:
         progress: Progress | None = None,
         reading: Progress | None = None,
     ) -> Curator:
-        """The curator of a catalogue file: its tables, its budget, its analysts, its ledger.
+        """Open the curator of a catalogue file: its tables, its budget, its analysts, its ledger.
 
-        `progress` is told how many entries of the ledger are read, `reading` how many bytes of a CSV file.
+        `progress` is called with the numbers of entries of the ledger that are read and in all, `reading` with those of
+        bytes of a CSV file.
         """
         read = catalogues.Reader(Path(path))
         catalogue = read.catalogue()
@@ -84,9 +85,9 @@ class Curator:
             return cls(engine_of(catalogue, source, ledger), ledger)
 
     def session(self, *, analyst: str = "", deadline: float | None = None) -> Session:
-        """Ask as one analyst: a session has `ask`, `ask_many`, `explain` and `explain_many`, and can be cancelled.
+        """Return a session of one analyst. It has `ask`, `ask_many`, `explain`, `explain_many`, and can be cancelled.
 
-        With a `deadline`, whatever is under way after so many seconds is cancelled. What it cost stays spent, and
+        With a `deadline`, questions that are under way after so many seconds are cancelled. Their cost stays spent, and
         asking the same again is free.
         """
         return Session(self, analyst, Cancel(math.inf if deadline is None else _seconds(deadline)))
@@ -107,11 +108,11 @@ class Curator:
     ) -> Answer:
         """Answer a question, for a cost `epsilon` or at the least cost for a margin `within`; the same again is free.
 
-        `params` are the values of `?` and `$1` as a list, or of `$name` and `:name` as a dict.
-        `within=25` means ±25 for every number, `within="2%"` relative to it, at this confidence; then `epsilon` is the
-        most that may be spent. `delta` is what naming private keys may cost, by default the same share of the budget's
-        as of its ε. With `reuse`, an answer that follows from earlier ones costs nothing: a coarser grouping, a part of
-        the groups, another number of the same sums.
+        `params` are the values of `?` and `$1` as a list, or of `$name` and `:name` as a dict. `within=25` means ±25
+        for every number, `within="2%"` relative to it, at this confidence; then `epsilon` is the most that may be
+        spent. `delta` is what naming private keys may cost, by default the same share of the budget's δ as of its ε.
+        With `reuse`, an answer that follows from earlier ones costs nothing: a coarser grouping, a part of the groups,
+        another number of the same sums.
         """
         return self.session(analyst=analyst).ask(
             sql, params=params, epsilon=epsilon, within=within, confidence=confidence, delta=delta, reuse=reuse
@@ -133,7 +134,7 @@ class Curator:
     def explain_many(self, questions: Iterable[str], *, params: Params = None, epsilon: Number | None = None,
                      within: Number | None = None, confidence: Number = "0.95", analyst: str = "",
                      ) -> Explanations:  # fmt: skip
-        """What `ask_many` would cost, and how exact every number would be. Free, and the same for any data."""
+        """Explain what `ask_many` would cost, and how exact every number would be. Free, and the same for any data."""
         return self.session(analyst=analyst).explain_many(
             questions, params=params, epsilon=epsilon, within=within, confidence=confidence
         )
@@ -149,7 +150,7 @@ class Curator:
         delta: Number | None = None,
         analyst: str = "",
     ) -> Explanation:
-        """What asking would cost and how exact the answer would be. Free, and the same for any data.
+        """Explain what asking would cost and how exact the answer would be. Free, and the same for any data.
 
         Without a cost or a margin, for a tenth of the budget.
         """
@@ -160,17 +161,17 @@ class Curator:
     # ── for sessions ─────────────────────────────────────────────────────────────────────────────────────────
 
     def draft(self, sql: str, params: Params = None) -> Draft:
-        """What a text asks, with these parameters; the last few are remembered."""
+        """Return the draft of a question with these parameters; the last few drafts are cached."""
         return self.worked(sql, params)[0]
 
     def assumed(self, catalogue: Catalogue) -> Catalogue:
-        """A catalogue, with bounds assumed where they are to be found in the data."""
+        """Return a catalogue with assumed bounds for the columns whose bounds are to be found in the data."""
         if self._assumed[0] is not catalogue:
             self._assumed = (catalogue, auto_bounds.assumed(catalogue))
         return self._assumed[1]
 
     def worked(self, sql: str, params: Params, catalogue: Catalogue | None = None) -> tuple[Draft, int]:
-        """What a text asks, and how many steps of work it took to find out, now or when it was asked before."""
+        """Return the draft of a question, and the steps of work that compiling takes, also if it is cached."""
         catalogue = catalogue or self.assumed(self.catalogue)
         key = (sql, Parameters.of(params).key, id(catalogue)) if isinstance(sql, str) else None
         # The catalogue is kept beside the draft, so that no other one can have its identity.
@@ -178,7 +179,7 @@ class Curator:
 
     @staticmethod
     def compiled(question: str | Select, params: Params, catalogue: Catalogue) -> tuple[Draft, int]:
-        """What a question asks, and how many steps of work it took to find out."""
+        """Return the draft of a question, and the steps of work that compiling took."""
         with work.counted() as steps:
             if isinstance(question, Select):
                 select = question
@@ -191,7 +192,7 @@ class Curator:
         return draft, steps.done
 
     def earlier(self, version: str) -> Past:
-        """Plans that were paid for, of these data."""
+        """Return the plans that were paid for on this version of the data."""
         return self._history.past(version)
 
     def remarks(self) -> tuple[str, ...]:
@@ -200,28 +201,29 @@ class Curator:
     # ── the index ────────────────────────────────────────────────────────────────────────────────────────────
 
     def index(self, *, progress: Progress | None = None) -> Path:
-        """Build the index beside the ledger, for the data as they are; returns where it is. It holds data.
+        """Build the unit index beside the ledger, for the current data; return its path. It holds data.
 
         From then on questions about units, without WHERE, by no column or by one whose values are declared, are
-        answered about ten times faster. `progress` is told how many steps of how many are done.
+        answered about ten times faster. `progress` is called with the numbers of steps done and in all.
         """
         return self.engine.build_index(self.coins, progress)
 
     def drop_index(self) -> bool:
-        """Delete the index; whether there was one. Questions are answered without it, too."""
+        """Delete the unit index; return True if there was one. Questions are answered without it, too."""
         return self.engine.drop_index()
 
     # ── failures ─────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def failures(self) -> list[Unanswered]:
-        """What the engine failed on since the data set was last resumed. For its owner: it may quote people."""
+        """The engine's failures since the data set was last resumed. For its owner: they may quote personal data."""
         return self.ledger.failures
 
     def resume(self) -> bool:
-        """Let the data set answer again after failures of the engine; whether there was anything to resume.
+        """Let the data set answer again after failures of the engine; return True if there was anything to resume.
 
-        For its owner. Look at `failures` first: what was asked may be made to fail where somebody is in the data.
+        For its owner. Look at `failures` first: a question may have been written to fail if a certain unit is in the
+        data.
         """
         return self.ledger.resume()
 
@@ -229,7 +231,7 @@ class Curator:
 
     @property
     def left(self) -> Left:
-        """What remains of the budget."""
+        """The remaining budget."""
         return self.ledger.left
 
     @property
@@ -238,7 +240,7 @@ class Curator:
         return self.catalogue.budget
 
     def close(self) -> None:
-        """Let go of the data and the ledger."""
+        """Close the data and the ledger."""
         self.engine.close()
         self.ledger.close()
 
@@ -277,14 +279,15 @@ def open(
     marks: str | os.PathLike[str] | None = None,
     coins: Coins = SYSTEM,
 ) -> Curator:
-    """A curator for one table: a .parquet or .csv file, a .duckdb file with one table, a pandas, polars or Arrow frame.
+    """Open a curator for one table: a .parquet or .csv file, a .duckdb file with one table, or a frame (pandas, polars,
+    Arrow).
 
-    `unit` is the column that says whose row it is; without it every row is a person. `columns` declares what may be
-    asked about: (0, 120) are bounds, ["F", "M"] all values, str anything. At most `rows_per_unit` rows in
+    `unit` is the column that names the privacy unit of each row; without it every row is a unit. `columns` declares
+    what may be asked about: (0, 120) are bounds, ["F", "M"] all values, str anything. At most `rows_per_unit` rows in
     `groups_per_unit` groups count for one unit. `csv` says how a .csv file is written: its `delimiter` and `quote`, and
-    whether quoted fields hold line breaks (`newlines`); as a rule every line is a record. The ledger is a file beside
+    whether quoted fields hold line breaks (`newlines`); by default every line is a record. The ledger is a file beside
     the source, or the one named; a frame without a name has its ledger in memory only, and every answer says so.
-    `coins` are for whoever replays a run.
+    `coins` are for tests that replay a run.
     """
     catalogue, reached = one_table(source, budget=budget, unit=unit, columns=columns, rows_per_unit=rows_per_unit,
                                    groups_per_unit=groups_per_unit, neighbours=neighbours, name=name,

@@ -1,9 +1,9 @@
-"""The history as an index: what was paid for, by the state of the data, by what it is about, by what it can tell.
+"""The history of paid plans as an index: by the state of the data, by subject, and by what can be derived from them.
 
-The ledger is the record, and this is a view of it in memory. It begins with the entry that gave the state of the data
-its name, as nothing was paid for of that state before, and is folded forward from the last entry that was seen: a
-question reads what came since, by whichever process, and nothing twice. Of each plan an outline is remembered, about
-a kilobyte; the plan itself is read from the ledger, and checked there, when a question may be about it.
+The ledger is the record, and this is a view of it in memory. The view begins with the entry that named the state of the
+data, as nothing was paid for on that state before, and is folded forward from the last entry that was seen: a question
+reads the entries since, of all processes, and none twice. Of each plan an outline is remembered, about a kilobyte; the
+plan itself is read from the ledger, and checked there, when a question may be about it.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Told = tuple[int, Outline]  # the entry of a charge, and the outline of its plan
 
 @dataclass(frozen=True)
 class Shelf:
-    """The plans that were paid for of one state of the data, by their entries. It only grows."""
+    """The plans that were paid for on one state of the data, by their entries. It only grows."""
 
     paid: dict[str, int] = field(default_factory=dict)  # by key
     subjects: dict[int, list[int]] = field(default_factory=dict)
-    places: dict[tuple[int, int | None], list[Told]] = field(default_factory=dict)  # and what it is looked for by
+    places: dict[tuple[int, int | None], list[Told]] = field(default_factory=dict)  # by place and file of the outline
 
     def add(self, seq: int, key: str, plan: Outline) -> None:
         """File a plan."""
@@ -50,20 +50,20 @@ class Shelf:
 
 
 class History:
-    """What was paid for on a data set, by whoever writes its ledger. Threads may share it."""
+    """The plans that were paid for on a data set, by all processes that write its ledger. Threads may share it."""
 
     def __init__(self, ledger: Ledger, dataset: str) -> None:
         self._ledger, self._dataset = ledger, dataset
         self._begin()
 
     def _begin(self) -> None:
-        """Know nothing, as at first."""
+        """Forget everything."""
         self._process, self._lock = os.getpid(), threading.Lock()
         self._versions: set[str] = set()  # states of the data that were asked about
         self._start(START)
 
     def _start(self, first: Link) -> None:
-        """Go on from here, and know nothing of what was before."""
+        """Begin the view at the entry `first`, and forget all plans."""
         self._first = self._last = first
         self._shelves: dict[str, Shelf] = {}
         self._kept: set[int] = set()
@@ -71,21 +71,21 @@ class History:
         self._size = 0
 
     def past(self, version: str) -> Past:
-        """What was paid for by now, on the data in the state with this name."""
-        if self._process != os.getpid():  # a lock that another thread held is held for ever in a child
+        """Return what was paid for up to now, on the data in state `version`."""
+        if self._process != os.getpid():  # a lock that another thread held stays locked in a child
             self._begin()
         self._reach(version)
         while True:
             entries = self._ledger.after(last := self._last)
             with self._lock:
-                if self._last != last:  # somebody else was faster
+                if self._last != last:  # another thread was faster
                     continue
                 if not entries:
                     return Past(self, version, self._shelves.get(version, Shelf()), last.seq)
                 self._take(last, entries)
 
     def _reach(self, version: str) -> None:
-        """Begin early enough for this state of the data."""
+        """Begin the view early enough for this state of the data."""
         if version in self._versions:
             return
         first = self._ledger.named(version)
@@ -108,11 +108,11 @@ class History:
         self._last = entries[-1].link
 
     def kept(self, charge: int) -> bool:
-        """Whether the answer to a charge is kept."""
+        """Return True if the answer to a charge is kept."""
         return charge in self._kept
 
     def plans(self, places: Iterable[int], version: str) -> Iterator[Plan]:
-        """The plans of these charges, in their order; read from the ledger where they are not remembered."""
+        """Yield the plans of these charges, in their order; read from the ledger where they are not cached."""
         waiting = list(places)
         for start in range(0, len(waiting), AT_ONCE):
             part = waiting[start : start + AT_ONCE]
@@ -144,7 +144,7 @@ class History:
 
 @dataclass(frozen=True)
 class Past:
-    """What was paid for of one state of the data, up to an entry."""
+    """The plans that were paid for on one state of the data, up to an entry."""
 
     history: History
     version: str
@@ -152,24 +152,24 @@ class Past:
     last: int
 
     def __contains__(self, plan: Plan) -> bool:
-        """Whether this very plan was paid for."""
+        """Return True if this very plan was paid for."""
         return self.shelf.paid.get(plan.key, self.last + 1) <= self.last
 
     def answered(self, plan: Plan) -> bool:
-        """Whether this very plan was paid for, and its answer is kept."""
+        """Return True if this very plan was paid for, and its answer is kept."""
         return plan in self and self.history.kept(self.shelf.paid[plan.key])
 
     def __iter__(self) -> Iterator[Plan]:
-        """All plans that were paid for, in their order."""
+        """Yield all plans that were paid for, in their order."""
         return self._read(sorted(self.shelf.paid.copy().values()))
 
     def about(self, *subjects: int | None) -> Iterator[Plan]:
-        """Plans that are about one of these, in their order; see `discreet.plan.outline.subject`."""
+        """Yield the plans with one of these subjects, in their order; see `discreet.plan.outline.subject`."""
         found = [self.shelf.subjects.get(each, []) for each in set(subjects) if each is not None]
         return self._read(list(merge(*found)))
 
     def near(self, draft: Draft) -> Iterator[Plan]:
-        """Plans whose answers are kept and from which a question may follow, in their order."""
+        """Yield the plans with kept answers from which the answer of `draft` may be derived, in their order."""
         if (asked := wanted(draft)) is None:
             return self._read(sorted(seq for seq in self.shelf.paid.copy().values() if self.history.kept(seq)))
         files = [(place, each) for place in asked.places for each in dict.fromkeys(asked.files)]
@@ -181,5 +181,5 @@ class Past:
 
 
 def _key(mechanism: str) -> str:
-    """The key of the plan with this record, were it one; see `Plan.key`."""
+    """Return the key of the plan with this record, if it is a plan; see `Plan.key`."""
     return "plan " + hashlib.sha256(mechanism.encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Opening data: from what a user names to a catalogue, a source and a ledger."""
+"""Open data: make a catalogue, a data source and a ledger of what a user names."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Progress = Callable[[int, int], None]
 
 
 def source_of(catalogue: Catalogue, progress: Progress | None = None) -> Source:
-    """The data of a catalogue; `progress` is told how many bytes of a CSV file are read."""
+    """Open the data of a catalogue; `progress` is called with the bytes of a CSV file that are read, and with all."""
     if catalogue.source is None:
         raise NotUnderstood(
             "the catalogue names no source.", code="wrong-catalogue", instead='source = "clinic.duckdb"'
@@ -72,7 +72,7 @@ def source_of(catalogue: Catalogue, progress: Progress | None = None) -> Source:
 
 @contextmanager
 def let_go(source: Source) -> Iterator[None]:
-    """Let go of data that are refused after they were opened."""
+    """Close the data if the block raises."""
     try:
         yield
     except BaseException:
@@ -93,7 +93,7 @@ def one_table(
     csv: Mapping[str, Any] | None,
     ledger: str | os.PathLike[str] | None,
 ) -> tuple[Catalogue, Source]:
-    """The catalogue of one table, from what is said of it, and its data."""
+    """Return the catalogue of one table, from its declarations, and its data."""
     if not isinstance(budget, Budget):
         raise NotUnderstood(
             "a budget is a Budget.", code="wrong-argument", instead='budget=dp.Budget(epsilon=3, delta="1e-6")'
@@ -157,12 +157,12 @@ def _reached(
 
 
 def frames_of(frames: Mapping[str, pyarrow.Table]) -> Source:
-    """The data of Arrow tables, by their names."""
+    """Return the data source of Arrow tables, by their names."""
     return Source(places={name: quoted(name) for name in frames}, frames=frames)
 
 
 def engine_of(catalogue: Catalogue, source: Source, ledger: Ledger) -> DuckDB:
-    """The engine of these data, with the index beside the ledger; there is none beside a ledger that is no file."""
+    """Return the engine of these data, with the unit index beside the ledger, if the ledger is a file."""
     catalogue, shelf = catalogue.stored(source.stored), None
     if ledger.durable and "://" not in ledger.where:
         shelf = Shelf(Path(f"{ledger.where}.index"), catalogue.name, lambda: indexed(catalogue))
@@ -172,7 +172,7 @@ def engine_of(catalogue: Catalogue, source: Source, ledger: Ledger) -> DuckDB:
 def ledger_of(
     catalogue: Catalogue, *, marks: str | os.PathLike[str] | None = None, progress: Progress | None = None
 ) -> Ledger:
-    """The ledger that a catalogue names."""
+    """Open the ledger that a catalogue names."""
     return Ledger(
         catalogue.ledger,
         dataset=catalogue.name,
@@ -189,7 +189,7 @@ def ledger_of(
 
 
 def indexed(catalogue: Catalogue) -> tuple[Indexed, ...]:
-    """All that an index of this catalogue has."""
+    """Return the tables that a unit index of this catalogue holds."""
     return tuple(
         Indexed(
             table=table.name,
@@ -204,7 +204,7 @@ def indexed(catalogue: Catalogue) -> tuple[Indexed, ...]:
 
 
 def _choices(table: Table, catalogue: Catalogue) -> Iterator[Choice]:
-    """Read off questions, so that keys and caps are those of every question like them."""
+    """Yield the choices of an index, read off compiled questions, so that they match every question like them."""
     people, source = f"COUNT(DISTINCT {quoted(table.unit or '')})", quoted(table.name)
     for asked in (
         f"SELECT {people} FROM {source}",

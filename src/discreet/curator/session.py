@@ -1,4 +1,4 @@
-"""A session: one analyst who asks a curator, and a way to stop what is under way."""
+"""A session: one analyst's questions to a curator, with a way to cancel them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class Several(TypedDict, total=False):
-    """What may be said of several questions: their parameters, and what all may cost or how exact each must be."""
+    """The options of several questions: their parameters, and the cost of all or the margin of each."""
 
     params: Params
     epsilon: Number | None
@@ -41,19 +41,19 @@ class Several(TypedDict, total=False):
 
 
 class Asked(Several, total=False):
-    """What may be said of one question."""
+    """The options of one question."""
 
     delta: Number | None
 
 
 class Session:
-    """Asks a curator as one analyst. `cancel()` stops what is under way, from any thread; what it cost stays spent."""
+    """Asks a curator as one analyst. `cancel()` stops what is under way, from any thread; its cost stays spent."""
 
     def __init__(self, curator: Curator, analyst: str, cancel: Cancel) -> None:
         self._curator, self.analyst, self.cancel = curator, analyst, cancel
 
     def session(self, *, analyst: str = "") -> Session:
-        """Itself; nobody can name another analyst."""
+        """Return this session; refuse another analyst's name."""
         if analyst not in ("", self.analyst):
             raise NotAllowed(
                 "this session is of another analyst.", code="not-your-session", instead="leave out analyst="
@@ -76,7 +76,7 @@ class Session:
         return self.run(asking)
 
     def explain(self, sql: str, **asked: Unpack[Asked]) -> Explanation:
-        """What asking would cost and how exact the answer would be; see `Curator.explain`."""
+        """Explain the cost and the margins of a question; see `Curator.explain`."""
         context = self.context()
         epsilon, within, confidence = _costs(asked)
         tenth = context.budget.epsilon / 10
@@ -86,20 +86,20 @@ class Session:
         return single.explain(context.draft(sql, asked.get("params")), wanted, context)
 
     def explain_many(self, questions: Iterable[str], **asked: Unpack[Several]) -> Explanations:
-        """What `ask_many` would cost; see `Curator.explain_many`."""
+        """Explain the cost of `ask_many`; see `Curator.explain_many`."""
         context = self.context()
         wanted = batch.wanted_once(*_costs(asked), context.budget.epsilon / 10)
         return batch.explain_many(batch.several(questions, asked.get("params")), wanted, context)
 
     @property
     def left(self) -> Left:
-        """What remains of the budget to this analyst."""
+        """The remaining budget of this analyst."""
         return self._curator.ledger.left_to(self.analyst)
 
     # ── buying ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def context(self) -> Context:
-        """What may be known now, of the data as they were last opened. Whoever is not admitted is refused first."""
+        """Return the context of the data as they were last opened. An analyst who is not admitted is refused first."""
         self._curator.ledger.admit(self.analyst)  # before anything else is said
         return self._context(self._curator.engine.latest, lambda: self._curator.engine.snapshot().version)
 
@@ -117,11 +117,11 @@ class Session:
         )
 
     def run(self, procedure: Callable[[Context], Procedure[T]]) -> T:
-        """Buy what a procedure wants, step by step; return what it makes of what was sold.
+        """Buy what a procedure wants, step by step; return its result.
 
         Promise  all that is bought is of one snapshot of the data, and each step is charged whole or not at all.
-        Because  the snapshot is taken here, once; a refusal is thrown into the procedure, which may go another way, and
-                 whatever else stops it (a failure, an interruption) ends it.
+        Because  the snapshot is taken here, once; a refusal is thrown into the procedure, which may then buy something
+                 else; any other exception (a failure, an interruption) ends it.
         """
         self._curator.ledger.admit(self.analyst)  # before anything else is said
         snapshot = self._curator.engine.snapshot()
@@ -143,7 +143,8 @@ class Session:
             steps.close()
 
     def _buy(self, step: Sequence[Purchase], snapshot: Snapshot) -> list[Sold]:
-        """Spend for all, or for none; then look, for one after the other. The first plan of each that fits is run.
+        """Charge for all purchases, or for none; then read the data, for one after the other. The first plan of each
+        that fits is run.
 
         Promise  each plan that is paid for is one that the engine can run, and is run on the data of the version on its
                  receipt.
@@ -156,7 +157,7 @@ class Session:
         known, found = dict[int, Released](), list[tuple[Plan, Receipt]]()
         for plans, receipt in zip(choices, receipts, strict=True):
             plan = next(each for each in plans if each.key == receipt.key)
-            if receipt.charge not in known:  # two may ask the same
+            if receipt.charge not in known:  # two purchases may be the same
                 known[receipt.charge] = read(ledger.answer(receipt, self._look(plan, receipt, snapshot)))
             found.append((plan, receipt))
         left, remarks = ledger.left_to(self.analyst), self._curator.remarks()
@@ -166,8 +167,8 @@ class Session:
         ]
 
     def _runnable(self, plans: tuple[Plan, ...], snapshot: Snapshot) -> tuple[Plan, ...]:
-        """The plans that the engine can run; a refusal where it cannot run the first, or where it is not certain whose
-        rows one of them reads.
+        """Return the plans that the engine can run; refuse if it cannot run the first, or if the privacy unit of the
+        rows that one of them reads is not certain.
         """
         for each in plans:
             ownership.check(
@@ -182,7 +183,7 @@ class Session:
         return tuple(found)
 
     def _look(self, plan: Plan, receipt: Receipt, snapshot: Snapshot) -> Callable[[], bytes]:
-        """Look at the data, once, and make what is kept of it."""
+        """Return the function that reads the data once and returns the bytes of the release."""
 
         def look() -> bytes:
             paid, exact = snapshot.aggregate(plan, receipt, coins=self._curator.coins, cancel=self.cancel)
@@ -192,7 +193,7 @@ class Session:
 
 
 def _asking(sql: str, reuse: bool, asked: Asked, context: Context) -> Procedure[Answer]:
-    """The procedure of one question."""
+    """Return the procedure of one question."""
     epsilon, within, confidence = _costs(asked)
     default, params = Fraction(1) if reuse else None, asked.get("params")
     wanted = read_terms(

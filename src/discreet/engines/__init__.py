@@ -1,1 +1,1 @@
-"""The only code that sees people."""
+"""Engines, which aggregate data: the only code that reads personal data."""

@@ -1,8 +1,8 @@
-"""The engine protocol: all that a curator needs of a database that holds people.
+"""The engine protocol: what a curator needs of a database that holds rows of privacy units.
 
-An engine opens data; a snapshot is what it opened, in one state. A question takes one snapshot and keeps it from the
-check of its plan to its answer, so whatever becomes of the data meanwhile, the answer is about one version of them, the
-one on its receipt. An engine is shared by threads; a snapshot never changes.
+An engine opens data, and a snapshot is the opened data in one state. A question keeps one snapshot from the check of
+its plan to its answer. So the answer is about one version of the data, the one on its receipt, even if the data change
+meanwhile. An engine is shared by threads; a snapshot is immutable.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CANCELLED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The most that an engine may use: seconds for each question, and memory and threads for all of them together."""
+    """Resource limits of an engine: seconds for each question, and memory and threads for all questions together."""
 
     seconds: float = 600.0
     memory: str | None = None  # as 8GB; by default half of the machine's
@@ -41,7 +41,7 @@ class Limits:
 
     @classmethod
     def of_environment(cls) -> Limits:
-        """The limits that $DISCREET_SECONDS, $DISCREET_MEMORY and $DISCREET_THREADS set."""
+        """Return the limits that $DISCREET_SECONDS, $DISCREET_MEMORY and $DISCREET_THREADS set."""
         seconds, memory, threads = (os.environ.get(f"DISCREET_{each}") for each in ("SECONDS", "MEMORY", "THREADS"))
         if seconds and not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", seconds, re.ASCII):
             raise NotUnderstood(
@@ -63,14 +63,14 @@ class Limits:
 
 
 class Cancel:
-    """A way to stop a question that is under way, from any thread or at a deadline. What it cost stays spent."""
+    """A cancellation token. It stops a question from any thread, or at a deadline; the question's cost stays spent."""
 
     def __init__(self, seconds: float = math.inf) -> None:
         self.deadline = time.monotonic() + seconds
         self._given_up, self._turn, self._listening = False, threading.Lock(), set[Callable[[], None]]()
 
     def __call__(self) -> None:
-        """Stop whatever is under way, and whatever would begin."""
+        """Cancel the question: call every listener, and let each later `check` raise `Interrupted`."""
         with self._turn:
             self._given_up, listening = True, list(self._listening)
         for each in listening:
@@ -78,7 +78,7 @@ class Cancel:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the question was cancelled, or its deadline has passed."""
+        """True if the question was cancelled, or its deadline has passed."""
         return self._given_up or time.monotonic() >= self.deadline
 
     def check(self) -> None:
@@ -88,7 +88,7 @@ class Cancel:
 
     @contextmanager
     def heard_by(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Call `listener` if the question is cancelled meanwhile."""
+        """Call `listener` if the question is cancelled while the block runs, or was cancelled before it."""
         with self._turn:
             self._listening.add(listener)
             before = self._given_up
@@ -102,51 +102,51 @@ class Cancel:
 
 
 class Permission(Protocol):
-    """Permission to look, once, for the plan that was paid for: a receipt of the ledger."""
+    """Permission to read the data once, for the plan that was paid for: a receipt of the ledger."""
 
     def use(self, mechanism: Plan, *, dataset: str | None, version: str | None) -> Any:
-        """Open these data; return the plan on record."""
+        """Use the permission up, for `version` of `dataset`; return the plan on record."""
 
 
 class Snapshot(Protocol):
-    """The data in one state. Immutable, so that all steps of a question see the same."""
+    """The data in one state. Immutable, so all steps of a question read the same rows."""
 
     @property
     def catalogue(self) -> Catalogue:
-        """What is declared, with the values of the public tables in this state."""
+        """The declared catalogue, with the values of the public tables in this state."""
 
     @property
     def version(self) -> str:
         """The name of this state in the ledger: a random one, which says nothing about rows."""
 
     def sql(self, plan: Plan) -> str:
-        """The SQL that a plan runs."""
+        """Return the SQL that `plan` runs."""
 
     def remarks(self, plan: Plan) -> tuple[str, ...]:
-        """What there is to say about how a plan would be run."""
+        """Return remarks on how `plan` would be run."""
 
     def check(self, plan: Plan) -> None:
         """Refuse a plan that the engine cannot run, before it is paid for and without looking at any row."""
 
     def aggregate(self, plan: Plan, permission: Permission, *, coins: Coins, cancel: Cancel) -> tuple[Plan, Exact]:
-        """The plan on record and its exact data. Nothing is read before `permission` has opened the data."""
+        """Return the plan on record and its exact data. Nothing is read before `permission` has opened the data."""
 
 
 class Engine(Protocol):
-    """The only code that sees people."""
+    """Opens data and aggregates them: the only code that reads personal data."""
 
     def snapshot(self) -> Snapshot:
-        """The data as they are now, opened once more if they have changed."""
+        """Return a snapshot of the current data, opened once more if the data have changed."""
 
     @property
     def latest(self) -> Snapshot:
         """The snapshot opened last, for explanations, which open nothing."""
 
     def build_index(self, coins: Coins, progress: Callable[[int, int], None] | None) -> Path:
-        """Build the unit index of the data as they are; return where it is."""
+        """Build the unit index of the current data; return its path."""
 
     def drop_index(self) -> bool:
-        """Delete the unit index; return whether there was one."""
+        """Delete the unit index; return True if there was one."""
 
     def close(self) -> None:
-        """Let go of the data."""
+        """Close the data."""

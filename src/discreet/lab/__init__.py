@@ -1,8 +1,8 @@
-"""The lab: outsiders who attack, measure and explain.
+"""The lab: attacks, audits and explanations of differential privacy, from the outside.
 
-It sees what an analyst sees: answers. `reconstruct` and `membership` break curators that add too little noise and fail
-against this one as far as the theory says they must; `game`, `bayes`, `shame` and `replicability` say what ε means;
-`channel`, `audit`, `replay` and `pipeline` hold claims against what can be seen, and `museum` keeps what they caught.
+The lab sees what an analyst sees: answers. `reconstruct` and `membership` break curators that add too little noise and
+fail against this one as far as the theory says they must; `game`, `bayes`, `name_and_shame` and `replicability` explain
+ε; `channel`, `audit`, `replay` and `pipeline` check claims against releases, and `museum` keeps the bugs they caught.
 
     >>> from discreet.lab import game, reconstruct
     >>> round(game.error(epsilon=1), 4)                    # nobody guesses better who is in the data
@@ -46,7 +46,7 @@ ROOMS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Whoever attacks or audits brings a curator and a solver along, which are loaded when they are first needed."""
+    """Load a module of the lab when it is first needed: attacks and audits import a curator and a solver."""
     for room, names in ROOMS.items():
         if name in names:
             return import_module(f"discreet.lab.{room}.{name}")

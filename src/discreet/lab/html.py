@@ -49,7 +49,7 @@ figure svg { max-width: 100%; height: auto; }
 
 
 def page(report: Report) -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [f"<h1>{escape(report.title)}</h1>", *_paragraphs(report.text), *map(_finding, report.findings)]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -95,7 +95,7 @@ def _table(shown: Table) -> str:
 
 
 def svg(picture: Picture) -> str:
-    """The picture as an SVG element that can stand in a page."""
+    """Return the picture as an SVG element for a page."""
     figure = draw(picture)
     from matplotlib import rc_context  # noqa: PLC0415
 
@@ -109,7 +109,7 @@ def svg(picture: Picture) -> str:
 
 
 def ready() -> None:
-    """Refuse where nothing can be drawn."""
+    """Refuse if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401, PLC0415
     except ImportError:
@@ -119,7 +119,7 @@ def ready() -> None:
 
 
 def draw(picture: Picture) -> Figure:
-    """The picture as a matplotlib figure."""
+    """Return the picture as a matplotlib figure."""
     ready()
     from matplotlib.figure import Figure  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""How sure a measured share is: exact intervals for a proportion.
+"""Exact confidence intervals for a proportion.
 
 >>> from discreet.lab.proportions import share
 >>> low, high = share(3, 10)
@@ -24,7 +24,7 @@ EPSILON = 1e-15
 
 
 def share(successes: int, trials: int, confidence: Number = "0.95") -> tuple[float, float]:
-    """Both ends of an interval that contains the true share with at least this confidence.
+    """Return both ends of an interval that contains the true share with at least this confidence.
 
     Given    independent trials with one chance of success, their number fixed beforehand.
     Promise  each end is missed with probability at most (1 - confidence)/2, whatever the chance and the number.
@@ -36,7 +36,7 @@ def share(successes: int, trials: int, confidence: Number = "0.95") -> tuple[flo
 
 
 def at_least(successes: int, trials: int, confidence: Number = "0.95") -> float:
-    """The lower end alone, at this confidence."""
+    """Return the lower end alone, at this confidence."""
     seen, of = _counted(successes, trials)
     if seen == 0:
         return 0.0
@@ -45,7 +45,7 @@ def at_least(successes: int, trials: int, confidence: Number = "0.95") -> float:
 
 
 def at_most(successes: int, trials: int, confidence: Number = "0.95") -> float:
-    """The upper end alone, at this confidence."""
+    """Return the upper end alone, at this confidence."""
     seen, of = _counted(successes, trials)
     return 1.0 if seen == of else min(1.0, math.nextafter(1.0 - at_least(of - seen, of, confidence), 2.0))
 
@@ -57,9 +57,10 @@ def _counted(successes: int, trials: int) -> tuple[int, int]:
 
 
 def _largest(a: int, b: int, miss: Fraction) -> float:
-    """The largest p, near enough, at which the tail P(X >= a) = I_p(a, b) is provably at most `miss`; it grows with p.
+    """Return nearly the largest p at which the tail P(X >= a) = I_p(a, b), which grows with p, is provably at most
+    `miss`.
 
-    Floats propose by halving, and a ball checks; while it cannot agree, the proposal moves outwards.
+    Floats propose p by halving, and ball arithmetic checks it; until the check succeeds, the proposal moves outwards.
     """
     low, high, level = 0.0, 1.0, math.log(miss)
     for _ in range(STEPS):
@@ -76,7 +77,7 @@ def _largest(a: int, b: int, miss: Fraction) -> float:
 
 
 def _log_tail(x: float, a: float, b: float) -> float:
-    """ln I_x(a, b) in floats, by the continued fraction of the incomplete beta function (Lentz's method)."""
+    """Return ln I_x(a, b) in floats, by the continued fraction of the incomplete beta function (Lentz's method)."""
     if x > (a + 1) / (a + b + 2):
         return math.log1p(-min(1.0 - EPSILON, math.exp(_log_tail(1 - x, b, a))))
     if x == 0:

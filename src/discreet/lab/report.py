@@ -1,4 +1,4 @@
-"""What the lab found, as one value that is read three ways: text for a terminal, JSON for programs, a page for people.
+"""Reports of the lab: one value with three renderings, as text for a terminal, JSON for programs, and an HTML page.
 
 >>> from discreet.lab.report import Finding, Report, Table
 >>> found = Finding(
@@ -48,11 +48,11 @@ WIDTH = 100  # columns of a terminal that running text takes
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows under heads. Cells are texts or numbers, already as a person should read them."""
+    """Rows under heads. Cells are texts or numbers, already formatted for a reader."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
-    right: str = ""  # the heads of columns that end flush, with commas between
+    right: str = ""  # heads of right-aligned columns, separated by commas
     title: str = ""
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class Picture:
     square: bool = False
 
     def figure(self) -> Figure:
-        """The picture as a matplotlib figure."""
+        """Return the picture as a matplotlib figure."""
         from discreet.lab.html import draw  # noqa: PLC0415
 
         return draw(self)
@@ -94,9 +94,9 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that was found: words, tables, pictures, and the bare facts for programs.
+    """One finding: words, tables, pictures, and the bare facts for programs.
 
-    `verdict` is a few words; `good` says whether they are good news, None whether they are neither.
+    `verdict` is a few words; `good` is True for good news, False for bad, and None for neither.
     """
 
     title: str
@@ -123,7 +123,7 @@ class Report:
     text: str = ""
 
     def __add__(self, other: Report) -> Report:
-        """The findings of both, under the title of the first."""
+        """Return the findings of both, under the title of the first."""
         if not isinstance(other, Report):
             return NotImplemented
         return Report(title=self.title, findings=self.findings + other.findings, text=self.text)
@@ -135,22 +135,22 @@ class Report:
 
     @property
     def data(self) -> dict[str, Any]:
-        """Everything, as what JSON knows."""
+        """The whole report, as values that JSON knows."""
         found: dict[str, Any] = plain(self)
         return found
 
     def json(self) -> str:
-        """Everything, as JSON."""
+        """Return the whole report as JSON."""
         return json.dumps(self.data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     def html(self) -> str:
-        """A page of its own with the pictures inside: it loads nothing."""
+        """Return a self-contained HTML page with the pictures inside."""
         from discreet.lab.html import page  # noqa: PLC0415
 
         return page(self)
 
     def save(self, path: str | Path) -> None:
-        """Write it as what the name ends with: .json, .html or .txt."""
+        """Write the report in the format of the file's suffix: .json, .html or .txt."""
         readings = {".json": self.json, ".html": self.html, ".txt": self.__str__}
         path = Path(path)
         if path.suffix not in readings:
@@ -169,7 +169,7 @@ class Report:
 
 
 def plain(value: Any) -> Any:
-    """What JSON knows instead of it: fractions become texts, NaN and infinities null, records objects."""
+    """Convert a value for JSON: fractions become texts, NaN and infinities null, dataclasses objects."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, str)):

@@ -1,4 +1,4 @@
-"""Draws that attacks and defences make."""
+"""Random draws for attacks and defences."""
 
 from __future__ import annotations
 
@@ -15,5 +15,8 @@ Real = NDArray[Any]
 
 
 def uniform(count: int, coins: Coins = SYSTEM) -> Real:
-    """So many uniform numbers in [0, 1). For attackers and naive curators; nothing private is made of them."""
+    """Return `count` uniform numbers in [0, 1).
+
+    For attackers and naive curators; no private release is made from them.
+    """
     return (coins.words(count).view(np.uint64) >> np.uint64(11)) * 2.0**-53

@@ -1,4 +1,4 @@
-"""Learning from people without learning about any of them: k-means.
+"""Private machine learning: k-means.
 
     >>> import numpy as np
     >>> from discreet.learn import KMeans
@@ -7,7 +7,7 @@
     >>> sorted(found.cluster_centers_.round(1).tolist())
     [[-0.5, 0.5], [0.5, 0.2]]
 
-`lloyd` is the algorithm as everybody knows it, which is not private, to compare with.
+`lloyd` is the usual algorithm, which is not private, for comparison.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["KMeans", "lloyd"]
 
 
 def __getattr__(name: str) -> Any:
-    """The estimator is scikit-learn's kind, which is loaded when it is first needed."""
+    """Load the estimator when it is first needed: it needs scikit-learn."""
     if name != "KMeans":
         raise AttributeError(f"module 'discreet.learn' has no attribute {name!r}")
     try:

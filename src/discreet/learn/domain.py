@@ -1,7 +1,8 @@
-"""The public box that the points are in, and its grid: points become whole numbers of steps before anything is added.
+"""The public box that the points are in, and its grid: points become whole numbers of steps before anything is added
+up.
 
 One step is the same length in every direction, so distances on the grid are distances. Bounds come from the user: a
-box that was read off the data would tell who is at its border.
+box that was read off the data would reveal the rows at its border.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ EACH = "one pair of bounds for all features, bounds=(-1, 1), or one for each: bo
 
 @dataclass(frozen=True)
 class Box:
-    """A lower and an upper bound of every feature. Positions on its grid are steps from its middle."""
+    """A lower and an upper bound of every feature. Positions on the grid of the box are steps from its middle."""
 
     sides: tuple[tuple[Fraction, Fraction], ...]
 
     @classmethod
     def of(cls, bounds: Any, features: int) -> Box:
-        """The box a user described: one pair for all features, or a pair for each."""
+        """Read the bounds of a user: one pair for all features, or a pair for each."""
         if bounds is None:
             raise NotAllowed(
                 "the points have no declared bounds, so one of them could be anywhere.", code="no-bounds", instead=EACH
@@ -62,19 +63,20 @@ class Box:
 
     @once
     def halves(self) -> Floats:
-        """How many steps it is from the middle to each side: whole numbers."""
+        """The number of steps from the middle to each side: whole numbers."""
         return np.array([(high - low) // (2 * self.step) for low, high in self.sides], np.float64)
 
     @once
     def middle(self) -> Floats:
-        """Its middle, in the user's units."""
+        """The middle of the box, in the user's units."""
         return np.array([float((low + high) / 2) for low, high in self.sides])
 
     def steps(self, points: Floats) -> Floats:
-        """The nearest position on the grid of each point: whole numbers, as doubles.
+        """Return the nearest position on the grid of each point: whole numbers, as doubles.
 
         A point outside the box is moved to its border, infinities too. A row with a NaN is left out.
-        Promise  what becomes of a row depends on that row alone.
+
+        Promise  the position of a row depends on that row alone.
         Because  every operation is on one number, and correctly rounded.
         """
         with np.errstate(over="ignore", invalid="ignore"):
@@ -85,7 +87,7 @@ class Box:
         return at if present.all() else at[present]
 
     def values(self, steps: Floats) -> Floats:
-        """Positions in the user's units, inside the box."""
+        """Return positions in the user's units, inside the box."""
         low, high = (np.array([float(side[end]) for side in self.sides]) for end in (0, 1))
         return np.clip(self.middle + steps * float(self.step), low, high)
 

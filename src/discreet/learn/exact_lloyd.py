@@ -1,4 +1,4 @@
-"""Lloyd's algorithm as everybody knows it: not private. On data, for comparison; on a private summary, free.
+"""Lloyd's algorithm. It is not private: it runs on data for comparison, or on a private summary as post-processing.
 
     >>> import numpy as np
     >>> from discreet.learn.exact_lloyd import lloyd
@@ -6,7 +6,7 @@
     [[0.5], [9.0]]
 
 A centre moves to the mean of the points that are nearest to it, over and over, until none moves; every such step makes
-the sum of squared distances smaller. Where it ends depends on where it starts, so it is started often.
+the sum of squared distances smaller. The result depends on the start, so there are many starts.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from discreet.learn.exact_sums import nearest
 __all__ = ["best", "lloyd", "loss", "uniforms"]
 
 STARTS, FINALISTS, ROUNDS = 40, 4, 60
-WORK = 1 << 29  # roughly how many products are spent on starts, and twice as many on following the best
+WORK = 1 << 29  # products spent on starts, roughly, and twice as many on the finalists
 
 
 def lloyd(points: Floats, centres: Floats, rounds: int = 100, weights: Floats | None = None) -> Floats:
-    """Where the centres are after so many rounds, or when none moves any more. Not private.
+    """Return the centres after `rounds` rounds, or as soon as none moves any more. Not private.
 
     A centre that no point is nearest to stays where it is.
     """
@@ -46,13 +46,13 @@ def lloyd(points: Floats, centres: Floats, rounds: int = 100, weights: Floats | 
 
 
 def loss(points: Floats, centres: Floats, weights: Floats | None = None) -> float:
-    """The sum of squared distances from each point to its nearest centre. Not private."""
+    """Return the sum of squared distances from each point to its nearest centre. Not private."""
     away = ((points - centres[nearest(points, centres)]) ** 2).sum(axis=1)
     return float(away.sum() if weights is None else away @ weights)
 
 
 def best(points: Floats, weights: Floats, k: int, coins: Coins) -> Floats:
-    """The best of many starts, of which the most promising are followed to the end.
+    """Return the best centres of many starts, the most promising of which are iterated further.
 
     Starts are drawn by k-means++ (Arthur and Vassilvitskii 2007): each next centre is a point, with a probability
     proportional to its weight and its squared distance from the centres so far.
@@ -69,7 +69,7 @@ def best(points: Floats, weights: Floats, k: int, coins: Coins) -> Floats:
 
 
 def _spread(points: Floats, weights: Floats, k: int, coins: Coins) -> Floats:
-    """One start. Of a few candidates for each next centre the one that helps most is taken."""
+    """Draw one start. Of a few candidates for each next centre the one that lowers the loss most is taken."""
     chosen: list[int] = []
     tries = 2 + int(math.log(k))
     squares, far = (points**2).sum(axis=1), np.ones(len(points))
@@ -80,11 +80,11 @@ def _spread(points: Floats, weights: Floats, k: int, coins: Coins) -> Floats:
         np.clip(away, 0, far if chosen else None, out=away)
         index = int(np.argmin(away @ weights))
         far = away[index]
-        far[places[index]] = 0  # whatever was rounded
+        far[places[index]] = 0  # exactly, despite rounding
         chosen.append(int(places[index]))
     return points[chosen]
 
 
 def uniforms(count: int, coins: Coins) -> Floats:
-    """Numbers in [0, 1), for choices that concern nobody."""
+    """Return numbers in [0, 1), for random choices that carry no privacy promise."""
     return (coins.words(count).view(np.uint64) >> np.uint64(11)).astype(np.float64) * 2.0**-53

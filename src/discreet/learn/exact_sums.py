@@ -1,6 +1,6 @@
-"""What k-means needs to know of the data, as whole numbers: rows in each cell, rows and moves of each cluster.
+"""Exact integer sums for k-means: the rows in each cell, and the rows and the sum of moves of each cluster.
 
-Everything is exact, so what one person changes is exactly what that person's row adds. Two facts carry this:
+Everything is exact, so one unit changes the sums by exactly what its row adds. Two facts carry this:
 
 * a row becomes the same whole numbers wherever it stands, because each of them is made by operations on single numbers,
   which are correctly rounded, and by sums of whole numbers below 2^53, which are exact in any order;
@@ -20,12 +20,12 @@ __all__ = ["UNIT", "Whole", "cells_of", "moves", "nearest", "tally"]
 
 Whole = NDArray[np.int64]
 
-UNIT = 1 << 20  # what the moves of one row add up to, at most
+UNIT = 1 << 20  # the largest ℓ1 norm of the moves of one row
 CHUNK = 1 << 15  # rows at a time, so that the working arrays stay in the cache
 
 
 def nearest(at: Floats, centres: Floats) -> Labels:
-    """Which centre each position is nearest to; the first of several.
+    """Return the index of the nearest centre of each position; the first of several.
 
     Because  |x - c|² is least where 2x·c - |c|² is greatest, a whole number below 2^53 for positions in a box.
     """
@@ -36,7 +36,7 @@ def nearest(at: Floats, centres: Floats) -> Labels:
 
 
 def moves(offsets: Floats, radius: float) -> Floats:
-    """How far each row is from its origin, as whole parts of the radius: clip(offset, radius)·UNIT/radius.
+    """Return the offset of each row from its origin, as whole parts of the radius: clip(offset, radius)·UNIT/radius.
 
     Promise  the absolute values of a row add up to at most UNIT, and a row beyond the radius along an axis reaches it.
     Because  an offset of ℓ1 norm s is multiplied by t = (UNIT + 1/2)/max(s, radius), so that the exact sizes add up to
@@ -52,9 +52,9 @@ def moves(offsets: Floats, radius: float) -> Floats:
 def tally(
     box: Box, points: Floats, label: Callable[[Floats], Labels], origins: Floats, radius: float
 ) -> tuple[Whole, Whole]:
-    """Of each cluster, how many rows it has, and the sum of their moves from its origin.
+    """Return for each cluster the number of its rows, and the sum of their moves from its origin.
 
-    Given    `label` says the cluster of a position, from the position alone; `origins` and `radius` are public.
+    Given    `label` returns the cluster of a position, from the position alone; `origins` and `radius` are public.
     Promise  one row adds (1, moves) to one cluster: one to the counts, at most UNIT to the sums in ℓ1, and so in ℓ2.
              Replacing a row changes the counts by at most two, one each in two clusters, and the sums by 2·UNIT.
     """
@@ -70,9 +70,9 @@ def tally(
 
 
 def cells_of(box: Box, points: Floats, cell: Callable[[Floats], Labels], cells: int) -> Whole:
-    """How many rows are in each cell.
+    """Return the number of rows in each cell.
 
-    Given    `cell` says the cell of a position, from the position alone.
+    Given    `cell` returns the cell of a position, from the position alone.
     Promise  one row adds one to one cell; replacing a row changes the counts by at most two, one each in two cells.
     """
     found = [cell(at) for at in _chunks(box, points)]
@@ -80,6 +80,6 @@ def cells_of(box: Box, points: Floats, cell: Callable[[Floats], Labels], cells: 
 
 
 def _chunks(box: Box, points: Floats) -> Iterator[Floats]:
-    """The positions of some rows at a time."""
+    """Yield the grid positions of the rows, some at a time."""
     for start in range(0, len(points), CHUNK):
         yield box.steps(points[start : start + CHUNK])

@@ -1,6 +1,6 @@
-"""How space is divided into cells whose counts are released: a grid on the box, or on random directions of it.
+"""Partition space into cells whose counts are released: a grid on the box, or on random directions of it.
 
-A grid in many dimensions has more cells than there are people. Beyond a few dimensions the points are first projected
+A grid in many dimensions has more cells than there are rows. Beyond a few dimensions the points are first projected
 onto random directions, drawn without looking; distances survive that on average (Johnson and Lindenstrauss 1984).
 """
 
@@ -20,16 +20,16 @@ __all__ = ["Partition", "divide"]
 
 MOST_CELLS, MOST_SIDE = 1_000_000, 10_000  # as many as a curator counts: in all, and along one direction
 MOST_DIMENSIONS = 12  # of a grid on the box itself
-DIRECTIONS, FEWEST, ENOUGH = 10, 3, 2.5  # beyond: how many are drawn, with so many cells along each, or more
+DIRECTIONS, FEWEST, ENOUGH = 10, 3, 2.5  # beyond: the most and the fewest directions, and cells along each
 CROWD = 10  # noise scales that an average cell should hold
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A grid of `sides` cells over so many directions. Everything here is public.
+    """A grid with `sides` cells along each direction. Everything here is public.
 
-    `turn` has a column of ones and minus ones for each direction, or is None where they are the features themselves.
-    Positions along a direction beyond `halves` count as on its border.
+    `turn` has a column of ones and minus ones for each direction, or is None if the directions are the features
+    themselves. Positions along a direction beyond `halves` count as on its border.
     """
 
     turn: Floats | None
@@ -38,33 +38,33 @@ class Partition:
 
     @property
     def cells(self) -> int:
-        """How many there are."""
+        """The number of cells."""
         return math.prod(self.sides)
 
     def project(self, at: Floats) -> Floats:
-        """Positions along each direction: exact, since they are sums of whole numbers."""
+        """Return the positions along each direction: exact, since they are sums of whole numbers."""
         return at if self.turn is None else np.clip(at @ self.turn, -self.halves, self.halves)
 
     def cell(self, at: Floats) -> Labels:
-        """The cell of each position."""
+        """Return the cell of each position."""
         along = self.project(at)
         along = np.floor((along + self.halves) * (np.array(self.sides) / (2 * self.halves)))
         cells: Labels = (np.minimum(along, np.array(self.sides) - 1) @ self._strides).astype(np.intp)
         return cells
 
     def label(self, at: Floats, centres: Floats) -> Labels:
-        """Which centre, given along the directions, each position is nearest to."""
+        """Return the index of the nearest centre of each position; `centres` are given along the directions."""
         return nearest(self.project(at), centres)
 
     def middles(self, cells: Labels) -> Floats:
-        """The middle of each cell, along each direction."""
+        """Return the middle of each cell, along each direction."""
         index = cells[:, None] // self._strides % np.array(self.sides)
         middles: Floats = (index + 0.5) * self.widths - self.halves
         return middles
 
     @property
     def widths(self) -> Floats:
-        """Of a cell, along each direction."""
+        """The width of a cell along each direction."""
         widths: Floats = 2 * self.halves / np.array(self.sides)
         return widths
 
@@ -74,11 +74,11 @@ class Partition:
 
 
 def divide(box: Box, people: float, scale: float, clusters: int, coins: Coins) -> Partition:
-    """The partition for about so many people, whose counts get noise of this scale.
+    """Return the partition for about `people` rows, whose counts get noise of this scale.
 
     Given    everything here is public, or was released before.
-    Because  about (people/(10·scale))^(2m/(2+m)) cells in m dimensions balance what the cells blur and what the noise
-             does. Of random directions there are as many as leave a few cells along each.
+    Because  about (people/(10·scale))^(2m/(2+m)) cells in m dimensions balance the blur of the cells and the effect of
+             the noise. Of random directions there are as many as leave a few cells along each.
     """
     crowd = max(people / (CROWD * scale), 1.0)
     m = len(box) if len(box) <= MOST_DIMENSIONS else DIRECTIONS
@@ -95,7 +95,7 @@ def divide(box: Box, people: float, scale: float, clusters: int, coins: Coins) -
 
 
 def _sides(halves: Floats, wanted: float, least: int) -> tuple[int, ...]:
-    """Cells that are as cubic as possible: about so many in all, at least one along each direction."""
+    """Return the numbers of cells along each direction: about `wanted` cells in all, as cubic as possible."""
     low, high = math.log(2 * halves.max()) - math.log(MOST_CELLS), math.log(2 * halves.max())
     for _ in range(60):
         width = (low + high) / 2

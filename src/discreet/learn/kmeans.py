@@ -5,10 +5,10 @@
     >>> model = KMeans(n_clusters=2, epsilon="0.5", bounds=[(0, 120), (0, 1000)])
     >>> model.loss.pure                                   # known before anything is fitted
     Fraction(1, 2)
-    >>> model.fit(np.zeros((0, 2))).cluster_centers_.shape    # nobody at all is no special case
+    >>> model.fit(np.zeros((0, 2))).cluster_centers_.shape    # empty data are no special case
     (2, 2)
 
-It is chosen to be scikit-learn's kind because that is what pipelines, searches and people who cluster expect.
+The interface is scikit-learn's because pipelines and parameter searches expect it.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ if TYPE_CHECKING:
 
 __all__ = ["KMeans", "NotPoints"]
 
-FAR = 1e150  # beyond it, squares would not be numbers
+FAR = 1e150  # beyond it, squares overflow
 
 
 class NotPoints(NotUnderstood, ValueError):
-    """What was given is not an array of points. Users of scikit-learn expect a ValueError."""
+    """The input is not an array of points. Users of scikit-learn expect a ValueError."""
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """k centres of people's points, found so that they depend on no one person. One row is one person.
+    """Private k-means: k centres that depend little on any one unit. One row is one unit.
 
     `bounds` are public: (low, high) for all features or a pair for each. They are never read off the data; a point
     outside is moved to the border. `method` is "summary", or "lloyd" for the notes' algorithm; `rounds` how often the
     centres are moved (2, or 5), and `last` over how many of the notes' rounds they are averaged (2). `neighbours` and
-    `unit` say what the loss is about. `budget` is who pays, before the data are looked at: a `dp.Ledger`, as
+    `unit` say what the loss is about. `budget` pays before the data are looked at: a `dp.Ledger`, as
     `analyst`; or a `dp.Budget`, the most that this estimator and its clones may spend together, in this process and
     since they were made. A budget is a number, not an account: two estimators that are given the same one, neither
     being a clone of the other, may spend as much each. A ledger is for whatever several of them share.
 
-    A fitted estimator holds nothing but what was released: `cluster_centers_`, `cluster_sizes_` (about how many people
+    A fitted estimator holds only what was released: `cluster_centers_`, `cluster_sizes_` (about how many rows
     are nearest to each), `center_noise_` (the standard deviation of the noise in each coordinate of a centre; infinite
     where a cluster was too small for its centre to be refined) and `cost_` (a `Loss`). There is no `labels_` and no
-    `inertia_`: they would be about people. `predict`, `transform` and `score` are computed from the points they are
+    `inertia_`: they would reveal single rows. `predict`, `transform` and `score` are computed from the points they are
     given, on the spot, and are as private as those.
 
-    Rows with a NaN do not count; nothing is refused for what it holds, nor for how many rows there are.
+    Rows with a NaN do not count; nothing is refused for its values, nor for the number of rows.
     """
 
     def __init__(
@@ -97,17 +97,17 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     @property
     def mechanism(self) -> Composition:
-        """All that a fit releases, as one mechanism."""
+        """All releases of a fit, as one mechanism."""
         return self._method().mechanism
 
     @property
     def loss(self) -> Loss:
-        """What a fit can reveal about one person."""
+        """The privacy loss of a fit, for one unit."""
         return self.mechanism.loss
 
     @property
     def error(self) -> Any:
-        """How wrong each release can be, one by one."""
+        """The error of each release."""
         return self.mechanism.error
 
     def _method(self) -> Method:
@@ -132,18 +132,18 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     # ── fitting ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def fit(self, X: Any, y: Any = None) -> KMeans:  # noqa: N803
-        """Pay, look, and keep what was released. Whether it is refused depends on types, shapes and parameters."""
+        """Pay, look at the data, and keep what was released. Refusals depend on types, shapes and parameters only."""
         points = self._points(X, reset=True)
         method, box = self._method(), Box.of(self.bounds, points.shape[1])
         mechanism = paid(method.mechanism, self.budget, self._shared(), self.analyst)
         return self._keep(method.run(box, points, mechanism.parts, SYSTEM), box, mechanism.loss, method)
 
     def fit_table(self, curator: Seller, table: str, columns: Sequence[str]) -> KMeans:
-        """The same for columns of a table that a curator holds, whose units, caps and bounds are respected.
+        """Fit columns of a table that a curator holds, with its units, contribution bounds and column bounds.
 
         Every step is a question to the curator, who charges its own ledger for it, ε in all; bounds are those that the
-        owner declared, so `bounds` is refused, and `neighbours` and `unit` are the data's, whatever they are here. Rows
-        where one of the columns is NULL do not count.
+        owner declared, so `bounds` is refused, and `neighbours` and `unit` are those of the data, not the parameters.
+        Rows where one of the columns is NULL do not count.
         """
         method = self._method()
         if not isinstance(method, Summary):
@@ -161,7 +161,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return self._keep(found, box, cost, method)
 
     def fit_predict(self, X: Any, y: Any = None) -> Labels:  # noqa: N803
-        """Fit, then say of each row which centre it is nearest to: one label per person, which is not private."""
+        """Fit, then return the index of the nearest centre for each row: one label per unit, which is not private."""
         return self.fit(X).predict(X)
 
     def _keep(self, found: Found, box: Box, cost: Loss, method: Method) -> KMeans:
@@ -171,18 +171,24 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return self
 
     def _shared(self) -> Purse:
-        """What this estimator and its clones have spent of budgets, whichever those were. Nothing empties it."""
-        purse: Purse = self.__dict__.setdefault("_purse", Purse())  # at once, whatever other threads do
+        """The amount of budgets that this estimator and its clones have spent, whichever budgets those were.
+
+        It never falls.
+        """
+        purse: Purse = self.__dict__.setdefault("_purse", Purse())  # atomic, so that threads share it
         return purse
 
     def __sklearn_clone__(self) -> KMeans:
-        """An unfitted copy that spends from the same budget or ledger."""
+        """Return an unfitted copy that spends from the same budget or ledger."""
         twin = type(self)(**self.get_params(deep=False))
         twin._purse = self._shared()
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy in memory spends together with this one. One that is written down is refused where it could not."""
+        """Return the state for `copy.copy`, whose copy shares the purse.
+
+        Pickling and deep copies are refused if there is a budget or something was spent, as they would copy the purse.
+        """
         purse = self._shared()
         state: dict[str, Any] = super().__getstate__() | {"_purse": purse}
         if not isinstance(self.budget, Budget) and purse.spent == Loss.ZERO:
@@ -192,12 +198,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     # ── with points that are given ───────────────────────────────────────────────────────────────────────────
 
     def predict(self, X: Any) -> Labels:  # noqa: N803
-        """Which centre each row is nearest to."""
+        """Return the index of the nearest centre for each row."""
         labels: Labels = np.argmin(self.transform(X), axis=1)
         return labels
 
     def transform(self, X: Any) -> Floats:  # noqa: N803
-        """How far each row is from each centre. NaN is read as the mean of the centres in that feature."""
+        """Return the distance of each row from each centre. NaN is read as the mean of the centres in that feature."""
         check_is_fitted(self)
         centres = self.cluster_centers_
         points = self._points(X, reset=False)
@@ -205,11 +211,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return np.stack([np.linalg.norm(points - each, axis=1) for each in centres], axis=1)
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
-        """Minus the sum of squared distances to the nearest centres."""
+        """Return minus the sum of squared distances to the nearest centres."""
         return -float((self.transform(X).min(axis=1) ** 2).sum())
 
     def plot(self, X: Any = None) -> Figure:  # noqa: N803
-        """A picture of two features: regions, centres, sizes and noise. With points that may be shown, those too."""
+        """Plot two features: regions, centres, sizes and noise; with `X`, points that may be shown, those too."""
         check_is_fitted(self)
         if self.n_features_in_ != 2:
             raise NotUnderstood(
@@ -221,7 +227,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     # ── scikit-learn ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _points(self, given: Any, *, reset: bool) -> Floats:
-        """Rows of numbers, by their types and their shape; their values are not looked at."""
+        """Read rows of numbers; refuse by types and shape only, never by values."""
         if type(given).__module__.partition(".")[0] == "scipy":
             raise NotPoints("a sparse matrix is not read.", code="wrong-argument", instead="pass X.toarray()")
         array = _array(given)
@@ -251,7 +257,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
 
 def _array(given: Any) -> NDArray[Any]:
-    """Numbers, by their types; True and False are one and zero."""
+    """Read numbers by their types; True and False are one and zero."""
     try:
         array = np.asarray(given) if hasattr(given, "__array__") else np.array(given, object)
     except (TypeError, ValueError):

@@ -1,6 +1,6 @@
 """k-means as a mechanism: a fixed list of noisy releases, each of a function chosen after the ones before.
 
-What is released depends on earlier releases only through public centres and radii, and one person's reach does not
+Each release depends on earlier ones only through public centres and radii, and the sensitivity to one unit does not
 depend on those at all. So every law is known before the data are seen, the whole is a composition of noise, and its
 loss is the sum (sequential composition, which allows that each function is chosen adaptively).
 """
@@ -33,10 +33,10 @@ MOST_ROUNDS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What k-means found. All of it is released, or computed from what is.
+    """The result of k-means. All of it is released, or computed from releases.
 
-    `noise` is the standard deviation of the noise in each coordinate of a centre; infinite where it would have been
-    larger than the cluster, so that the centre was left where it was.
+    `noise` is the standard deviation of the noise in each coordinate of a centre; infinite where it would have been too
+    large for the cluster, so that the centre was not refined.
     """
 
     centres: Floats
@@ -46,7 +46,7 @@ class Found:
 
 @dataclass(frozen=True, kw_only=True)
 class Method(ABC):
-    """A way to find k centres for a cost ε, in so many rounds."""
+    """A method to find k centres for a cost ε, in a number of rounds."""
 
     clusters: int
     epsilon: Fraction
@@ -72,7 +72,7 @@ class Method(ABC):
     @property
     @abstractmethod
     def mechanism(self) -> Composition:
-        """All releases, in order. Their laws and reaches are known before any of them."""
+        """All releases, in order. Their laws and sensitivities are known before any of them."""
 
     @abstractmethod
     def run(self, box: Box, points: Floats, parts: Sequence[Mechanism], coins: Coins) -> Found:
@@ -80,7 +80,7 @@ class Method(ABC):
 
     @once
     def on_counts(self) -> Reach:
-        """The reach of one person on counts: one more in one of them, or one moved from one to another.
+        """The sensitivity of counts to one unit: one more in one of them, or one moved from one to another.
 
         Because  `tally` and `cells_of` add one row to one count; two changes of one have ℓ1 norm 2 and ℓ2 norm √2.
         """
@@ -89,7 +89,7 @@ class Method(ABC):
 
     @once
     def on_sums(self) -> Reach:
-        """The reach of one person on sums of moves.
+        """The sensitivity of sums of moves to one unit.
 
         Because  one row adds a vector of ℓ1 norm at most UNIT (see `moves`), whose ℓ2 norm is no larger; replacing a
                  row takes one such vector away and adds another, perhaps to the same cluster: norms of 2·UNIT.
@@ -105,16 +105,16 @@ class Method(ABC):
 
 
 def inside(box: Box, centres: Floats) -> Floats:
-    """The nearest positions on the grid of the box."""
+    """Return the nearest positions on the grid of the box."""
     return np.clip(np.rint(centres), -box.halves, box.halves)
 
 
 def scale_of(part: Mechanism) -> float:
-    """Of Laplace noise."""
+    """Return the scale of Laplace noise."""
     assert isinstance(part, Noise)
     return part.law.float_scale
 
 
 def deviation(part: Mechanism, radius: float, sizes: Floats, box: Box) -> Floats:
-    """The standard deviation of each coordinate of centres that were found from sums of moves."""
+    """Return the standard deviation of each coordinate of centres that were computed from sums of moves."""
     return math.sqrt(2) * scale_of(part) * (radius / UNIT) * float(box.step) / np.maximum(sizes, 1)

@@ -1,4 +1,4 @@
-"""Which centre a row is nearest to, and how far it is from there, as a query."""
+"""SQL expressions for k-means: the index of the nearest centre of each row, and the sums of clipped offsets from it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Centres:
     box: Box
 
     def sums(self, width: float) -> dict[str, Expression]:
-        """Of each column, the sum of how far rows are from the centre j that they are nearest to, clipped."""
+        """Return, for each column, the sum of the clipped offsets of rows from their nearest centre j."""
         most = self._rounded(width)
         found = dict[str, Expression]()
         for i, places in enumerate(self.at.T):
@@ -43,7 +43,7 @@ class Centres:
         return found
 
     def labelled(self, rows: Select) -> Select:
-        """A SELECT of the rows of another, with j: which centre each is nearest to, by its scores."""
+        """Return a SELECT of the rows of another, with j: the index of the nearest centre of each row."""
         columns = {f"x{i}": column(f"x{i}") for i in range(len(self.box))}
         if self.scores:
             rows = select(rows, columns | {f"a{j}": score for j, score in enumerate(self.scores)})
@@ -51,11 +51,13 @@ class Centres:
 
     @once
     def label(self) -> Expression:
-        """The first centre that is as near as all later ones: each before it was beaten by one that comes later."""
+        """The expression of the index of the nearest centre: the first centre whose score is at least that of all later
+        ones.
+        """
         k = len(self.at)
         if k == 1:
             return call("case", truth(True), number(0), number(0))
-        if not self.scores:  # along one line the next one speaks for all later ones
+        if not self.scores:  # one column: compare with the midpoints of neighbouring centres
             order = [int(each) for each in np.argsort(self.at[:, 0], kind="stable")]
             ends = [self._rounded(float(self.at[[a, b], 0].mean())) for a, b in pairwise(order)]
             tests = [(call("<=", column("x0"), number(end)), number(j)) for j, end in zip(order, ends, strict=False)]
@@ -66,7 +68,7 @@ class Centres:
 
     @once
     def scores(self) -> tuple[Expression, ...]:
-        """Of each centre a number that is the greater the nearer a row is; none along one line, where none is needed.
+        """Scores of the centres, each greater the nearer a row is; empty for one column or one centre, which need none.
 
         Because  |x - c|² = |x|² - 2(x·c - |c|²/2), whose first part is the same for all centres. Positions count from
                  the middle m of the box, as shares u of half its longest side h: x·u - (m·u + h|u|²/2). The shares are
@@ -83,7 +85,7 @@ class Centres:
         )
 
     def _rounded(self, value: float, *, finer: int = 0) -> Fraction:
-        """To a tenth of a step, or finer."""
+        """Round a value to a tenth of a step, or finer."""
         decimals = max(0, math.ceil(1 - math.log10(self.box.step))) + finer
         return Fraction(f"{value:.{decimals}f}")
 

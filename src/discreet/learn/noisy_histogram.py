@@ -1,4 +1,4 @@
-"""What a noisy histogram tells of clusters: where people are, how many, how far apart. All of it is free."""
+"""Estimate clusters from a noisy histogram. This is post-processing of released counts, so it costs no budget."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from discreet.learn.grid import Partition
 
 __all__ = ["Outline", "outline"]
 
-FLAT = 3  # dimensions in which blocks of cells are looked at
+FLAT = 3  # the most dimensions in which blocks of cells are used
 
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """Cells that stand out of the noise, with their weights, and the centres that suit them best. All of it is free."""
+    """Cells whose counts exceed the noise, with their weights, and the centres that fit them best.
+
+    Computed from releases.
+    """
 
     partition: Partition
     middles: Floats
@@ -43,17 +46,17 @@ class Outline:
         return max(1.0, math.sqrt(spread * d if turn is None else spread / turn.shape[1] * d))
 
     def sizes(self, centres: Floats) -> Floats:
-        """About how many people are nearest to each centre, given along the directions."""
+        """Return the approximate number of rows nearest to each centre; `centres` are given along the directions."""
         shares = np.bincount(nearest(self.middles, centres), self.weights, len(centres)).astype(np.float64)
         shares *= self.people / self.weights.sum()
         return shares
 
     def counted(self, counts: Floats, scale: float, centres: Floats) -> Floats:
-        """The same, once they were counted with noise of this scale: each weighed by what it is worth.
+        """Return the sizes of the clusters, combined with noisy counts of this scale: each weighted by its precision.
 
         Because  the error of a count has variance 2·scale². That of a sum of cells is as many times theirs; and rows
-                 that are in no cell that stands out may be anybody's, as those in cells at a border may: say half of
-                 the former and a tenth of the sum.
+                 in cells that do not stand out may belong to any cluster, as those in cells at a border may: say half
+                 of the former and a tenth of the sum.
         """
         sizes, cells = self.sizes(centres), np.bincount(nearest(self.middles, centres), minlength=len(centres))
         lost = max(0.0, self.people - float(self.weights.sum()))
@@ -64,9 +67,9 @@ class Outline:
 def outline(
     partition: Partition, counts: Floats, *, scale: float, people: float, clusters: int, coins: Coins
 ) -> Outline:
-    """Read a noisy histogram: drop what is noise, and cluster the rest."""
+    """Read a noisy histogram: drop the cells that are noise, and cluster the rest."""
     middles, weights = _standing_out(partition, counts, scale)
-    if len(weights) < clusters:  # then the greatest cells are as good as any
+    if len(weights) < clusters:  # too few stand out: take the largest cells
         most = np.argsort(-counts, kind="stable")[:clusters]
         middles, weights = partition.middles(most), np.maximum(counts[most], 1.0)
     centres = best(middles, weights, clusters, coins)
@@ -74,12 +77,12 @@ def outline(
 
 
 def _standing_out(partition: Partition, counts: Floats, scale: float) -> tuple[Floats, Floats]:
-    """The cells that stand out of the noise; of the rest blocks of cells that do, each twice as wide as before.
+    """Return the cells that stand out of the noise; of the rest, blocks of cells that do, each twice as wide as before.
 
-    A few people in each of many cells are lost in the noise of each, and not in that of their sum. Of M cells of noise
+    A few rows in each of many cells are lost in the noise of each, and not in that of their sum. Of M cells of noise
     about four are above scale·(ln M - 2). A sum of m of them has Gaussian tails near its middle (variance 2m·scale²)
     and exponential ones beyond, so of B blocks hardly one is above scale·max(L, 2√(mL)) with L = ln B + 1. In more than
-    three dimensions a block is so wide that its middle says little of where its people are; there cells are all.
+    three dimensions a block is so wide that its middle says little about its rows; there only cells are used.
     """
     left = counts.reshape(partition.sides[::-1]).copy()  # the first direction is the fastest
     held, width = np.ones(left.shape), 1

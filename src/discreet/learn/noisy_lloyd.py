@@ -1,4 +1,4 @@
-"""Private k-means as lecture notes have it: noise in every round."""
+"""Private k-means with noise in every round, as in lecture notes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["Lloyd"]
 
 @dataclass(frozen=True, kw_only=True)
 class Lloyd(Method):
-    """Lloyd's algorithm with noise in every round, as lecture notes have it: a reference, and rarely a good choice.
+    """Lloyd's algorithm with noise in every round, as in lecture notes: a reference, and rarely a good choice.
 
     Promise  ε-private: counts and sums of each of T rounds cost ε/(2T). With points of ℓ1 norm at most one the noise
-             is Lap(4T/ε) where one person is replaced, Lap(2T/ε) where one is added or removed; here the box is scaled
+             is Lap(4T/ε) where one unit is replaced, Lap(2T/ε) where one is added or removed; here the box is scaled
              to that.
     Because  basic composition of 2T Laplace mechanisms.
 
-    It starts anywhere in the box. A cluster whose noisy count is below one starts anew, anywhere. The centres are
-    averaged over the `last` rounds, as far back as a cluster has not started anew.
+    The first centres are uniform in the box. A cluster whose noisy count is below one restarts at a uniform position.
+    The centres are averaged over the `last` rounds, as far back as a cluster has not been restarted.
     """
 
     last: int = 2
@@ -71,6 +71,6 @@ class Lloyd(Method):
 
 
 def _anywhere(box: Box, count: int, coins: Coins) -> Floats:
-    """Positions drawn uniformly from the box."""
+    """Draw positions uniformly from the box."""
     u = uniforms(count * len(box), coins).reshape(count, len(box))
     return np.rint((2 * u - 1) * box.halves)

@@ -1,4 +1,4 @@
-"""Paying for a fit before the data are looked at: from a ledger, or from a budget."""
+"""Pay for a fit before the data are looked at: from a ledger, or from a budget."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ M = TypeVar("M", bound=Mechanism)
 
 
 class Purse:
-    """What was spent in this process, by an estimator and its clones: one sum, which is shared and never copied.
+    """The loss spent in this process by an estimator and its clones: one sum, which is shared and never copied.
 
-    Promise  with each budget that it is held against, all that was spent before counts.
+    Promise  every budget is compared with the whole sum, including what was spent under other budgets.
     Because  the budget is named when something is spent, so another budget is another cap and no other sum.
     """
 
@@ -25,7 +25,7 @@ class Purse:
         self.spent, self._turn = Loss.ZERO, threading.Lock()
 
     def spend(self, mechanism: M, budget: Budget) -> M:
-        """Charge for a mechanism, or refuse; returns what may be run."""
+        """Charge for a mechanism, or refuse; return the mechanism, which may then be run."""
         with self._turn:
             if self.spent + mechanism.loss not in budget:
                 raise BudgetExceeded(
@@ -43,10 +43,10 @@ class Purse:
 
 
 def paid(mechanism: M, payer: Any, purse: Purse, analyst: str) -> M:
-    """The mechanism that may be run now: charged first, to a ledger or to a purse that has a budget for its cap.
+    """Return the mechanism that may be run: charged first, to a ledger, or to the purse with a budget as its cap.
 
-    No payer pays nothing, and promises nothing. A ledger is anything with its `spend`: what comes back is a
-    receipt, which opens the data once, for this mechanism.
+    If `payer` is None, nothing is charged and nothing is promised. A ledger is any object with its `spend`, which
+    returns a receipt that opens the data once, for this mechanism.
     """
     if payer is None:
         return mechanism

@@ -1,4 +1,4 @@
-"""A picture of clusters in two dimensions: the regions, the centres, their sizes and their noise."""
+"""Plot clusters in two dimensions: regions, centres, sizes and noise."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SOFT = ("#bee9e8", "#ffe5b4", "#e0d4f7", "#d3f0c9", "#fbd3d6", "#e8e4d8", "#cfe2
 
 
 def draw(model: Any, points: Floats | None) -> Figure:
-    """Which centre each place is nearest to, each centre with a circle of two standard deviations of its noise.
+    """Draw the region of each centre, and around each centre a circle of two standard deviations of its noise.
 
-    Points are drawn only where they are given: they are people.
+    Points are drawn only if they are given: they are single rows of the data, which are not private.
     """
     try:
         from matplotlib.colors import ListedColormap  # noqa: PLC0415

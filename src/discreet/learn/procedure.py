@@ -1,8 +1,8 @@
 """k-means on a table that a curator holds, by questions alone.
 
-How many rows, how many in each cell of a grid, then for each cluster the count and the sums of clipped offsets: all are
-questions that anybody may ask. So the unit, its caps, the ledger and the noise are the curator's, and nothing here sees
-a row.
+The questions are: the number of rows, the rows in each cell of a grid, then for each cluster the count and the sums of
+clipped offsets. Any analyst may ask these. So the unit, its contribution bounds, the ledger and the noise are the
+curator's, and nothing here sees a row.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from discreet.sql.query import Expression, Select
 __all__ = ["find_in_table"]
 
 DIGITS = 12  # of a bound in a question
-LARGEST = record.MOST // 2  # characters of a question on record: centres that are found have other digits
+LARGEST = record.MOST // 2  # characters of a question on record; half, as centres may have more digits
 ROWS, CELLS = Fraction(1, 50), Fraction(24, 50)  # of ε; half of it is for the rounds
 NARROW, WIDE = 1.0, 3.0  # root-mean-square radii along a column, between which offsets are clipped
 
@@ -46,9 +46,9 @@ NARROW, WIDE = 1.0, 3.0  # root-mean-square radii along a column, between which 
 def find_in_table(
     method: Summary, context: Context, table: str, columns: Sequence[str]
 ) -> Procedure[tuple[Found, Box, Loss]]:
-    """The centres of some columns of a table, for ε in all; the box they are in; and what was paid.
+    """Return the centres of some columns of a table, for ε in all; their box; and the loss that was paid.
 
-    Given    a curator drives this: each question is charged before the data are looked at.
+    Given    a curator drives this procedure: each question is charged before the data are looked at.
     Promise  what the curator promises: the loss of all questions together, for each unit, is at most ε, or the ρ that
              they buy.
     """
@@ -64,7 +64,10 @@ def find_in_table(
 
 
 def _refine(method: Summary, asked: _Asking, known: Outline) -> Procedure[Found]:
-    """Rounds of Lloyd's algorithm: each coordinate of an offset is clipped, because each sum is a number of its own."""
+    """Run rounds of Lloyd's algorithm.
+
+    Each coordinate of an offset is clipped on its own, because each has its own sum.
+    """
     box, d, centres = asked.box, len(asked.box), np.rint(known.centres)
     sizes, noise = known.sizes(centres), np.full(method.clusters, np.inf)
     early, last = method.shares
@@ -81,7 +84,8 @@ def _refine(method: Summary, asked: _Asking, known: Outline) -> Procedure[Found]
 
 
 def _clip(noise: float) -> float:
-    """How wide offsets are clipped, in root-mean-square radii, where the count of a cluster has noise of this share.
+    """Return the width to which offsets are clipped, in root-mean-square radii; `noise` is relative to a cluster's
+    count.
 
     Because  a centre's noise is noise·width, and what is cut off takes it astray: of clusters that fall off on one side
              as e^-x does, by 0.24·e^(-2.25·width) of the variance (by simulation). The sum of squares is least near
@@ -112,7 +116,7 @@ class _Asking:
         self._refuse_early(method)
 
     def _refuse_early(self, method: Summary) -> None:
-        """Whatever a later question would be refused for, before the first is paid for.
+        """Refuse, before the first question is paid for, whatever a later question would be refused for.
 
         Because  the questions are these: what they say of numbers that are not known yet is as long for all of them,
                  the grid is the largest that there is, and what they cost does not depend on what they find.
@@ -134,7 +138,7 @@ class _Asking:
             )
 
     def _tried_at_all(self, method: Summary) -> Select:
-        """What will be asked of the clusters; a refusal where there are too many for one question."""
+        """Return the question about the clusters; refuse if there are too many clusters for one question."""
         self._cost(self._tried(1), method.epsilon)
         tried = self._tried(method.clusters)
         try:
@@ -148,7 +152,7 @@ class _Asking:
         return tried
 
     def _cost(self, query: Select, epsilon: Fraction) -> Loss:
-        """What a question costs; a refusal where it would be too long to be on record, whatever is found."""
+        """Return the loss of a question; refuse if its record would be too long, whatever is found."""
         plan = self._explain(query, epsilon).plan
         if len(record.write(plan)) > LARGEST:
             raise NotAllowed("this question is too large.", code="too-large", instead="write it with fewer parts")
@@ -163,7 +167,7 @@ class _Asking:
         return explain(self.context.draft(query), _for(epsilon), self.context)
 
     def rows(self, epsilon: Fraction) -> Procedure[float]:
-        """About how many there are."""
+        """Return the approximate number of rows."""
         answer = yield from self._ask(self._rows(), epsilon)
         return float(answer.value)
 
@@ -171,21 +175,21 @@ class _Asking:
         return build.select(self.table, {"n": build.total("count")}, where=self.there)
 
     def scale(self, epsilon: Fraction) -> float:
-        """Of the noise on each cell of a grid, before there is one: where one row is one person, or a unit has caps.
+        """Return the scale of the noise on each cell of a grid, before the grid is known.
 
-        It is that of the law, not what its variance would say: of little noise hardly any is left on whole numbers.
+        The scale is that of the law, not derived from its variance: small noise rounds to zero on whole numbers.
         """
         two = self._cells((2,) + (1,) * (len(self.box) - 1))
         scale: float = self._explain(two, epsilon).plan.laws[0].laplace_scale
         return scale
 
     def noise(self, clusters: int, epsilon: Fraction) -> float:
-        """On the count of each of so many clusters: about one standard deviation."""
+        """Return about one standard deviation of the noise on the count of each cluster."""
         asked = self._explain(self._tried(clusters), epsilon)
         return max(asked.margins()["n"] or 0.0, 1.0) / 2
 
     def cells(self, partition: Partition, epsilon: Fraction) -> Procedure[Floats]:
-        """Rows in each cell, with noise."""
+        """Return the noisy number of rows in each cell."""
         answer = yield from self._ask(self._cells(partition.sides), epsilon)
         place, counts = np.zeros(partition.cells, np.intp), np.zeros(partition.cells)
         for n, (first, _) in enumerate(_packed(partition.sides)):
@@ -194,7 +198,10 @@ class _Asking:
         return counts
 
     def _cells(self, sides: Sequence[int]) -> Select:
-        """The cells along some columns are one key, so that an answer of many cells has few."""
+        """Return the question about the cells.
+
+        The cells along some columns form one key, so that the answer has few columns.
+        """
         keys = dict[str, Expression]()
         for n, (first, last) in enumerate(_packed(sides)):
             steps = [build.number(math.prod(sides[first:i])) for i in range(first, last)]
@@ -210,7 +217,7 @@ class _Asking:
         return build.call("-", within, build.number(1))
 
     def moves(self, centres: Floats, clip: float, epsilon: Fraction) -> Procedure[tuple[Floats, Floats, Floats]]:
-        """Of each cluster the count, the sums of clipped offsets, in steps, and how far those may be off."""
+        """Return for each cluster the count, the sums of clipped offsets, in steps, and the margins of those sums."""
         step, (k, d) = float(self.box.step), centres.shape
         answer = yield from self._ask(self._moves(self.box.values(centres), clip * step), epsilon)
         index, margin = np.array(answer["j"], np.intp), answer.margin()
@@ -222,7 +229,9 @@ class _Asking:
         return counts, sums, off
 
     def _tried(self, clusters: int) -> Select:
-        """What will be asked of so many clusters, wherever they are: below the middle, as a sign is one part more."""
+        """Return a question about `clusters` clusters that is as long as any, as negative positions have a sign to
+        write.
+        """
         places = -np.linspace(0, 1, clusters)[:, None] * self.box.halves
         return self._moves(self.box.values(places), float(self.box.halves.max() * self.box.step) / 4)
 
@@ -240,7 +249,9 @@ def _is_there(name: str) -> Expression:
 
 
 def _packed(sides: Sequence[int]) -> list[tuple[int, int]]:
-    """The columns, from each first to each last, whose cells together are no more than one key has values."""
+    """Group adjacent columns, as (first, end) pairs, such that the cells of a group are no more than the values of one
+    key.
+    """
     found = [0]
     for i in range(1, len(sides)):
         if math.prod(sides[found[-1] : i + 1]) > MOST_SIDE:
@@ -282,6 +293,6 @@ def _bounded(column: Column) -> bool:
 
 
 def _exactly(value: Fraction) -> int | Fraction:
-    """A bound to so many digits, as SQL reads it: a whole number has no decimals."""
+    """Round a bound to `DIGITS` digits, as SQL reads it: a whole number has no decimals."""
     text = np.format_float_positional(float(value), precision=DIGITS, fractional=False, trim="-")
     return Fraction(text) if "." in text else int(text)

@@ -1,4 +1,6 @@
-"""Private k-means by a summary: one coarse look at all the data, many free starts, few small steps."""
+"""Private k-means by a summary: one noisy histogram of all the data, many free starts on it, and a few noisy
+refinements.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +26,16 @@ __all__ = ["Summary"]
 
 @dataclass(frozen=True, kw_only=True)
 class Summary(Method):
-    """Look once at a coarse picture of all the data, then refine: the default.
+    """Release a coarse histogram of all the data, then refine its clusters: the default method.
 
-    First the number of people (where it is not public) and the counts of a grid's cells; everything that k-means does
-    with those, from many starts, is free. Then rounds of Lloyd's algorithm relative to what is known: a person adds
-    (1, clip(x - c, R)), which is small when R is the radius of a cluster and not of the box.
+    First come the number of rows (unless it is public) and the counts of a grid's cells; all that k-means does with
+    those, from many starts, is post-processing. Then rounds of Lloyd's algorithm relative to the known centres: a unit
+    adds (1, clip(x - c, R)), which is small when R is the radius of a cluster and not of the box.
 
     Promise  ε-private.
-    Because  basic composition: ε/50 for the number of people, 24ε/50 for the cells (25ε/50 where the number is public),
-             25ε/50 for the rounds, of which the last has three quarters, a tenth of that for its counts.
+    Because  basic composition: ε/50 for the number of rows, 24ε/50 for the cells (25ε/50 where the number is public),
+             25ε/50 for the rounds, of which the last has three quarters (all, if it is the only one), a tenth of that
+             for its counts.
     """
 
     @once
@@ -46,7 +49,7 @@ class Summary(Method):
 
     @property
     def shares(self) -> tuple[Fraction, Fraction]:
-        """Of ε, what each of the early rounds costs, and the last."""
+        """The share of ε that each of the early rounds costs, and that of the last."""
         half = Fraction(1, 2)
         return (half, half) if self.rounds == 1 else (half / 4 / (self.rounds - 1), half * 3 / 4)
 
@@ -68,7 +71,7 @@ class Summary(Method):
         centres = np.zeros((self.clusters, len(box))) if projected else along
         noise = np.full(self.clusters, np.inf)
         for turn in range(self.rounds):
-            wide = projected and turn == 0  # the clusters are known along some directions only, their centres nowhere
+            wide = projected and turn == 0  # only the projections of the centres are known
             reach = float(box.halves.sum()) if wide else radius
             label = partial(partition.label, centres=along) if wide else partial(nearest, centres=centres)
             exact = tally(box, points, label, centres, reach)

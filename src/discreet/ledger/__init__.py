@@ -1,1 +1,1 @@
-"""The ledger: what was spent, durable before anybody looks."""
+"""The ledger: the durable record of what was spent, written before any data are read."""

@@ -1,8 +1,8 @@
-"""What a ledger says now: the fold of its facts. Balances are a view of the history, never on record.
+"""Balances of a ledger: the fold of its facts. They are a view of the history, and never on record themselves.
 
-A state can be written down and read again (`State.written`, `State.read`), for checkpoints. What is written has a
-number, `FOLD`: whoever changes what a fact does to the state, or what a state holds, takes the next one, so that no
-checkpoint of an earlier fold is gone on from.
+A state can be serialised and read again (`State.written`, `State.read`), for checkpoints. The serialised form has a
+version number, `FOLD`: a change of what a fact does to the state, or of what a state holds, takes the next number, so
+that no checkpoint of an earlier fold is used.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from discreet.ledger.facts import Account, Cap, Charge, Dataset, fact_of
 
 __all__ = ["FOLD", "NOTHING", "State", "Tally", "title"]
 
-FOLD = 1  # the number of what facts do to a state, and of what is written of it
+FOLD = 1  # version of the effect of facts on a state, and of its serialised form
 
 WIDEST = 2048  # bits of a denominator; beyond, a sum is rounded up to a multiple of FINEST
 FINEST = 1 << 1024
 ZERO = Fraction(0)
-STRIDE = 32  # of so many entries one has its hash remembered
+STRIDE = 32  # the hash of every STRIDE-th entry is remembered
 TRIES = 30  # how often a question that was paid for and never answered is begun again without the owner
 
 
@@ -35,9 +35,9 @@ Promise = tuple[Fraction, Fraction]  # (ε, δ)
 class Sum:
     """An exact sum of rationals.
 
-    Kept over one denominator, so adding another tenth is adding whole numbers. A million unrelated denominators would
-    grow without end; the sum is then rounded up by less than 2^-1024, which costs the analyst nothing anybody can see
-    and never counts too little. The same history always gives the same sum.
+    It is kept over one denominator, so adding another tenth is adding whole numbers. A million unrelated denominators
+    would grow without end; the sum is then rounded up by less than 2^-1024, which costs the analyst nothing visible and
+    never counts too little. The same history always gives the same sum.
     """
 
     __slots__ = ("below", "over")
@@ -56,7 +56,7 @@ class Sum:
             self.over, self.below = -(-self.over * FINEST // self.below), FINEST
 
     def fits(self, part: Fraction, most: Fraction) -> bool:
-        """Whether it stays within `most` with this added; in whole numbers, as exact as it is quick."""
+        """Return True if the sum with `part` added stays within `most`; computed in whole numbers, exactly."""
         over = self.over * part.denominator + part.numerator * self.below
         return over * most.denominator <= most.numerator * self.below * part.denominator
 
@@ -76,7 +76,7 @@ class Sum:
 
 
 class Tally:
-    """What an account has spent: the statements that a budget counts."""
+    """The sums that an account has spent, as a budget counts them."""
 
     __slots__ = ("charges", "event", "pure", "rho")
 
@@ -85,7 +85,7 @@ class Tally:
         self.rho, self.event, self.charges = Sum(), Sum(), 0
 
     def add(self, cost: Loss, charges: int = 1) -> None:
-        """One more charge, or the sum of several."""
+        """Add one more charge, or the sum of several."""
         self.charges += charges
         if cost.pure is None or self.pure is None:
             self.pure = None
@@ -96,7 +96,7 @@ class Tally:
             self.event.add(cost.event)
 
     def fits(self, cost: Loss, cap: Budget) -> bool:
-        """Whether a budget has room for this much more: `self.loss + cost in cap`, without making the sum."""
+        """Return True if `cap` has room for `cost`: `self.loss + cost in cap`, without making the sum."""
         pure = cost.pure is not None and self.pure is not None and self.pure.fits(cost.pure, cap.epsilon)
         return cap.admits(
             pure=pure, rho=self.rho.fits(cost.rho, cap.rho), events=self.event.fits(cost.event, cap.events or ZERO)
@@ -104,7 +104,7 @@ class Tally:
 
     @property
     def loss(self) -> Loss:
-        """All of it, as one loss."""
+        """The sums as one loss."""
         return Loss.of(None if self.pure is None else self.pure.value, self.rho.value, self.event.value)
 
     @property
@@ -124,13 +124,13 @@ NOTHING = Tally()
 
 
 def title(account: Account) -> str:
-    """An account in words."""
+    """Return an account in words."""
     kind, first, second = account
     return f"{second} on {first}" if kind == "analyst" else f"the family {first}" if kind == "family" else first
 
 
 class State:
-    """Data sets, caps and balances after some entries."""
+    """The data sets, budgets and balances of a ledger after some entry."""
 
     def __init__(self) -> None:
         self.link: Link = START
@@ -139,10 +139,10 @@ class State:
         self.datasets: dict[str, Dataset] = {}
         self.caps: dict[Account, Budget] = {}
         self.spent: dict[Account, Tally] = {}
-        self.analysts: dict[str, set[str]] = {}  # who has a cap of their own, by data set
-        self.protects: dict[str, dict[str, str]] = {}  # whose the rows of each table are, by data set
+        self.analysts: dict[str, set[str]] = {}  # the analysts with a budget of their own, by data set
+        self.protects: dict[str, dict[str, str]] = {}  # the unit of each table, by data set
         self.versions: dict[str, str] = {}  # the names of states of the data, by their tags
-        self.named: dict[str, int] = {}  # the entries by which they were given, by name
+        self.named: dict[str, int] = {}  # the entries that gave these names, by name
         self.failures: dict[str, list[int]] = {}  # charges that failed since the owner last looked, by data set
         self.stopped: set[str] = set()  # data sets that answer no new question
         self.unanswered: set[int] = set()  # charges that have a name, and no answer yet
@@ -150,18 +150,18 @@ class State:
         self.resumed: dict[str, int] = {}  # the entry by which the owner last resumed a data set
         self.lost = 0  # the entry by which the owner last went on without entries that are gone
         self._most: dict[Account, Promise] = {}  # the largest budgets an account ever had
-        self._brought: dict[Account, Promise] = {}  # and those of data sets that joined a family after they had spent
+        self._brought: dict[Account, Promise] = {}  # those of data sets that joined a family after they had spent
         self._gone: dict[Account, Promise] = {}  # what an account may have spent up to the loss
         self._since: dict[Account, Tally] = {}  # what it has spent since
 
     def follow(self, row: Row) -> Entry:
-        """Take in the next entry, or LedgerCorrupt."""
+        """Apply the next entry, given as a row; raise LedgerCorrupt if it does not follow."""
         entry = follow(self.link, row)
         self.take(entry)
         return entry
 
     def take(self, entry: Entry) -> None:
-        """Take in an entry that is known to be the next."""
+        """Apply an entry that is known to be the next."""
         try:
             entry.fact.apply(self)
         except (Refusal, ValueError, TypeError, ArithmeticError, LookupError) as problem:
@@ -171,18 +171,18 @@ class State:
             self.milestones.append(entry.hash)
 
     def milestone(self, seq: int) -> Link:
-        """The next link from an entry on, that entry included, whose hash is remembered."""
+        """Return the first link at or after entry `seq` whose hash is remembered."""
         place = -(-seq // STRIDE)
         return Link(place * STRIDE, self.milestones[place - 1]) if place <= len(self.milestones) else self.link
 
-    # ── what facts do ────────────────────────────────────────────────────────────────────────────────────────
+    # ── applying facts ───────────────────────────────────────────────────────────────────────────────────────
 
     def open(self, identity: str) -> None:
-        """The ledger has this identity."""
+        """Set the identity of the ledger."""
         self.identity = identity
 
     def add_dataset(self, dataset: Dataset) -> None:
-        """A data set, or more families of one: whoever joins a family brings what was spent on them."""
+        """Add a data set, or more families of one. A data set that joins a family brings along what was spent on it."""
         joined = set(dataset.families) - set(self.families(dataset.dataset))
         self.datasets[dataset.dataset] = dataset
         before = self.spent.get(("dataset", dataset.dataset, ""))
@@ -193,7 +193,7 @@ class State:
                 self._bring(("dataset", dataset.dataset, ""), ("family", family, ""))
 
     def set_cap(self, account: Account, budget: Budget) -> None:
-        """An account may spend so much."""
+        """Set the budget of an account."""
         self.caps[account] = budget
         most = self._most.get(account, (ZERO, ZERO))
         self._most[account] = max(most[0], budget.epsilon), max(most[1], budget.delta or ZERO)
@@ -201,18 +201,18 @@ class State:
             self.analysts.setdefault(account[1], set()).add(account[2])
 
     def protect(self, dataset: str, whose: dict[str, str]) -> None:
-        """The rows of the tables of a data set belong to these."""
+        """Set the unit of each table of a data set."""
         self.protects[dataset] = whose
 
     def name_version(self, tag: str, label: str) -> None:
-        """A state of the data has this name; neither has another."""
+        """Name a state of the data; neither the state nor the name may have been used before."""
         if tag in self.versions or label in self.named:
             raise ValueError("a version is named twice")
         self.versions[tag] = label
         self.named[label] = self.link.seq + 1
 
     def charge(self, accounts: Iterable[Account], cost: Loss, *, named: bool) -> None:
-        """Accounts have spent so much more, for a question that has a name or has none."""
+        """Charge `cost` to `accounts`; with `named`, the charge waits for its answer."""
         if named:
             self.unanswered.add(self.link.seq + 1)
         for account in accounts:
@@ -221,7 +221,7 @@ class State:
                 self._since[account].add(cost)
 
     def lose(self) -> None:
-        """The owner goes on without entries that are gone. Every account counts as having spent all it ever could.
+        """Accept, as the owner did, that entries are gone. Every account counts as having spent all it ever could.
 
         Promise  whatever was spent in the lost entries, a budget (ε, δ) that is amended later holds for everything,
                  what was lost included, as long as no lost entry had raised a budget beyond those on record.
@@ -235,7 +235,7 @@ class State:
         self.lost = self.link.seq + 1
 
     def _bring(self, dataset: Account, family: Account) -> None:
-        """What was promised of a data set that joins a family is promised of the family besides."""
+        """Add to the promise of a family what was promised of a data set that joins it."""
         self._brought[family] = _plus(self._most[dataset], self._brought.get(family))
         if dataset not in self._gone:
             return
@@ -246,28 +246,28 @@ class State:
         self._since[family].add(self._since[dataset].loss)
 
     def begin_again(self, charge: int) -> None:
-        """A charge without an answer is tried once more."""
+        """Record that a charge without an answer is tried once more."""
         self.begun.setdefault(charge, []).append(self.link.seq + 1)
 
     def keep(self, charge: int) -> None:
-        """A charge has its answer."""
+        """Record that a charge has its answer."""
         self.begun.pop(charge, None)
         self.unanswered.discard(charge)
 
     def fail(self, dataset: str, charge: int, left: int) -> None:
-        """An engine failed on a charge; so many more failures are allowed."""
+        """Record that an engine failed on a charge; with no failures `left`, the data set stops."""
         self.failures.setdefault(dataset, []).append(charge)
         if not left:
             self.stopped.add(dataset)
 
     def resume(self, dataset: str) -> None:
-        """The owner looked. Questions about it that were begun too often may be begun again, too."""
+        """Record that the owner resumed a data set. Its charges that were begun too often may be begun again, too."""
         self.failures.pop(dataset, None)
         self.stopped.discard(dataset)
         self.resumed[dataset] = self.link.seq + 1
 
     def families(self, dataset: str) -> tuple[str, ...]:
-        """The families of a data set."""
+        """Return the families of a data set."""
         known = self.datasets.get(dataset)
         return known.families if known else ()
 
@@ -277,28 +277,31 @@ class State:
             tally = self.spent[account] = Tally()
         return tally
 
-    # ── what can be asked of it ──────────────────────────────────────────────────────────────────────────────
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def loss(self, account: Account) -> Loss:
-        """What an account has spent."""
+        """Return what an account has spent."""
         return self.spent.get(account, NOTHING).loss
 
     def left(self, account: Account) -> Left:
-        """What an account with a cap can still spend."""
+        """Return what an account with a budget can still spend."""
         cap, tally = self._room(account)
         return Left(pure=ZERO, rho=ZERO, events=ZERO) if cap is None else Left.of(cap, tally.loss)
 
     def _room(self, account: Account) -> tuple[Budget | None, Tally]:
-        """What may be spent, and what counts against it: since the loss, where entries were lost; None is nothing."""
+        """Return the budget of an account, None if it is used up, and the sums that count against it. After a loss of
+        entries, these are what the budget has beyond the lost one, and what was spent since.
+        """
         cap, gone = self.caps[account], self._gone.get(account)
         if gone is None:
             return cap, self.spent.get(account, NOTHING)
         return _beyond(cap, gone), self._since[account]
 
     def admit(self, charge: Charge, before: Loss = Loss.ZERO) -> None:
-        """Refuse a charge that some budget has no room for, or that is for a data set which has stopped.
+        """Refuse a charge that some budget has no room for, or on a data set that has stopped.
 
-        `before` is what the same analyst is about to be charged besides, on the same data set.
+        `before` is the sum of the charges of the same analyst on the same data set that are about to be written before
+        it.
         """
         self.admit_analyst(charge.dataset, charge.analyst)
         self.admit_running(charge.dataset)
@@ -325,7 +328,7 @@ class State:
             )
 
     def admit_analyst(self, dataset: str, analyst: str) -> None:
-        """Refuse somebody who has no budget here, where others have."""
+        """Refuse an analyst without a budget on a data set on which others have one."""
         known = self.analysts.get(dataset)
         if known and analyst not in known:
             raise NotYours(
@@ -339,7 +342,7 @@ class State:
             )
 
     def admit_running(self, dataset: str) -> None:
-        """Refuse whatever is not answered yet, where a data set has stopped: by one sentence, whatever is asked."""
+        """Refuse a new answer on a data set that has stopped, by one sentence for every question."""
         if dataset in self.stopped:
             raise Stopped(
                 "the query engine failed on an earlier question, so no new one is answered until the owner of the data"
@@ -349,7 +352,7 @@ class State:
             )
 
     def admit_unanswered(self, charge: int) -> None:
-        """Refuse to answer a charge before a loss: it may have been answered in what was lost, with other noise."""
+        """Refuse to answer a charge from before a loss: the lost entries may hold its answer, with other noise."""
         if charge < self.lost:
             raise Stopped(
                 "this question was paid for before entries of the ledger were lost, and may have been answered then.",
@@ -358,14 +361,14 @@ class State:
             )
 
     def waits(self, dataset: str, charge: int) -> bool:
-        """Whether a charge on a data set was begun too often since its owner last resumed it."""
+        """Return True if a charge was begun too often since the owner last resumed its data set."""
         since = self.resumed.get(dataset, 0)
         return sum(each > since for each in self.begun.get(charge, ())) >= TRIES
 
     def admit_again(self, dataset: str, charge: int) -> None:
-        """Refuse to begin a charge without an answer again, where that is the owner's to decide.
+        """Refuse to begin a charge without an answer again where the owner must decide.
 
-        Whoever looks for an answer by its name and finds none, though it was kept, has a ledger that was damaged.
+        A charge that was answered, but whose answer is not found by its name, means that the ledger is damaged.
         """
         if charge not in self.unanswered:
             raise LedgerCorrupt(f"entry {charge} was answered, and its answer cannot be found by its name.")
@@ -379,11 +382,11 @@ class State:
                 instead="ask another; the owner resumes: discreet resume CATALOGUE",
             )
 
-    # ── written down ─────────────────────────────────────────────────────────────────────────────────────────
+    # ── serialising ──────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def written(self) -> dict[str, Any]:
-        """All of it, in lists, texts and whole numbers. States of the same history are written alike."""
+        """The state as lists, texts and whole numbers. States of the same history are written alike."""
         return {
             "link": list(self.link),
             "milestones": self.milestones,
@@ -408,9 +411,9 @@ class State:
 
     @classmethod
     def read(cls, written: dict[str, Any]) -> State:
-        """The state that was written down; ValueError, TypeError or LookupError where it is none."""
+        """Return the state that was serialised; raise ValueError, TypeError or LookupError if it is none."""
         state, said = cls(), written
-        for word in ("cap", "dataset"):  # while nothing was spent, which would be brought to families once more
+        for word in ("cap", "dataset"):  # before balances are set, which would be added to families once more
             for each in said[f"{word}s"]:
                 fact_of(word, each).apply(state)
         state.link, state.milestones, state.identity = Link(*said["link"]), said["milestones"], said["identity"]
@@ -440,7 +443,7 @@ def _plus(one: Promise, other: Promise | None) -> Promise:
 
 @lru_cache(256)
 def _beyond(cap: Budget, gone: Promise) -> Budget | None:
-    """What a budget has beyond another; None if nothing."""
+    """Return what a budget has beyond `gone`; None if nothing."""
     epsilon, delta = cap.epsilon - gone[0], (cap.delta or ZERO) - gone[1]
     if epsilon <= 0:
         return None

@@ -5,16 +5,16 @@
 It lies beside the high-water mark, for its owner alone (0600), and is for speed: nothing is on record there, and it can
 be deleted at any time.
 
-Promise  whoever goes on from a checkpoint has the state that folding the whole history of the ledger would give.
+Promise  the state of a checkpoint is the one that folding the history of the ledger up to its entry would give.
 Because  it is written of a state that was folded from entries on disk, under a key that only the ledger has (see
-         `Store.key`), by the number and hash of the last of them; and it is gone on from only where its code is right,
-         and the ledger has that entry (see `Journal._resume`). The hash fixes every entry before it. One that is torn,
+         `Store.key`), by the number and hash of the last of them; and it is used only where its code is right, and
+         the ledger has that entry (see `Journal._resume`). The hash fixes every entry before it. One that is torn,
          damaged, forged, of another fold or another ledger, or ahead of a ledger that was cut off, counts as none, and
          the whole history is folded. One that is older is as good as any: more entries came since.
-Given    that nobody who can read the ledger, and so has its key, also writes to the folder of marks, but its owner.
+Given    of those who can read the ledger, and so have its key, only its owner can write to the folder of marks.
 
-What is not looked at on opening: entries before the checkpoint. No balance follows from them any more, and whatever
-reads one of them later binds it to the chain (`Journal.entry`). Verifying a ledger folds all of them.
+Opening does not read the entries before the checkpoint. No balance is computed from them any more, and `Journal.entry`,
+which reads one of them later, binds it to the chain. Verifying a ledger folds all of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["read", "write"]
 
 
 def read(marks: Path, identity: str, key: bytes) -> State | None:
-    """The state in the checkpoint of the ledger with this identity and key; None where there is none, or not whole."""
+    """Return the state in the checkpoint of the ledger `identity`; None if there is none, or it is not intact."""
     try:
         code, _, text = _path(marks, identity).read_bytes().partition(b"\n")
         if not hmac.compare_digest(code, _code(key, text)):
@@ -44,11 +44,11 @@ def read(marks: Path, identity: str, key: bytes) -> State | None:
 
 
 def write(marks: Path, state: State, key: bytes) -> None:
-    """Put the state in the place of the checkpoint there is: whole or not at all. One process at a time may do so."""
+    """Replace the checkpoint by one of `state`, atomically. Only one process at a time may do so."""
     text = json.dumps([FOLD, state.written], separators=(",", ":")).encode()
     path = _path(marks, state.identity)
     draft = path.with_name(f".{path.name}")
-    draft.unlink(missing_ok=True)  # of a process that was killed
+    draft.unlink(missing_ok=True)  # left by a process that was killed
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER), "wb") as file:
         os.fchmod(file.fileno(), OWNER)  # whatever the umask takes away
         file.write(_code(key, text) + b"\n" + text)
@@ -62,5 +62,5 @@ def _path(marks: Path, identity: str) -> Path:
 
 
 def _code(key: bytes, text: bytes) -> bytes:
-    """Keyed by the ledger, for checkpoints alone: the same key has other uses, of texts that do not begin so."""
+    """Return the HMAC of a checkpoint. The prefix separates it from other uses of the same key."""
     return hmac.new(key, b"checkpoint " + text, hashlib.sha256).hexdigest().encode()

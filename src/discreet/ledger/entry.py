@@ -30,7 +30,7 @@ _text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class Link(NamedTuple):
-    """Where a chain ends."""
+    """The end of a chain: the number and hash of its last entry."""
 
     seq: int
     hash: str
@@ -56,7 +56,7 @@ class Entry(NamedTuple):
 
     @property
     def shown(self) -> Entry:
-        """The entry for whoever reads a history: a fingerprint of the data, in a charge of format 1, is left out."""
+        """The entry for readers of a history: the fingerprint of the data in a charge of format 1 is left out."""
         fact = self.fact.shown
         if fact is self.fact:
             return self
@@ -65,19 +65,19 @@ class Entry(NamedTuple):
 
     @property
     def row(self) -> Row:
-        """As it is stored."""
+        """The entry as a row of the table."""
         return (self.seq, self.body, self.hash, self.fact.name)
 
 
 def chain(last: Link, fact: Fact, time: str) -> Entry:
-    """The entry that says this next."""
+    """Return the entry that states `fact` after `last`."""
     seq, previous = last.seq + 1, last.hash
     body = _text({"seq": seq, "previous": previous, "time": time, fact.WORD: vars(fact)})
     return Entry(seq, previous, time, fact, body, _digest(body))
 
 
 def follow(last: Link, row: Row) -> Entry:
-    """The entry in this row, which must come right after `last`; else LedgerCorrupt names it."""
+    """Return the entry in `row`, which must come right after `last`; else LedgerCorrupt names it."""
     seq, body, digest, name = row
     if seq != last.seq + 1:
         raise LedgerCorrupt(f"entry {last.seq + 1} is missing: the next one is numbered {seq}.")
@@ -99,10 +99,10 @@ def follow(last: Link, row: Row) -> Entry:
 
 
 def bind(last: Link, row: Row) -> Link:
-    """The link after `last`, from a row of which nothing is read but where it stands; else LedgerCorrupt names it.
+    """Return the link after `last`, checking only the row's place and hash; else LedgerCorrupt names it.
 
-    Promise  whoever binds rows one after the other, up to a link that is known, has bound all of them to it: none can
-             be another than the one that was chained.
+    Promise  rows that are bound one after the other, up to a link that is known, are the ones that were chained: none
+             can have been replaced.
     Because  the text of a row is fixed by its hash, and names the hash before it once: inside a text of JSON each
              quotation mark has a backslash before it, so `":"` stands between a name and its value alone.
     """

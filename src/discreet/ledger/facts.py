@@ -1,8 +1,8 @@
-"""What an entry can say. Each fact knows what it changes; the state of a ledger is the fold of its facts.
+"""Facts: the statements of entries. The state of a ledger is the fold of its facts.
 
     opened     the ledger began
-    dataset    a data set is kept here: who its neighbours and units are, which families its people belong to
-    protects   whose the rows of each table of a data set are: of which unit, of nobody (public), each its own unit
+    dataset    a data set is kept here: its neighbour relation, its unit, and the families that it belongs to
+    protects   the unit of each table of a data set: a column, none (public), or every row is a unit
     version    the data were seen in a state that was new, and this is its name
     cap        a data set, an analyst or a family may spend so much
     charge     an analyst bought a mechanism
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 
 class Auditor(Protocol):
-    """Whoever verifies an entry, at its place in the history."""
+    """Verifies an entry at its place in the history."""
 
     def recompute(self, charge: Charge) -> None:
         """Refuse a cost that is not that of its mechanism, or that no budget had room for."""
 
     def goes_on(self, of: int) -> None:
-        """Refuse what goes on with a charge that could not be answered any more."""
+        """Refuse an entry that continues a charge which could not be answered any more."""
 
     def answers(self, of: int) -> None:
-        """Refuse an answer to a charge that is not the one that was kept."""
+        """Refuse a kept answer that does not match its digest, or whose charge could not be answered any more."""
 
     def fails(self, of: int, dataset: str) -> None:
         """Refuse the failure of a charge for other data."""
@@ -76,56 +76,56 @@ Account = tuple[str, str, str]  # ("dataset", name, ""), ("analyst", data set, n
 KINDS = ("dataset", "family", "analyst")
 Price = tuple[str | None, str, str]  # pure, rho, event
 LABEL = re.compile("v[0-9a-f]{32}")  # the name of a version
-FINGERPRINT = re.compile("[0-9a-f]{32}")  # what format 1 had in its place: a hash of the data, for nobody to see
+FINGERPRINT = re.compile("[0-9a-f]{32}")  # format 1 had this in its place: a hash of the data, which must stay secret
 _text = json.JSONEncoder().encode
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """One thing that happened."""
+    """A statement of an entry: one event."""
 
     WORD: ClassVar[str]
 
     @property
     def name(self) -> str | None:
-        """What the entry can be found by; no two entries share a name."""
+        """The unique name by which the entry can be found, or None."""
         return None
 
     @property
     def shown(self) -> Fact:
-        """The fact for whoever reads a history: itself, unless part of it is nobody's business."""
+        """The fact for readers of a history: itself, unless part of it must stay secret."""
         return self
 
-    billed: ClassVar[bool] = False  # whether a history of what was bought shows it
+    billed: ClassVar[bool] = False  # True if a history of purchases shows it
 
     @property
     def price_text(self) -> str:
-        """What it cost, in words."""
+        """The cost, in words."""
         return "nothing"
 
     @property
     def prices(self) -> tuple[str | None, str | None, str | None]:
-        """What it cost as pure ε, ρ and the probability of an event, as they are written; None where unknown."""
+        """The cost as pure ε, ρ and the probability of an event, as they are written; None where unknown."""
         return "0", "0", "0"
 
     @property
     def buyer(self) -> str:
-        """The analyst who was answered; empty where nobody was."""
+        """The analyst who was answered; empty if there is none."""
         return ""
 
     def accounts(self, state: State) -> Iterator[Account]:
-        """Everybody who pays."""
+        """Yield the accounts that are charged."""
         return iter(())
 
     def bought(self, dataset: str) -> str | None:
-        """The mechanism that was charged to a data set, as it is written; None where none was."""
+        """Return the text of the mechanism that was charged to `dataset`; None if there is none."""
         return None
 
     def apply(self, state: State) -> None:
         """Change the state. Some facts do not."""
 
     def audit(self, auditor: Auditor) -> None:
-        """Have verified what it says, where replaying alone does not. Some facts say no more than that."""
+        """Let `auditor` verify what replaying alone does not. Some facts need no more than that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,10 +160,10 @@ class Dataset(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Protects(Fact):
-    """Whose the rows of each table are, from here on: all tables there are or were, each with the unit it has.
+    """The unit of each table of a data set, from this entry on: of all tables that there are or were.
 
-    A charge is about these units. What was charged under an earlier record stays charged; see `Ledger.amend` for what
-    a sum over two records says.
+    A charge is about these units. What was charged under an earlier record stays charged; see `Ledger.amend` for what a
+    sum over two records says.
     """
 
     WORD: ClassVar[str] = "protects"
@@ -180,13 +180,13 @@ class Protects(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Version(Fact):
-    """A state of the data was seen for the first time, and has this name from here on.
+    """A state of the data was seen for the first time, and has the name `label` from this entry on.
 
     Given    `tag` is HMAC-SHA256 of the data set and a fingerprint of the data under a key that only the ledger has.
-    Promise  neither says anything about a row to whoever does not have the key.
-    Because  `label` is random, and a keyed hash of a key nobody knows cannot be told from random (HMAC is a
-             pseudorandom function): a guess of the data cannot be checked against it. That the data are in the same
-             state as before, or in another, is told, and is what the owner does, not what the rows are.
+    Promise  without the key, neither `label` nor `tag` says anything about a row.
+    Because  `label` is random, and a hash under an unknown key cannot be told from random (HMAC is a pseudorandom
+             function): a guess of the data cannot be checked against it. Only a change of state is visible, and that
+             depends on what the owner does, not on what the rows are.
     """
 
     WORD: ClassVar[str] = "version"
@@ -208,7 +208,7 @@ class Version(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Cap(Fact):
-    """An account may spend so much, from here on."""
+    """An account may spend this budget, from this entry on."""
 
     WORD: ClassVar[str] = "cap"
     account: Account
@@ -236,7 +236,7 @@ class Cap(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Charge(Fact):
-    """An analyst bought a mechanism. The cost is written beside it so that replaying needs no arithmetic of laws."""
+    """An analyst bought a mechanism. The cost is written beside it, so that replaying need not compute it from laws."""
 
     WORD: ClassVar[str] = "charge"
     billed: ClassVar[bool] = True
@@ -252,7 +252,7 @@ class Charge(Fact):
     @staticmethod
     @lru_cache(1024)
     def name_of(dataset: str, version: str, key: str) -> str:
-        """The name of the charge for this question on this version of this data set."""
+        """Return the name of the charge for this question on this version of this data set."""
         return "charge " + hashlib.sha256(_text([dataset, version, key]).encode()).hexdigest()[:32]
 
     @property
@@ -261,7 +261,7 @@ class Charge(Fact):
         return replace(self, version="") if FINGERPRINT.fullmatch(self.version) else self
 
     def asks_the_same(self, other: Charge) -> bool:
-        """Whether it is the same question, to the letter."""
+        """Return True if both charges are for the same data set, version and key."""
         return (self.dataset, self.version, self.key) == (other.dataset, other.version, other.key)
 
     @property
@@ -270,7 +270,7 @@ class Charge(Fact):
 
     @property
     def cost(self) -> Loss:
-        """The cost, as a loss: what a budget counts of it."""
+        """The cost as a loss: the part that a budget counts."""
         return _loss(self.pure, self.rho, self.event)
 
     @property
@@ -302,7 +302,7 @@ class Charge(Fact):
 
     @staticmethod
     def price(loss: Loss) -> Price:
-        """What a budget counts of a loss, as it is written."""
+        """Return the part of a loss that a budget counts, as it is written."""
         return None if loss.pure is None else text_of(loss.pure), text_of(loss.rho), text_of(loss.event)
 
 
@@ -337,7 +337,7 @@ class Again(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Kept(Fact):
-    """The answer to a charge was kept; these are its digest and size."""
+    """The answer to a charge was kept, with this digest and size."""
 
     WORD: ClassVar[str] = "kept"
     of: int
@@ -346,7 +346,7 @@ class Kept(Fact):
 
     @staticmethod
     def name_of(charge: int) -> str:
-        """The name of the answer to this charge."""
+        """Return the name of the answer to this charge."""
         return f"answer {charge}"
 
     @property
@@ -362,10 +362,10 @@ class Kept(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Failed(Fact):
-    """An engine failed on a charge. What it said is not here: it may quote people, and auditors read this.
+    """An engine failed on a charge. Its message is not recorded: it may quote personal data, and auditors read this.
 
-    `left` more failures are allowed before the data set stops; at 0 it has stopped. It is written down so that
-    everybody who shares the ledger agrees, whatever their catalogues say.
+    `left` more failures are allowed before the data set stops; at 0 it has stopped. The number is recorded so that all
+    processes that share the ledger agree, whatever their catalogues say.
     """
 
     WORD: ClassVar[str] = "failed"
@@ -385,7 +385,7 @@ class Failed(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Resumed(Fact):
-    """The owner looked at every failure of a data set before this entry, and it answers again."""
+    """The owner looked at every failure of a data set before this entry, and the data set answers again."""
 
     WORD: ClassVar[str] = "resumed"
     dataset: str
@@ -396,9 +396,9 @@ class Resumed(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Lost(Fact):
-    """The owner went on from here, though a machine had seen entry `last` with `hash`, which is not before this one.
+    """The owner accepted the loss of entries: a machine saw entry `last` with `hash`, which is not before this one.
 
-    Where the mark of that machine was damaged, `last` is 0 and `hash` is empty. See `State.lose` for what it means.
+    Where the mark of that machine was damaged, `last` is 0 and `hash` is empty. See `State.lose` for the effect.
     """
 
     WORD: ClassVar[str] = "lost"
@@ -434,7 +434,7 @@ _WORDS = {
 
 
 def fact_of(word: str, said: dict[str, Any]) -> Fact:
-    """The fact with this word and these fields. Anything else raises ValueError."""
+    """Return the fact with this word and these fields; raise ValueError for anything else."""
     kind, types = _WORDS.get(word, (Fact, {}))
     if kind is Fact or said.keys() != types.keys():
         raise ValueError(f"no fact of format {FORMAT}")

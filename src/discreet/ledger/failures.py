@@ -1,8 +1,8 @@
-"""What failed, for the owner of the data alone.
+"""Messages of failed engines, for the owner of the data alone.
 
-That an engine failed is a fact on the ledger, which auditors read. What it said is not: it may quote people. It is kept
-beside the marks of the machine on which it happened, in a file that only its owner can read, until the data set is
-resumed; a ledger in memory keeps it in memory.
+The failure of an engine is a fact on the ledger, which auditors read. The engine's message is not: it may quote
+personal data. The message is kept beside the marks of the machine on which the engine failed, in a file that only its
+owner can read, until the data set is resumed; a ledger in memory keeps it in memory.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ ELSEWHERE = "What the engine said is on the machine where it ran, if it could be
 
 @dataclass(frozen=True, kw_only=True)
 class Unanswered:
-    """A question on which an engine failed: when, for whom, what it was, and what the engine said of it.
+    """A question on which an engine failed: its time, its analyst, its mechanism, and the engine's message `said`.
 
-    `said` is None where the failure happened on another machine, or its words could not be written down.
+    `said` is None where the failure happened on another machine, or the message could not be written.
     """
 
     entry: int
@@ -43,7 +43,7 @@ class Unanswered:
 
 
 class Notes:
-    """What engines said when they failed on one data set of one ledger, by the entries that record the failures."""
+    """The messages of engines that failed on one data set of one ledger, by the entries that record the failures."""
 
     def __init__(self, folder: Path | None, identity: str, dataset: str) -> None:
         name = f"{identity}-{hashlib.sha256(dataset.encode()).hexdigest()[:16]}.failures"
@@ -51,7 +51,7 @@ class Notes:
         self._memory: dict[int, str] = {}
 
     def add(self, entry: int, said: str) -> None:
-        """Write down what was said; what cannot be written down is left out."""
+        """Write a message down; ignore errors of the disk."""
         said = said[:LONGEST]
         if self.path is None:
             self._memory[entry] = said
@@ -66,7 +66,7 @@ class Notes:
                 os.close(descriptor)
 
     def read(self) -> dict[int, str]:
-        """What was written down on this machine."""
+        """Return the messages that were written on this machine."""
         found = dict(self._memory)
         lines: list[bytes] = []
         if self.path is not None:
@@ -79,7 +79,7 @@ class Notes:
         return found
 
     def forget(self) -> None:
-        """Delete it all."""
+        """Delete all messages."""
         self._memory.clear()
         if self.path is not None:
             with suppress(OSError):

@@ -5,7 +5,7 @@ that the file was deleted and begun anew: each would give budget back. So every 
 entry it saw, in a folder of its own, and refuses a ledger that ends earlier or says something else there.
 
     IDENTITY.mark            the last entry of the ledger with this identity, wherever it lies
-    DIGEST-IDENTITY.place    that this ledger was charged at the place with this digest; what counts is the name
+    DIGEST-IDENTITY.place    this ledger was charged at the place with this digest; only the file's name matters
     IDENTITY.checkpoint      the balances of the ledger after some entry, for speed; see `checkpoint`
 
 A mark is a small file: two slots, used in turn, each with its own checksum, so that a torn write leaves the other. It
@@ -33,11 +33,11 @@ __all__ = ["Damaged", "Mark", "folder"]
 
 SLOT, HEADER = 512, 1024  # bytes of a slot, and of both; marks of 0.1.0 have a list of places after them
 SECOND = 1.0
-TIMES = 100  # how often a mark may be replaced while it is being taken hold of
+TIMES = 100  # attempts to lock a mark that is being replaced
 
 
 def folder(chosen: str | os.PathLike[str] | None) -> Path:
-    """The folder of marks: the one chosen, $DISCREET_MARKS, or the user's state folder."""
+    """Return the folder of marks: the one chosen, $DISCREET_MARKS, or the user's state folder."""
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     if not isinstance(chosen, (str, os.PathLike, type(None))):
         raise NotUnderstood(
@@ -53,23 +53,23 @@ def folder(chosen: str | os.PathLike[str] | None) -> Path:
 
 
 class Damaged(LedgerCorrupt):
-    """A mark that is there and says nothing that can be believed."""
+    """A mark that exists and cannot be believed."""
 
 
 class Mark:
-    """What this machine remembers of one ledger."""
+    """The high-water mark of one ledger on this machine."""
 
     def __init__(self, marks: Path, store: Store) -> None:
         self.marks, self._store = marks, store
         self._descriptor: int | None = None
         self._path = marks
         self._forced = 0.0
-        self._slots, self._links = b"", list[Link]()  # what was last read of the file, and what it says
+        self._slots, self._links = b"", list[Link]()  # the bytes last read from the file, and their entries
 
     # ── the ledger that was charged at a place ───────────────────────────────────────────────────────────────
 
     def stranger(self, identity: str | None) -> LedgerCorrupt | None:
-        """What to say if this machine has charged to another ledger at this place: somebody began anew."""
+        """Return the error to raise if this machine has charged another ledger at this place; None if not."""
         others = sorted(self._noted() - {identity})
         if not others:
             return None
@@ -82,11 +82,11 @@ class Mark:
         )
 
     def _place_of(self, place: str, identity: str) -> Path:
-        """The file that says that a ledger was charged at a place."""
+        """Return the file that records that a ledger was charged at a place."""
         return self.marks / f"{_digest(place)}-{identity}.place"
 
     def _noted(self) -> set[str]:
-        """The ledgers that this machine charged at this place. Only the names of files are read."""
+        """Return the ledgers that this machine charged at this place. Only the names of files are read."""
         place = self._store.place
         if not place:
             return set()
@@ -105,7 +105,7 @@ class Mark:
             ) from problem
 
     def _inherited(self) -> set[str]:
-        """The ledgers at this place by marks of 0.1.0, which had their places inside; they get files for them."""
+        """Return the ledgers at this place by marks of 0.1.0, which list their places inside; give each a file."""
         found = set()
         for path in (self.marks / name for name in self._names(".mark")):
             try:
@@ -126,7 +126,7 @@ class Mark:
         return found
 
     def _hand_over(self, path: Path, places: list[str]) -> None:
-        """Give each place of an old mark a file of its own, and end the mark where its slots end."""
+        """Give each place of an old mark a file of its own, and truncate the mark after its slots."""
         for place in places:
             _write(self._place_of(place, path.stem), json.dumps(place).encode())
         descriptor = os.open(path, os.O_RDWR)
@@ -136,7 +136,7 @@ class Mark:
             os.close(descriptor)
 
     def _told(self, identity: str) -> str:
-        """What else is known of a ledger, as far as it can be read: for a message."""
+        """Return what else is known of a ledger, as far as it can be read, for a message."""
         said, elsewhere = [], []
         with suppress(Broken):
             said.append(f"last seen at entry {self.seen(identity).seq}")
@@ -148,7 +148,7 @@ class Mark:
         return f" ({'; '.join(said)})" if said else ""
 
     def _settle(self, identity: str) -> None:
-        """Note that this ledger is charged at this place."""
+        """Record that this ledger is charged at this place."""
         place = self._store.place
         path = self._place_of(place, identity)
         if not place or path.exists():
@@ -161,7 +161,7 @@ class Mark:
     # ── the last entry of a ledger ───────────────────────────────────────────────────────────────────────────
 
     def seen(self, identity: str) -> Link:
-        """The last entry that this machine saw of the ledger with this identity."""
+        """Return the last entry that this machine saw of the ledger with this identity."""
         path = self.marks / f"{identity}.mark"
         try:
             with path.open("rb") as file:
@@ -178,9 +178,9 @@ class Mark:
 
     @contextmanager
     def held(self, identity: str) -> Iterator[None]:
-        """Nobody else on this machine goes on with a ledger of this identity meanwhile, wherever it lies.
+        """Lock the mark: no other process of this machine writes to a ledger of this identity meanwhile.
 
-        Promise  the file that is held is the one that whoever opens the ledger later reads.
+        Promise  the file that is held is the one that a later opening of the ledger reads.
         Because  it is compared with the file at its path after the lock was taken, and again after it was raised.
         """
         self._path = self.marks / f"{identity}.mark"
@@ -192,7 +192,7 @@ class Mark:
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def raise_to(self, link: Link) -> None:
-        """Remember this entry, in the place of the older of the two. It must be held.
+        """Remember `link`, in place of the older of the two slots. The mark must be held.
 
         Promise  when it returns, the file at the path of the mark says this entry, also where the mark was removed or
                  replaced since it was taken hold of.
@@ -211,7 +211,7 @@ class Mark:
             self._forced = time.monotonic()
 
     def lower_to(self, link: Link) -> None:
-        """Remember this entry and no later one: the owner goes on from here, and it is on record. It must be held."""
+        """Remember `link` and no later entry: the owner accepted a loss, on record. The mark must be held."""
         assert self._descriptor is not None
         os.pwrite(self._descriptor, _slot(link) * 2, 0)
         self._settle(self._path.stem)
@@ -220,7 +220,7 @@ class Mark:
             raise self._unsteady()
 
     def _write_slot(self, link: Link) -> None:
-        """Write an entry over the slot that says least; a later one that is known, or another, is a contradiction."""
+        """Write an entry over the older slot; raise LedgerCorrupt if the mark has a later or a different one."""
         assert self._descriptor is not None
         slots = os.pread(self._descriptor, HEADER, 0)
         last = self._last(slots, self._path)
@@ -236,7 +236,7 @@ class Mark:
         os.pwrite(self._descriptor, _slot(link), older)
 
     def _last(self, slots: bytes, path: Path) -> Link:
-        """The later of the slots that are whole. The one way to read a mark: what has no whole slot is damaged."""
+        """Return the later of the intact slots; raise Damaged if there is none. Every reading of a mark comes here."""
         if slots != self._slots or not self._links:
             self._slots, self._links = slots, [link for link in _links(slots) if link is not None]
         if not self._links:
@@ -250,7 +250,7 @@ class Mark:
     # ── the file ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _grasp(self) -> None:
-        """Hold the file that is at the path of the mark, made where there is none."""
+        """Lock the file at the path of the mark, made where there is none."""
         for _ in range(TIMES):
             if self._descriptor is None or not self._in_place():
                 self._release()
@@ -261,7 +261,7 @@ class Mark:
         raise self._unsteady()
 
     def _in_place(self) -> bool:
-        """Whether the open file is the one at the path."""
+        """Return True if the open file is the one at the path."""
         assert self._descriptor is not None
         try:
             there = os.stat(self._path)
@@ -299,14 +299,14 @@ class Mark:
             os.close(descriptor)
 
     def close(self) -> None:
-        """Force it to disk and let go."""
+        """Force the mark to disk and close it."""
         if self._descriptor is not None:
             with suppress(OSError):
                 os.fsync(self._descriptor)
         self._release()
 
 
-# ── what is in the files ─────────────────────────────────────────────────────────────────────────────────────────
+# ── content of the files ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _slot(link: Link) -> bytes:
@@ -315,7 +315,7 @@ def _slot(link: Link) -> bytes:
 
 
 def _links(slots: bytes) -> tuple[Link | None, Link | None]:
-    """What the two slots say; None for one that is not whole."""
+    """Return the entries of the two slots; None for a slot that is not intact."""
     first, second = (_link(slots[start : start + SLOT]) for start in (0, SLOT))
     return first, second
 
@@ -334,7 +334,7 @@ def _digest(place: str) -> str:
 
 
 def _places(path: Path) -> list[str]:
-    """Where a ledger was charged, a line each, in a mark of 0.1.0."""
+    """Return where a ledger was charged, by a mark of 0.1.0, which has a line for each place."""
     found = []
     with path.open("rb") as file:
         file.seek(HEADER)
@@ -346,7 +346,7 @@ def _places(path: Path) -> list[str]:
 
 
 def _make(path: Path) -> None:
-    """A mark that has seen nothing, there whole or not at all; one that somebody else made meanwhile stays."""
+    """Make a mark that has seen nothing, atomically; one that another process made meanwhile stays."""
     made = _draft(path, _slot(START) * 2)
     try:
         os.link(made, path)
@@ -361,7 +361,7 @@ def _make(path: Path) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """A file with this content, there whole or not at all."""
+    """Write a file with this content, atomically."""
     made = _draft(path, content)
     try:
         os.replace(made, path)
@@ -372,7 +372,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _draft(path: Path, content: bytes) -> Path:
-    """The content under another name, on disk, for its owner alone."""
+    """Write the content to disk under another name, for its owner alone; return the path."""
     made = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     _fill(made, content)
     return made

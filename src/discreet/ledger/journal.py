@@ -1,13 +1,14 @@
-"""The one way in: entries are appended in serialised transactions, several callers to a transaction.
+"""Append entries to the ledger. Writes are serialised, and callers that wait at the same time share one durable
+transaction (group commit).
 
 A turn does its checks on the state and appends its entries; turns that arrive while a transaction is being forced to
-disk share the next one (group commit). Before anything is decided, the journal takes in what other processes have
-written since, link by link, so its balances are always those of the history on disk.
+disk share the next one. Before anything is decided, the journal applies what other processes have written since, link
+by link, so its balances are always those of the history on disk.
 
-Whatever goes wrong, nothing is answered: a turn has failed until its transaction is known to be on disk. The connection
-is dropped, the callers get `Broken`, and the next turn reads the whole history again. A commit whose outcome is unknown
-is in that history or it is not; until it has been read, nobody can spend. To read a long history is to go on from a
-checkpoint of it (`checkpoint`), where there is one that can be believed.
+If anything goes wrong, nothing is answered: a turn has failed until its transaction is known to be on disk. The
+connection is dropped, the callers get `Broken`, and the next turn reads the whole history again. A commit whose outcome
+is unknown is in that history or it is not; until it has been read, nothing can be spent. Reading a long history starts
+from a checkpoint of it (`checkpoint`), where there is one that can be believed.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ EVERY = 10_000  # entries from one checkpoint to the next
 
 @dataclass(frozen=True, kw_only=True)
 class Missing:
-    """What this machine saw of a ledger and does not find there.
+    """The entries that this machine saw of a ledger and does not find there.
 
-    `end` is the last entry that is there; `seen` the last that this machine saw, None where its mark is damaged.
+    `end` is the last entry that is there; `seen` is the last that this machine saw, None where its mark is damaged.
     """
 
     end: int
@@ -65,7 +66,7 @@ class Missing:
 
 
 class _Turn(Generic[T]):
-    """One caller's part of a transaction. It has failed until somebody says otherwise."""
+    """One caller's part of a transaction. Its outcome is a failure until `settle` is called."""
 
     def __init__(self, act: Callable[[Journal], T]) -> None:
         self.act = act
@@ -97,8 +98,8 @@ class Journal:
     ) -> None:
         self.store, self.mark, self._progress = store, mark, progress
         self.missing: Missing | None = None
-        self._older = older  # whether to read what is older than the mark, too
-        self._create, self._reads = create, reads  # whether a ledger may be begun; whether nothing may be changed
+        self._older = older  # True: read a ledger that is older than the mark, too
+        self._create, self._reads = create, reads  # True: a ledger may be begun; True: nothing may be changed
         self._state: State | None = None
         self._saved = 0  # the entry of the last checkpoint
         self._waiting: list[_Turn[Any]] = []
@@ -109,7 +110,7 @@ class Journal:
     # ── taking turns ─────────────────────────────────────────────────────────────────────────────────────────
 
     def turn(self, act: Callable[[Journal], T]) -> T:
-        """Run `act` inside a transaction and return once that is on disk. It may refuse before it appends."""
+        """Run `act` inside a transaction and return once that is on disk. `act` may refuse before it appends."""
         mine = _Turn(act)
         with self._door:
             self._waiting.append(mine)
@@ -122,11 +123,11 @@ class Journal:
         return mine.result()
 
     def look(self, act: Callable[[Journal], T]) -> T:
-        """Run `act`, which appends nothing, on the ledger as it is. It keeps nobody from writing.
+        """Run `act`, which appends nothing, on the current ledger. Other processes can write meanwhile.
 
-        Promise  what is told is of a ledger that has all that this machine saw of it.
-        Because  the mark is read before the transaction begins: it is raised after an entry is on disk, so whatever it
-                 says is in what the transaction sees, or this is another copy.
+        Promise  `act` sees a ledger that has all entries that this machine saw of it.
+        Because  the mark is read before the transaction begins: it is raised after an entry is on disk, so that entry
+                 is in what the transaction sees, or this is another copy.
         """
         with self._writing:
             if self._state is not None and self.store.connected and self.missing is None:
@@ -174,7 +175,7 @@ class Journal:
                 each.done = True
 
     def _run(self, turns: list[_Turn[Any]]) -> None:
-        """One transaction. Nobody is told anything before it is on disk, or known to have changed nothing."""
+        """Run one transaction. No caller gets a result before it is on disk, or known to have changed nothing."""
         new = self._begin()
         state = self.state
         start, outcomes = state.link, list[tuple[_Turn[Any], Any, Refusal | None]]()
@@ -201,11 +202,11 @@ class Journal:
             self._save(state)
 
     def _is_due(self, state: State) -> bool:
-        """Whether there is to be a checkpoint: many entries came since the last, and this process may write."""
+        """Return True if a checkpoint is due: many entries came since the last, and this process may write."""
         return self.mark is not None and not self._reads and state.link.seq - self._saved >= EVERY
 
     def _save(self, state: State) -> None:
-        """Write a checkpoint. All that it says is on disk; what goes wrong is left, as it is for speed alone."""
+        """Write a checkpoint of entries that are on disk. Errors are ignored, as a checkpoint is for speed alone."""
         key = self.store.known_key()
         if self.mark is None or key is None:
             return
@@ -214,10 +215,10 @@ class Journal:
             checkpoint.write(self.mark.marks, state, key)
 
     def _commit(self, before: Link | None) -> None:
-        """Write down what was decided after this entry, and raise the mark.
+        """Commit what was decided after the entry `before`, and raise the mark.
 
-        Promise  of two copies of a ledger on one machine one goes on, also where both write at once.
-        Because  whoever writes holds the mark from looking at it until it is raised.
+        Promise  of two copies of a ledger on one machine only one grows, also where both write at once.
+        Because  a writer holds the mark from reading it until it is raised.
         """
         if self.mark is None:
             self.store.commit()
@@ -232,9 +233,10 @@ class Journal:
             self.mark.raise_to(self.state.link)
 
     def _accept(self, mark: Mark, missing: Missing) -> None:
-        """Go on from here, as is on record now, and lower the mark; not where somebody went on meanwhile.
+        """Commit the acceptance of a loss, and lower the mark; refuse if another copy of the ledger has grown.
 
-        Killed in between, the ledger is still older than the mark, and the loss can be accepted once more.
+        If the process is killed in between, the ledger is still older than the mark, and the loss can be accepted once
+        more.
         """
         if self._seen(mark, self.state.identity) != missing.seen:
             self.store.rollback()
@@ -244,7 +246,7 @@ class Journal:
         self.missing = None
 
     def _seen(self, mark: Mark, identity: str) -> Link | None:
-        """The last entry that this machine saw; None where the mark is damaged and that is no obstacle."""
+        """Return the last entry that this machine saw; None where the mark is damaged and older copies may be read."""
         try:
             return mark.seen(identity)
         except Damaged:
@@ -253,12 +255,13 @@ class Journal:
             return None
 
     def _look_at_mark(self, mark: Mark, state: State) -> None:
-        """Refuse a copy whose other copy went on; and raise a mark that is behind, unless this only reads.
+        """Refuse a copy of a ledger whose other copy has grown; raise a mark that is behind, unless this only reads.
 
-        Promise  what is told of a ledger to whoever asks is in what this machine remembers of it.
-        Because  a process may be killed after it wrote an entry and before it raised the mark: it told nobody, but
-                 whoever reads the entry may. An answer that was shown from an entry which an older copy does not have
-                 would be found once more there, with other noise, for nothing.
+        Promise  every entry that a turn of a writing process shows to its caller is covered by the mark of this
+                 machine.
+        Because  a process may be killed after it wrote an entry and before it raised the mark: it showed the entry to
+                 no caller, but a later reader may. An answer that was shown from an entry which an older copy does not
+                 have would be released once more there, with other noise, for nothing.
         """
         if self.missing is not None:
             return
@@ -270,7 +273,7 @@ class Journal:
                 mark.raise_to(state.link)
 
     def _abreast(self, seen: Link, link: Link) -> None:
-        """Refuse to go on after an entry with a copy of a ledger whose other copy went on since it was opened."""
+        """Refuse to append after `link` to a copy of a ledger whose other copy has grown since it was opened."""
         same = True
         if seen.seq < link.seq and seen != START:
             rows = self.store.execute("SELECT hash FROM discreet_entries WHERE seq = ?", seen.seq)
@@ -283,15 +286,15 @@ class Journal:
             )
 
     def _begin(self) -> bool:
-        """A transaction in which the state is that of the whole history; True if the ledger is new."""
+        """Begin a transaction in which the state is that of the whole history; return True if the ledger is new."""
         if self._state is None:
-            self.store.close()  # whatever a broken turn may have left open
+            self.store.close()  # a broken turn may have left it open
         if not self.store.connected:
             self._connect()
         if self._state is None and self.store.holds_ledger():
             self._state = self._replay()
         self.store.begin()
-        if self._state is None and self.store.holds_ledger():  # somebody else began it meanwhile
+        if self._state is None and self.store.holds_ledger():  # another process began it meanwhile
             self.store.rollback()
             return self._begin()
         if self._state is not None:
@@ -304,14 +307,14 @@ class Journal:
         return True
 
     def _connect(self) -> None:
-        """Nothing is made, or changed, where another ledger was or where nobody said how much may be spent."""
+        """Connect, without making or changing anything where another ledger was, or where no budget was given."""
         self._refuse_new()
         self.store.connect()
         self._refuse_new()
         self.store.harden()
 
     def _refuse_new(self) -> None:
-        known = None if self.mark is None else self.mark.stranger(None)  # first: others may begin it, then mark it
+        known = None if self.mark is None else self.mark.stranger(None)  # first: others may begin one, then mark it
         empty = self.store.absent if not self.store.connected else not self.store.holds_ledger()
         if empty and known is not None:
             raise known
@@ -323,7 +326,7 @@ class Journal:
             )
 
     def _say(self, problem: Exception) -> Exception:
-        """A refusal, a corruption or a failure of the store, in words."""
+        """Return an error as a refusal, a corruption or a failure of the store, in words."""
         if isinstance(problem, (Refusal, Broken)):
             return problem
         if isinstance(problem, self.store.problems):
@@ -332,11 +335,11 @@ class Journal:
             return LedgerCorrupt(f"after entry {seq}: {said}") if isinstance(said, LedgerCorrupt) else said
         return Broken(f"the ledger {self.store.where} cannot be used ({type(problem).__name__}).")
 
-    # ── what an act may do ───────────────────────────────────────────────────────────────────────────────────
+    # ── for the acts of turns ────────────────────────────────────────────────────────────────────────────────
 
     @property
     def state(self) -> State:
-        """What the ledger says now."""
+        """The current state of the ledger."""
         assert self._state is not None
         return self._state
 
@@ -350,14 +353,14 @@ class Journal:
         return entry
 
     def find(self, name: str) -> int | None:
-        """The number of the entry with this name."""
+        """Return the number of the entry with this name, or None."""
         rows = self.store.execute("SELECT seq FROM discreet_entries WHERE name = ?", name)
         return int(rows[0][0]) if rows else None
 
     def entry(self, seq: int) -> Entry:
-        """One entry of the past.
+        """Return one entry of the past.
 
-        Promise  it is the one that was taken in when it was new, whatever was done to the ledger since.
+        Promise  the entry is the one that was applied when it was new, whatever was done to the ledger since.
         Because  the chain is followed from it to the next entry whose hash the state has.
         """
         return self._entry(self.state, seq)
@@ -386,12 +389,12 @@ class Journal:
         self.store.execute("INSERT INTO discreet_answers (seq, body) VALUES (?, ?)", entry.seq, answer)
 
     def kept(self, charge: int) -> bytes | None:
-        """The answer to a charge, if one was kept; LedgerCorrupt if it is not the one that was kept."""
+        """Return the answer to a charge, or None; raise LedgerCorrupt if its bytes are not those that were kept."""
         seq = self.find(Kept.name_of(charge))
         return None if seq is None else self.answer(self.entry(seq))
 
     def answer(self, entry: Entry) -> bytes:
-        """The bytes of a kept answer, checked."""
+        """Return the bytes of a kept answer, checked against its digest."""
         rows = self.store.execute("SELECT body FROM discreet_answers WHERE seq = ?", entry.seq)
         body = bytes(rows[0][0]) if rows and not isinstance(rows[0][0], str) else b""
         fact = entry.fact
@@ -402,26 +405,26 @@ class Journal:
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def page(self, after: int, rows: int = AT_A_TIME) -> list[Row]:
-        """The next few rows, as they lie."""
+        """Return the next rows after this number, unchecked."""
         return self.store.execute(
             "SELECT seq, body, hash, name FROM discreet_entries WHERE seq > ? ORDER BY seq LIMIT ?", after, rows
         )
 
     def since(self, last: Link) -> list[Row]:
-        """The next few rows after an entry that was seen, or the first ones where it is not there any more."""
+        """Return the next rows after an entry that was seen, or the first ones if it is not there any more."""
         if self.state.link == last:
             return []
         here = self.store.execute("SELECT hash FROM discreet_entries WHERE seq = ?", last.seq)
         return self.page(last.seq if here == [(last.hash,)] else START.seq)
 
     def rows(self, after: int, at_a_time: int = PAGE) -> Iterator[Row]:
-        """All rows after this number, as they lie."""
+        """Yield all rows after this number, unchecked."""
         while page := self.page(after, at_a_time):
             yield from page
             after = page[-1][0]
 
     def _catch_up(self, state: State) -> None:
-        """Take in what others wrote; our own last entry must still be there."""
+        """Apply the entries that others wrote; our own last entry must still be there."""
         rows = self.store.execute(
             "SELECT seq, body, hash, name FROM discreet_entries WHERE seq >= ? ORDER BY seq", state.link.seq
         )
@@ -431,8 +434,8 @@ class Journal:
             state.follow(row)
 
     def _replay(self) -> State:
-        """Every entry from the first, or from a checkpoint, held against the mark; and from the first also against the
-        store's own idea of its health, which reads all of it.
+        """Fold every entry from the first, or from a checkpoint, and compare with the mark. From the first entry, also
+        let the store check its own integrity, which reads all of it.
         """
         resumed, self.missing = self._resume(), None
         state, self._saved = (State(), 0) if resumed is None else (resumed, resumed.link.seq)
@@ -446,13 +449,13 @@ class Journal:
             well = False
         if not well:
             self._blame(state)
-        self._progress = None  # that was for whoever opened it
+        self._progress = None  # only opening reports progress
         return state
 
     def _resume(self) -> State | None:
-        """The state at the checkpoint of this ledger; None where there is none, or it is not of this history.
+        """Return the state at the checkpoint of this ledger; None if there is none, or it is not of this history.
 
-        Whatever is wrong with the ledger is found, and named, by folding it.
+        Errors are ignored here: folding the ledger finds and names them.
         """
         key, first = self.store.known_key(), State()
         if self.mark is None or key is None:
@@ -488,7 +491,7 @@ class Journal:
                 )
 
     def _remembered(self, state: State) -> Link | None:
-        """The last entry that this machine saw, before more are read; refuses what is not the ledger of this place."""
+        """Return the last entry that this machine saw; refuse a ledger that is not the one of this place."""
         if self.mark is None:
             return START
         if (known := self.mark.stranger(state.identity)) is not None:
@@ -496,12 +499,12 @@ class Journal:
         return self._seen(self.mark, state.identity)
 
     def examine(self) -> None:
-        """Ask the store for its own idea of its health; where that is bad, find the entry."""
+        """Let the store check its own integrity; if it is damaged, find the entry."""
         if not self.store.well():
             self._blame(State())
 
     def _blame(self, state: State) -> None:
-        """Find the entry that a damaged store cannot give back, by its number or by its name."""
+        """Raise LedgerCorrupt for the entry that a damaged store cannot return, by its number or by its name."""
         seq = state.link.seq
         try:
             for row in self.rows(seq, at_a_time=1):
@@ -514,10 +517,10 @@ class Journal:
             raise LedgerCorrupt(f"entry {seq + 1} cannot be read: the file is damaged.") from problem
         raise LedgerCorrupt(f"the file is damaged after entry {seq}.")
 
-    # ── letting go ───────────────────────────────────────────────────────────────────────────────────────────
+    # ── closing ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def drop(self) -> None:
-        """Forget everything and close: the next turn begins by reading the ledger."""
+        """Forget the state and close: the next turn begins by reading the ledger."""
         self._state = None
         _let_go(self.store, self.mark)
 
@@ -527,13 +530,13 @@ class Journal:
             _let_go(self.store, self.mark)
 
     def before_fork(self) -> None:
-        """SQLite's locks do not follow into a child, and its idea of them does: nothing may be open meanwhile."""
+        """Close everything: SQLite's locks do not follow into a child, but its record of them does."""
         self._writing.acquire()
         self._door.acquire()
         _let_go(self.store, self.mark)
 
     def after_fork(self, child: bool) -> None:
-        """Go on; in the child there is nobody else who waits."""
+        """Release the locks; in the child no other caller waits."""
         if child:
             self._waiting = []
         self._door.release()

@@ -1,4 +1,4 @@
-"""Spend, then look: the budget of a data set as a durable thing."""
+"""The ledger: the durable budget of a data set. Spend, then look."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ PROTECTS = f'protects={{"visits": "unit patient_id", "codes": "public", "wards":
 
 @dataclass(frozen=True, kw_only=True)
 class Balance:
-    """One account: what it may spend (None: no cap of its own), what it has spent as far as is on record, what is left.
+    """The balance of one account: its budget (None: it has none of its own), what was spent on record, and what is
+    left.
 
-    Where entries were lost, what is left is what the budget has beyond that of then.
+    Where entries were lost, `left` is what the budget has beyond the one of then.
     """
 
     account: Account
@@ -60,7 +61,7 @@ class Balance:
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """What a verification found in order."""
+    """The counts of a verification that found everything in order."""
 
     entries: int
     charges: int
@@ -75,24 +76,24 @@ class Verified:
 
 
 class Ledger:
-    """What was spent on a data set, and what is left.
+    """The budget of a data set: what was spent, and what is left, durable and checked.
 
-    `where` is a file, a postgresql:// address, or None for one in memory. The first time a data set is named it needs a
-    budget; later that budget must be the one on record (`amend` changes it, on record). `analysts` have caps of their
-    own inside it; once there are any, nobody else can spend. `families` are caps that several data sets about the same
-    people share. `neighbours` ("add-remove") and `unit` ("person") say what a loss is about, for good. `protects` says
-    whose the rows of each table are ("unit patient_id", "unit order_id -> orders.id", "public", "every row is a unit");
-    the first time it is put on record, and must agree with the record later (see `protection`). After so many
-    `failures` of an engine the data set stops until `resume`; each can tell whoever asked one bit about the data, which
-    no budget counts. `marks` is the folder of high-water marks. Without a data set a ledger can only be read; with
-    `older`, also where it is older than its mark (`missing` says what is not there). Opening folds the entries since
-    the last checkpoint, or all where there is none that can be believed (see `checkpoint` for what is not looked at
-    then, and found by `verify`); `progress` is told how many entries of how many are done.
+    `where` is a file, a postgresql:// address, or None for a ledger in memory. The first time a data set is named it
+    needs a budget; later that budget must be the one on record (`amend` changes it, on record). `analysts` have budgets
+    of their own inside it; once there are any, no other analyst can spend. `families` are budgets that several data
+    sets about the same units share. `neighbours` ("add-remove") and `unit` ("person") say what a loss is about, for
+    good. `protects` names the unit of each table ("unit patient_id", "unit order_id -> orders.id", "public", "every row
+    is a unit"); the first time it is put on record, and must agree with the record later (see `protection`). After so
+    many `failures` of an engine the data set stops until `resume`; each failure can reveal one bit about the data,
+    which no budget counts. `marks` is the folder of high-water marks. Without a data set a ledger can only be read;
+    with `older`, also where it is older than its mark (`missing` says what is not there). Opening folds the entries
+    since the last checkpoint, or all where there is none that can be believed (see `checkpoint` for what is not looked
+    at then, and found by `verify`); `progress` is told how many entries of how many are done.
 
-    A ledger is its owner's: a file that nobody else can read. Ledgers of format 1 (0.1.0) had a hash of the data in the
-    place of a version. They are read, and what was spent stays spent; but their data get a name like any other, so what
-    was asked before is paid again, and the hashes are shown to nobody (iterating leaves them out). The chain is still
-    that of the entries as they lie: whoever has its hashes could check a guess of such data against them, so keep the
+    A ledger belongs to its owner: a file that no other user can read. Ledgers of format 1 (0.1.0) had a hash of the
+    data in the place of a version. They are read, and what was spent stays spent; but their data get a name like any
+    other, so what was asked before is paid again, and the hashes are never shown (iterating leaves them out). The chain
+    is still that of the entries as stored: its hashes would let a reader check a guess of such data, so keep the
     history of an old ledger to yourself.
     """
 
@@ -143,7 +144,7 @@ class Ledger:
 
     @property
     def where(self) -> str:
-        """The place of the ledger."""
+        """The place of the ledger, for messages."""
         return self._journal.store.where
 
     @property
@@ -156,23 +157,23 @@ class Ledger:
     def spend(self, mechanism: Mechanism, *, analyst: str = "", key: str | None = None, version: str = "") -> Receipt:
         """Charge for a mechanism; return when the charge is on disk.
 
-        Given    `key` names the question and `version` the state of the data it is asked of. Whoever asks gets to see
-                 it, so it is no function of rows: a date that you choose, or what `Ledger.version` gives.
-        Promise  no budget is ever exceeded, whoever else is spending; and a question is paid once: if it was answered
-                 before on this version, the receipt holds that answer and nothing is charged.
+        Given    `key` names the question and `version` the state of the data it is asked of. Analysts see the version,
+                 so it is no function of rows: a date that you choose, or what `Ledger.version` returns.
+        Promise  no budget is ever exceeded, also if others spend at the same time; and a question is paid once: if it
+                 was answered before on this version, the receipt holds that answer and nothing is charged.
         Because  the caps are checked against the whole history inside the one transaction that writes. A question that
-                 was paid for and whose answer was never kept (a crash in between) gets a receipt at no further cost:
-                 it opens the data inside `answer` only, which shows nothing that is not kept, and keeps one. Without a
-                 key every spending is a question of its own.
+                 was paid for and whose answer was never kept (a crash in between) gets a receipt at no further cost: it
+                 opens the data inside `answer` only, which shows nothing that is not kept, and keeps one. Without a key
+                 every spending is a question of its own.
         """
         return self._spend([[self._charge(mechanism, key, analyst, version)]])[0]
 
     def spend_all(
         self, choices: Sequence[Sequence[tuple[Mechanism, str | None]]], *, analyst: str = "", version: str = ""
     ) -> list[Receipt]:
-        """Charge for several questions together, all or none; of each choice the first that has room.
+        """Charge for several questions together, all or none; for each choice the first alternative that has room.
 
-        A choice is a list of mechanisms with their keys, any of which would do.
+        A choice is a list of alternatives: mechanisms with their keys.
         """
         if not all(isinstance(choice, Sequence) and choice for choice in choices):
             raise NotUnderstood(
@@ -210,7 +211,7 @@ class Ledger:
         )
 
     def version(self, fingerprint: str) -> str:
-        """The name of the data in the state that has this fingerprint, for charges and receipts: a random one.
+        """Return the random name, for charges and receipts, of the state of the data that has this fingerprint.
 
         Promise  a fingerprint always has the same name in this ledger, and its name says nothing about it.
         Because  the name is drawn when the fingerprint is first seen, and found again by a hash under a key that does
@@ -224,7 +225,7 @@ class Ledger:
         return name
 
     def named(self, version: str) -> Link:
-        """The entry that gave a state of the data this name, before anything was charged on it; START if none did."""
+        """Return the entry that named a state of the data `version`, before any charge on it; START if none did."""
 
         def at(turn: Journal) -> Link:
             seq = turn.state.named.get(version)
@@ -233,17 +234,17 @@ class Ledger:
         return self._journal.look(at)
 
     def answer(self, receipt: Receipt, look: Callable[[], bytes]) -> bytes:
-        """The bytes to show for a receipt: kept before, or what `look` makes of the data now, which is kept first.
+        """Return the bytes to show for a receipt: the kept answer, or what `look` computes from the data, kept first.
 
         `look` asks the engine, which uses the receipt. Of several answers to one charge the first that is kept is the
-        only one ever shown, by whichever process it was found.
+        only one ever shown, whichever process computed it.
 
-        Promise  if `look` fails once the data are open, whoever asked hears one fixed sentence (Broken), after the
-                 failure is on disk; from then on the data set answers nothing that is not kept, to anybody, until its
-                 owner resumes it. Whatever was under way when it stopped is told the same.
-        Because  that an engine fails can depend on a row. One failure is then all that can be seen for each decision of
-                 the owner (or as many as `failures` allows), and not one for each question. What is no failure is said
-                 by `Interrupted`, and by exceptions that are no `Exception` (KeyboardInterrupt): somebody gave up.
+        Promise  if `look` fails once the data are open, the caller gets one fixed sentence (Broken), after the failure
+                 is on disk; from then on the data set gives no answer that is not kept, to any analyst, until its owner
+                 resumes it. Questions that are under way when the data set stops get the same sentence.
+        Because  the failure of an engine can depend on a row. One failure is then all that can be observed for each
+                 decision of the owner (or as many as `failures` allows), and not one for each question. `Interrupted`,
+                 and exceptions that are no `Exception` (KeyboardInterrupt), are no failures: the caller gave up.
         """
         if not isinstance(receipt, Receipt) or not callable(look):
             raise NotUnderstood(
@@ -253,7 +254,7 @@ class Ledger:
             )
         if receipt.answer is not None:
             return receipt.answer
-        if receipt.used:  # a mistake, and no failure of the engine
+        if receipt.used:  # a mistake of the caller, and no failure of the engine
             raise NotUnderstood(
                 "this receipt was used.", code="receipt-used", instead="spend again: the question is paid for once"
             )
@@ -267,14 +268,14 @@ class Ledger:
             if not receipt.used:
                 raise
             said = problem.said if isinstance(problem, Failure) else f"{type(problem).__name__}: {problem}"
-        if said is not None:  # out here, so that what is raised has no memory of what was said
+        if said is not None:  # outside of the handler, so that what is raised does not carry the engine's message
             self._fail(receipt, said)
         with suppress(Stopped):
             return self._journal.turn(lambda turn: transactions.keep(turn, receipt, answer))
         raise Broken(FAILED)
 
     def _fail(self, receipt: Receipt, said: str) -> NoReturn:
-        """Put a failure on record, then say the one sentence."""
+        """Put a failure on record, then raise the fixed sentence."""
         entry = self._journal.turn(lambda turn: transactions.fail(turn, receipt, self._failures))
         self._notes.add(entry, said)
         raise Broken(FAILED)
@@ -283,13 +284,13 @@ class Ledger:
 
     @property
     def stopped(self) -> bool:
-        """Whether the data set answers no new question until it is resumed."""
+        """True if the data set answers no new question until it is resumed."""
         dataset = self._dataset()
         return self._journal.look(lambda turn: dataset in turn.state.stopped)
 
     @property
     def failures(self) -> list[Unanswered]:
-        """What failed since the data set was last resumed. For its owner: what engines said may quote people."""
+        """The failures since the data set was last resumed. For its owner: messages may quote personal data."""
         dataset, found, charges, notes = self._dataset(), list[Entry](), dict[int, Charge](), self._notes.read()
         for entry in self:
             fact = entry.fact
@@ -303,15 +304,15 @@ class Ledger:
 
     @property
     def waiting(self) -> int:
-        """How many questions were begun so often, and never answered, that they wait for `resume`."""
+        """The number of questions that wait for `resume`, because they were begun too often and never answered."""
         dataset = self._dataset()
         return self._journal.look(lambda turn: transactions.waiting(turn, dataset))
 
     def resume(self, seen: Sequence[Unanswered] | None = None) -> bool:
-        """Let the data set answer again, on record; whether there was anything to resume. For its owner.
+        """Let the data set answer again, on record; return True if there was anything to resume. For its owner.
 
-        What failed may then be asked again, for nothing: it is paid for. `seen` are the failures that the owner looked
-        at, by default all there are; where others came since, it is refused.
+        Questions that failed may then be asked again for free: they are paid for. `seen` are the failures that the
+        owner looked at, by default all; if there are others since, the call is refused.
         """
         dataset, seen = self._dataset(), self.failures if seen is None else seen
         resumed = self._journal.turn(lambda turn: transactions.resume(turn, dataset, len(seen)))
@@ -319,20 +320,21 @@ class Ledger:
             self._notes.forget()
         return resumed
 
-    # ── entries that are gone ────────────────────────────────────────────────────────────────────────────────
+    # ── lost entries ─────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def missing(self) -> Missing | None:
-        """What this machine saw of the ledger and does not find there; for one that was opened with `older`."""
+        """The entries that this machine saw and does not find in the ledger; for one that was opened with `older`."""
         return self._journal.turn(lambda turn: turn.missing)
 
     def accept_loss(self, seen: Missing) -> None:
-        """Go on without the entries that are missing, on record. For the owner, who looked at `missing`: `seen` is it.
+        """Continue without the missing entries, on record. For the owner, who looked at `missing`, which is `seen`.
 
-        What was spent in them nobody knows, so every budget on record counts as spent in full, and nothing is sold
-        before the owner amends it (`amend`): what a budget has beyond the one of then can be spent. Questions that were
-        paid for and have no answer here stay unanswered, as they may have one there, and data sets that are not on
-        record yet belong in another ledger. Should the newest ledger turn up, it is refused from then on.
+        What was spent in the lost entries is unknown, so every budget on record counts as spent in full, and nothing is
+        sold before the owner amends the budget (`amend`): what a budget has beyond the one of then can be spent.
+        Questions that were paid for and have no answer here stay unanswered, as the lost entries may hold one, and data
+        sets that are not on record yet belong in another ledger. Should the newest ledger turn up, it is refused from
+        then on.
         """
         if not isinstance(seen, Missing):
             raise NotUnderstood(
@@ -352,14 +354,14 @@ class Ledger:
         unit: str | None = None,
         protects: Mapping[str, str] | None = None,
     ) -> None:
-        """Change budgets, on record. What was spent stays spent; the promise to the people is now the new one.
+        """Change budgets, on record. What was spent stays spent; the privacy guarantee is now that of the new budget.
 
-        `protects` changes whose rows there are (a column has another name, a table is public now). What was charged
-        before stays charged, as it is: nothing is given back. The total is then a statement about one person only if
-        the old and the new record mean the same people, which the owner alone can know; if they do not, it bounds what
-        was said of the old units and of the new ones each in its own time, and their sum is about neither. Then give
-        the data set another name and a budget of its own. Other `neighbours`, or another word for the `unit`, make
-        losses of another kind, which no sum can hold: they are refused once anything was charged.
+        `protects` changes the units of tables (a column has another name, a table is public now). Earlier charges stay
+        as they are: nothing is given back. The total is then a statement about one unit only if the old and the new
+        record mean the same units, which the owner alone can know; if they do not, it bounds what was released about
+        the old units and about the new ones each in its own time, and their sum is about neither. Then give the data
+        set another name and a budget of its own. Other `neighbours`, or another word for the `unit`, make losses of
+        another kind, which no sum can hold: they are refused once anything was charged.
         """
         dataset = self._dataset()
         caps = _caps(dataset, budget, analysts, families)
@@ -375,20 +377,20 @@ class Ledger:
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def admit(self, analyst: str) -> None:
-        """Refuse somebody who has no budget here, where others have."""
+        """Refuse an analyst without a budget here, if other analysts have one."""
         dataset = self._dataset()
         _named(analyst)
         self._journal.look(lambda turn: turn.state.admit_analyst(dataset, analyst))
 
     @property
     def left(self) -> Left:
-        """What remains of the data set's budget; of every family's, too: the least of each. For the owner."""
+        """The remaining budget of the data set and of its families: the least of each. For the owner."""
         return self._left(None)
 
     def left_to(self, analyst: str = "") -> Left:
-        """The same for one analyst: with a budget of their own, no more than what remains of that.
+        """Return the remaining budget for one analyst: the data set's, and at most what is left of the analyst's own.
 
-        Somebody who has no budget here, where others have, is refused as in spending.
+        An analyst without a budget here, where others have one, is refused as in spending.
         """
         _named(analyst)
         return self._left(analyst)
@@ -408,13 +410,13 @@ class Ledger:
 
     @property
     def protects(self) -> dict[str, str]:
-        """Whose the rows of each table are, on record; empty where nobody has said yet."""
+        """The unit of each table, on record; empty if none was declared yet."""
         dataset = self._dataset()
         return self._journal.look(lambda turn: dict(turn.state.protects.get(dataset, {})))
 
     @property
     def balances(self) -> list[Balance]:
-        """Every account: data sets first, then families, then analysts."""
+        """The balance of every account: data sets first, then families, then analysts."""
 
         def read(turn: Journal) -> list[Balance]:
             state = turn.state
@@ -424,9 +426,9 @@ class Ledger:
         return self._journal.look(read)
 
     def __iter__(self) -> Iterator[Entry]:
-        """All entries, from the first: the whole history, each checked against the one before.
+        """Yield all entries, from the first: the whole history, each checked against the one before.
 
-        A hash of the data, which charges of format 1 have in the place of a version, is left out of what is shown.
+        A hash of the data, which charges of format 1 have in place of a version, is left out.
         """
         state = State()
         while page := self._journal.look(lambda turn: turn.page(state.link.seq)):
@@ -434,11 +436,11 @@ class Ledger:
                 yield state.follow(row).shown
 
     def after(self, last: Link) -> list[Entry]:
-        """The next few entries after one that was seen, none where it is the last; each as iterating shows it.
+        """Return the next entries after one that was seen, none where it is the last; each as iterating shows it.
 
         Promise  each follows the one before. Where the one that was seen is not there any more (another copy of the
                  ledger was put in its place), they are the first ones.
-        Because  a turn takes in what others wrote before it reads, link by link, and refuses what it always refuses.
+        Because  a turn applies what others wrote before it reads, link by link, with all its checks.
         """
         found = list[Entry]()
         for row in self._journal.look(lambda turn: turn.since(last)):
@@ -447,7 +449,7 @@ class Ledger:
         return [entry.shown for entry in found]
 
     def entries(self, places: Sequence[int]) -> list[Entry]:
-        """These entries, each checked against the one before it."""
+        """Return the entries with these numbers, each checked against the chain."""
         return self._journal.look(lambda turn: [turn.entry(seq).shown for seq in places])
 
     def verify(self, progress: Progress | None = None) -> Verified:
@@ -466,15 +468,15 @@ class Ledger:
         return Verified(entries=count.total(), charges=count["charge"], answers=count["kept"], head=state.link.hash)
 
     def report(self, delta: Number | None = None, *, dataset: str | None = None) -> Report:
-        """What this history would cost by every theorem, at the budget's δ or another; some need discreet[report]."""
+        """Return the ε of this history by every theorem, at the budget's δ or another; some need discreet[report]."""
         return report(self, dataset or self._dataset(), delta)
 
     def plot(self) -> Figure:
-        """A matplotlib figure of spending over time; needs discreet[report]."""
+        """Return a matplotlib figure of spending over time; needs discreet[report]."""
         return draw(self)
 
     def close(self) -> None:
-        """Let go of the file or connection."""
+        """Close the file or connection."""
         self._journal.close()
 
     def __enter__(self) -> Ledger:
@@ -496,7 +498,7 @@ class Ledger:
 
 
 def _kept(answer: object, receipt: Receipt) -> bytes:
-    """What was made of the data, if it can be kept."""
+    """Return the answer of a look at the data; refuse one that cannot be kept."""
     if not receipt.used:
         raise NotAllowed(
             "nothing was bought with this receipt.",
@@ -546,7 +548,7 @@ def _caps(
     analysts: Mapping[str, Budget] | None,
     families: Mapping[str, Budget] | None,
 ) -> dict[Account, Budget]:
-    """Who may spend how much."""
+    """Return the budgets of all accounts."""
     for given in (analysts, families):
         if not isinstance(given, (Mapping, type(None))):
             raise NotUnderstood(
@@ -571,7 +573,7 @@ def _caps(
 
 
 def _lines(protects: Mapping[str, str] | None) -> dict[str, str] | None:
-    """Whose rows, by table; names of tables are the same in upper and lower case."""
+    """Return the unit of each table, with the names of tables in lower case."""
     if protects is None:
         return None
     if not isinstance(protects, Mapping):

@@ -1,21 +1,20 @@
-"""Whose the rows of each table are, on record: losses about different people do not add up.
+"""The privacy unit of each table, on record: losses about different units do not add up.
 
-A data set's tables are on record by a line each (see `plan.schema.Table.whose`): "unit patient_id", "unit order_id ->
-orders.id", "public", or "every row is a unit". Caps, bounds, values and budgets are not part of it: they change how
-much is said of one unit, not who that is.
+A data set's tables are on record by a line each (see `catalogue.schema.Table.whose`): "unit patient_id", "unit order_id
+-> orders.id", "public", or "every row is a unit". Contribution bounds, values and budgets are not part of the record:
+they change how much is released about one unit, not what the unit is.
 
 Promise  every charge on a data set is about the units on record when it was made, and the record changes by an
          amendment of the owner only.
-Because  a declaration that differs is refused, before anything is charged; and the ledger asks each mechanism itself
-         whose rows it reads, when it is charged and again when the history is verified.
+Because  a declaration that differs is refused, before anything is charged; and the ledger asks each mechanism under
+         which units it reads rows, when it is charged and again when the history is verified.
 
-What comes by itself, without an amendment: the first declaration (trust on first use; a ledger of format 1 had none,
-and gets one at its first opening, unless what was charged before contradicts it); and a new table, for nothing was
-charged that reads it. A new table whose every row is a unit, where other tables name one, needs the amendment: it looks
-just like a table that was renamed while its unit was forgotten. A table that a catalogue leaves out stays on record, so
-it cannot come back as somebody else's.
+No amendment is needed for the first declaration (trust on first use; a ledger of format 1 had none, and gets one at its
+first opening, unless earlier charges contradict it), nor for a new table, as no charge reads it. A new table whose
+every row is a unit, where other tables name one, needs the amendment: it looks just like a table that was renamed while
+its unit was forgotten. A table that a catalogue leaves out stays on record, so it cannot come back under another unit.
 
-What cannot be seen: the same rows under a second table name, or in a second data set, with another unit.
+Not detected: the same rows under a second table name, or in a second data set, with another unit.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ AMEND = "if it is meant, amend the record: discreet ledger CATALOGUE --amend-uni
 def declared(
     state: State, name: str, said: Mapping[str, str] | None, charged: Iterable[tuple[int, Mechanism]] | None
 ) -> list[Protects]:
-    """What a declaration adds to the record of whose rows there are; refuses one that contradicts it.
+    """Return what a declaration adds to the record of units; refuse one that contradicts it.
 
-    `charged` is what the history has about this data set, by entry; None where this is the owner's amendment, which
+    `charged` are the mechanisms in the history of this data set, by entry; None for the owner's amendment, which
     stands.
     """
     if not said:
@@ -70,7 +69,7 @@ def _compare(name: str, known: Mapping[str, str], said: Mapping[str, str]) -> No
 
 
 def _recall(charged: Iterable[tuple[int, Mechanism]], said: Mapping[str, str]) -> None:
-    """Refuse a first declaration that what was charged before contradicts."""
+    """Refuse a first declaration that earlier charges contradict."""
     for seq, mechanism in charged:
         if (table := mechanism.strays(said)) is not None:
             raise NotAllowed(
@@ -82,7 +81,7 @@ def _recall(charged: Iterable[tuple[int, Mechanism]], said: Mapping[str, str]) -
 
 
 def admit(state: State, dataset: str, mechanism: Mechanism) -> None:
-    """Refuse a mechanism that reads rows as somebody else's than the record says."""
+    """Refuse a mechanism that reads rows under another unit than the record says."""
     whose = state.protects.get(dataset)
     if whose is not None and (table := mechanism.strays(whose)) is not None:
         raise NotAllowed(
@@ -94,7 +93,7 @@ def admit(state: State, dataset: str, mechanism: Mechanism) -> None:
 
 
 def verify(state: State, seq: int, dataset: str, mechanism: Mechanism) -> None:
-    """LedgerCorrupt where a charge is about other units than those on record at its time."""
+    """Raise LedgerCorrupt if a charge is about other units than those on record at its time."""
     kind, whose = state.datasets[dataset], state.protects.get(dataset)
     if (mechanism.neighbours, mechanism.unit) != (kind.neighbours, kind.unit):
         raise LedgerCorrupt(f"entry {seq} is a charge for another unit, or other neighbours, than those on record.")

@@ -1,4 +1,4 @@
-"""A receipt: permission to look at the data once, for the mechanism that was paid for."""
+"""A receipt: permission to read the data once, for the mechanism that was paid for."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["Receipt"]
 
 
 class Receipt:
-    """Proof that a charge is on disk. An engine asks `use` before it reads a row; a receipt can be used once.
+    """Proof that a charge is on disk. An engine calls `use` before it reads a row; a receipt can be used once.
 
-    What may run is the mechanism on record, read back from its text: `use` returns it. `answer` is there when the same
-    question was answered before: then nothing was charged, and there is nothing to look at. A receipt for a question
-    with a key opens the data inside `Ledger.answer` only, which keeps what comes out before anybody sees it. A receipt
-    stays in the process that got it and cannot be copied.
+    Only the mechanism on record may run, read back from its text: `use` returns it. `answer` is set when the same
+    question was answered before: then nothing was charged, and the data are not read. A receipt for a question with a
+    key opens the data inside `Ledger.answer` only, which keeps the answer before it is shown. A receipt stays in the
+    process that got it and cannot be copied.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class Receipt:
 
     @property
     def used(self) -> bool:
-        """Whether it has opened the data already."""
+        """True if the receipt has opened the data already."""
         return self._unused.locked()
 
     def use(self, mechanism: Mechanism, *, dataset: str | None = None, version: str | None = None) -> Mechanism:
-        """Open the data for this very mechanism, once; returns the one on record.
+        """Open the data for this very mechanism, once; return the one on record.
 
-        An engine says which data set it is about to read, in which version: the receipt must be for those.
+        An engine names the data set that it is about to read, and its version: the receipt must be for those.
         """
         if self.answer is not None:
             raise NotAllowed(
@@ -90,7 +90,7 @@ class Receipt:
 
     @contextmanager
     def answering(self, ledger: str, dataset: str | None) -> Iterator[None]:
-        """For the length of one answer, which is kept: of this ledger, about this data set."""
+        """Mark the receipt as being answered, by this ledger and about this data set, while the block runs."""
         if (self._ledger, self.dataset) != (ledger, dataset):
             raise NotAllowed(
                 "this receipt is from another ledger, or for other data.",

@@ -1,4 +1,4 @@
-"""Reading a history: what it would cost by every theorem, and how it was spent over time."""
+"""Reports on a history: its ε by every composition theorem, and the spending over time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Report:
 
 
 def report(entries: Iterable[Entry], dataset: str, delta: Number | None) -> Report:
-    """What the charges on a data set cost together, by every theorem. Nothing is spent by them."""
+    """Return the ε of all charges on a data set by every theorem. Reading a report spends nothing."""
     texts: Counter[str] = Counter()
     state = State()
     for entry in entries:
@@ -82,7 +82,7 @@ def _known(state: State) -> str:
 
 
 def draw(entries: Iterable[Entry]) -> Figure:
-    """Spending over time: for each data set and family, the ε reached after every charge, under its budget."""
+    """Draw spending over time: for each data set and family, the ε reached after every charge, under its budget."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  # an extra, imported where it is needed
     except ImportError:
@@ -108,7 +108,7 @@ def draw(entries: Iterable[Entry]) -> Figure:
 
 
 def _pane(pane: Any, account: Account, path: list[tuple[datetime, Loss]], cap: Budget) -> None:
-    """One account: steps up, and the line that cannot be crossed."""
+    """Draw one account: its spending as steps, and its budget as a line."""
     from matplotlib.dates import ConciseDateFormatter  # noqa: PLC0415
 
     few = path[:: max(1, len(path) // POINTS)]
@@ -128,7 +128,7 @@ def _pane(pane: Any, account: Account, path: list[tuple[datetime, Loss]], cap: B
 
 
 def _reached(loss: Loss, cap: Budget) -> Fraction:
-    """The ε that a history has reached, as the budget counts: the better of the two sums."""
+    """Return the ε that a history has reached, as the budget counts: the better of the two sums."""
     ways = [] if loss.pure is None else [loss.pure]
     if cap.delta is not None and cap.events is not None and cap.events < cap.delta and loss.rho:
         ways.append(Loss.of(None, loss.rho, Fraction(0)).epsilon(cap.delta - cap.events))

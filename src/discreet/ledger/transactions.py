@@ -1,4 +1,4 @@
-"""What can happen in a turn: each decides on the state, and appends only after it has decided."""
+"""Acts of a turn: each decides on the state, and appends only after it has decided."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SHORT = 4096  # characters of a record that is kept decoded
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """What somebody says of a data set; None is whatever is on record."""
+    """The terms that a caller declares for a data set; None stands for what is on record."""
 
     dataset: str
     neighbours: str | None = None
@@ -55,14 +55,14 @@ class Declared:
 
 
 def opened(journal: Journal, wanted: Declared | None, caps: Caps) -> str:
-    """Whatever is declared on opening a ledger; returns its identity."""
+    """Declare a data set on opening a ledger, if one is given; return the ledger's identity."""
     if wanted is not None:
         declare(journal, wanted, caps)
     return journal.state.identity
 
 
 def declare(journal: Journal, wanted: Declared, caps: Caps, *, replace: bool = False) -> None:
-    """Put a data set and its caps on record; refuse what contradicts the record, unless it is to be replaced."""
+    """Put a data set and its budgets on record; refuse what contradicts the record, unless `replace`."""
     state, name = journal.state, wanted.dataset
     known = state.datasets.get(name)
     if known is None and ("dataset", name, "") not in caps:
@@ -101,7 +101,7 @@ def declare(journal: Journal, wanted: Declared, caps: Caps, *, replace: bool = F
 
 
 def _another_kind(state: State, known: Dataset, replace: bool) -> None:
-    """Refuse other neighbours or another unit: on opening always, in an amendment once something was charged."""
+    """Refuse another neighbour relation or unit: on opening always, in an amendment once something was charged."""
     name = known.dataset
     if replace and ("dataset", name, "") not in state.spent:
         return
@@ -116,7 +116,7 @@ def _another_kind(state: State, known: Dataset, replace: bool) -> None:
 
 
 def _charged(journal: Journal, name: str) -> Iterator[tuple[int, Mechanism]]:
-    """The mechanisms that were charged to a data set, as far as they can be read."""
+    """Yield the mechanisms that were charged to a data set, as far as they can be read."""
     last, seen = START, set[str]()
     for row in journal.rows(0) if ("dataset", name, "") in journal.state.spent else ():
         entry = follow(last, row)
@@ -124,12 +124,12 @@ def _charged(journal: Journal, name: str) -> Iterator[tuple[int, Mechanism]]:
         text = entry.fact.bought(name)
         if text is not None and text not in seen:
             seen.add(text)
-            with suppress(ValueError, Refusal, TypeError, AttributeError, ArithmeticError):  # verifying tells
+            with suppress(ValueError, Refusal, TypeError, AttributeError, ArithmeticError):  # a verification reports it
                 yield entry.seq, decode(text)[0]
 
 
 def _kin(state: State, fact: Dataset) -> None:
-    """Losses of different kinds do not add up, so a family has one kind."""
+    """Refuse a family of data sets with different units or neighbours, since their losses do not add up."""
     for other in state.datasets.values():
         same = (other.neighbours, other.unit) == (fact.neighbours, fact.unit)
         if not same and set(other.families) & set(fact.families):
@@ -141,33 +141,38 @@ def _kin(state: State, fact: Dataset) -> None:
 
 
 def charge(journal: Journal, choices: Sequence[Sequence[Charge]]) -> list[Receipt]:
-    """The same questions again, or new charges: of each choice the first that has room beside those before it.
+    """Charge for several questions, or find those that were paid before. Of each choice the first alternative that has
+    room, beside those before it, is taken.
 
-    Promise  all are charged, or none is.
+    Promise  all are charged, or none is; and whatever shares a charge is the same mechanism.
     Because  every one is decided before any is written, with what those before it add; and a turn that refuses before
              it has written changes nothing.
     """
-    decided, spent, new = list[Charge](), Loss.ZERO, set[str | None]()
+    decided, spent, new = list[Charge](), Loss.ZERO, dict[str, Charge]()
     for choice in choices:
         fact, cost = _first(journal, choice, spent, new)
         decided.append(fact)
         spent = spent + cost
-        new.add(fact.name)
+        if fact.name is not None:
+            new.setdefault(fact.name, fact)
     return [_receipt(journal, fact) for fact in decided]
 
 
-def _first(journal: Journal, choice: Sequence[Charge], spent: Loss, new: set[str | None]) -> tuple[Charge, Loss]:
-    """The first charge that has room, and what it adds; where the data set has stopped, the first with an answer."""
+def _first(journal: Journal, choice: Sequence[Charge], spent: Loss, new: dict[str, Charge]) -> tuple[Charge, Loss]:
+    """Return the first charge that has room, and its cost; where the data set has stopped, the first with an answer."""
     state, refused = journal.state, None
     for fact in choice:
         _admissible(state, fact)
         paid = None if fact.name is None else journal.find(fact.name)
+        together = None if fact.name is None else new.get(fact.name)
         if paid is not None:
-            _the_same(journal, paid, fact)
+            _the_same(_charge_at(journal, paid), fact)
+        elif together is not None:
+            _the_same(together, fact)
         try:
             if paid is not None and journal.find(Kept.name_of(paid)) is None:
                 state.admit_again(fact.dataset, paid)
-            if paid is not None or (fact.name is not None and fact.name in new):
+            if paid is not None or together is not None:
                 return fact, Loss.ZERO
             if not isinstance(refused, Stopped):
                 state.admit(fact, spent)
@@ -179,7 +184,7 @@ def _first(journal: Journal, choice: Sequence[Charge], spent: Loss, new: set[str
 
 
 def _admissible(state: State, fact: Charge) -> None:
-    state.admit_analyst(fact.dataset, fact.analyst)  # before anybody is told whether it was asked before
+    state.admit_analyst(fact.dataset, fact.analyst)  # before it is revealed whether it was asked before
     kind, (mechanism, _) = state.datasets[fact.dataset], decode(fact.mechanism)
     if (mechanism.neighbours, mechanism.unit) != (kind.neighbours, kind.unit):
         raise NotAllowed(
@@ -191,8 +196,8 @@ def _admissible(state: State, fact: Charge) -> None:
     protection.admit(state, fact.dataset, mechanism)
 
 
-def _the_same(journal: Journal, paid: int, fact: Charge) -> None:
-    before = _charge_at(journal, paid)
+def _the_same(before: Charge, fact: Charge) -> None:
+    """Refuse a key under which another mechanism is charged."""
     if not before.asks_the_same(fact) or before.mechanism != fact.mechanism:
         raise NotUnderstood(
             "this key was used for another mechanism.", code="key-used", instead="give every question its own key"
@@ -200,7 +205,7 @@ def _the_same(journal: Journal, paid: int, fact: Charge) -> None:
 
 
 def _receipt(journal: Journal, fact: Charge) -> Receipt:
-    """What was decided, on record."""
+    """Put a decided charge on record, if it is new; return its receipt."""
     paid, answer, cost = None if fact.name is None else journal.find(fact.name), None, Loss.ZERO
     if paid is None:
         entry = paid = journal.append(fact).seq
@@ -220,9 +225,9 @@ def _receipt(journal: Journal, fact: Charge) -> Receipt:
 
 
 def version(journal: Journal, dataset: str, fingerprint: str) -> str:
-    """The name of the data in the state that has this fingerprint; a random one where the state is new.
+    """Return the name of the state of the data that has this fingerprint; a new random one if the state is new.
 
-    Promise  the same state has one name, whoever asks and however many at once, as long as the ledger has its key.
+    Promise  the same state has one name, for all callers at once, as long as the ledger has its key.
     Because  names are given in the transaction that writes, after what others wrote was read.
     """
     said = json.dumps([dataset, fingerprint]).encode("utf-8", "surrogateescape")
@@ -242,10 +247,10 @@ def _charge_at(journal: Journal, seq: int) -> Charge:
 
 
 def keep(journal: Journal, receipt: Receipt, answer: bytes) -> bytes:
-    """The first answer kept for a charge is the one; none is kept where the data set has stopped since it was begun.
+    """Keep an answer and return it, or return the one kept first; refuse if the data set has stopped meanwhile.
 
-    Because  whoever asks many questions at once would see of each whether it failed: one bit each. So all that are
-             under way when a data set stops are told the same.
+    Because  an analyst who asks many questions at once would learn of each whether it failed: one bit each. So all
+             questions that are under way when a data set stops get the same sentence.
     """
     first = journal.kept(receipt.charge)
     if first is None:
@@ -256,14 +261,14 @@ def keep(journal: Journal, receipt: Receipt, answer: bytes) -> bytes:
 
 
 def fail(journal: Journal, receipt: Receipt, allowed: int) -> int:
-    """Put a failure on record; the data set stops at the last one that is allowed. Returns its entry."""
+    """Put a failure on record and return its entry; the data set stops at the last failure that is allowed."""
     dataset = receipt.dataset
     left = max(0, allowed - 1 - len(journal.state.failures.get(dataset, ())))
     return journal.append(Failed(dataset=dataset, of=receipt.charge, analyst=receipt.analyst, left=left)).seq
 
 
 def resume(journal: Journal, dataset: str, seen: int) -> bool:
-    """Let a data set answer again, after its owner has seen so many failures; whether there was anything to resume."""
+    """Let a data set answer again, after its owner saw `seen` failures; return True if there was a reason to."""
     state = journal.state
     failed = len(state.failures.get(dataset, ()))
     if failed > seen:
@@ -279,13 +284,13 @@ def resume(journal: Journal, dataset: str, seen: int) -> bool:
 
 
 def waiting(journal: Journal, dataset: str) -> int:
-    """How many questions about a data set were begun so often that they wait for its owner."""
+    """Return the number of questions about a data set that were begun so often that they wait for its owner."""
     waits = [charge for charge in journal.state.begun if journal.state.waits(dataset, charge)]
     return sum(_charge_at(journal, charge).dataset == dataset for charge in waits)
 
 
 def accept_loss(journal: Journal, seen: Missing) -> None:
-    """Go on without what is missing, on record: by whoever was shown what that is."""
+    """Put the loss of the missing entries on record; refuse if others are missing than `seen`."""
     if journal.missing is None:
         raise NotUnderstood("nothing is missing from this ledger.", code="entries-lost", instead="use it as it is")
     if journal.missing != seen:
@@ -297,7 +302,7 @@ def accept_loss(journal: Journal, seen: Missing) -> None:
 
 
 def decode(text: str) -> tuple[Mechanism, Price]:
-    """The mechanism on record, and what a budget counts of it: the text is the one truth about both."""
+    """Return the mechanism on record and the part of its loss that a budget counts, both from the text."""
     return _decode(text) if len(text) < SHORT else _decode.__wrapped__(text)
 
 
@@ -313,9 +318,9 @@ def _decode(text: str) -> tuple[Mechanism, Price]:
 
 
 def audit(journal: Journal, state: State) -> list[Entry]:
-    """The next page of entries: costs recomputed, admitted again by the budgets of their time, answers read.
+    """Verify and return the next page of entries: recompute costs, admit charges again, read kept answers.
 
-    After the last, the balances in use must be those that replaying gave.
+    After the last entry, the balances in use must be those that replaying gave.
     """
     found = []
     for row in journal.page(state.link.seq):
@@ -353,7 +358,7 @@ class _Auditor(NamedTuple):
             ) from refusal
 
     def goes_on(self, of: int) -> None:
-        """Refuse a history in which a data set that had stopped went on before its owner resumed it."""
+        """Refuse an entry that continues a charge of a data set that had stopped, or from before a loss."""
         if self.state.stopped and _charge_at(self.journal, of).dataset in self.state.stopped:
             raise LedgerCorrupt(f"entry {self.entry.seq} goes on with a question while its data set had stopped.")
         if of < self.state.lost:
@@ -369,6 +374,6 @@ class _Auditor(NamedTuple):
 
 
 def _agree(used: State, replayed: State) -> None:
-    """LedgerCorrupt where anything in use, which may have come from a checkpoint, is not what all entries give."""
+    """Raise LedgerCorrupt if the state in use, which may come from a checkpoint, is not what all entries give."""
     if used.written != replayed.written:
         raise LedgerCorrupt(f"the balances in use after entry {replayed.link.seq} are not those of the history.")

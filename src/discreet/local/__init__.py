@@ -1,4 +1,4 @@
-"""The local model: everybody randomises before sending, so nobody has to be trusted with the answers.
+"""The local model: respondents randomise their values before sending them, so no collector has to be trusted.
 
 >>> from discreet.local import RandomizedResponse
 >>> survey = RandomizedResponse(epsilon=1)

@@ -1,8 +1,8 @@
-"""How many reports support a value: the exact law, its tails, and the interval that they leave.
+"""The number of reports that support a value: its exact law, its tails, and the confidence interval of the share.
 
 Of n respondents m hold a value. Their reports support it with probability `hit`, those of the others with probability
 `miss`, all independently: a sum of two binomials. When the respondents are themselves drawn from many, of whom a share
-holds the value, it is one binomial. Both tails are monotone in m, or in the share, so bisection inverts them.
+holds the value, the law is one binomial. Both tails are monotone in m, or in the share, so bisection inverts them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STEPS = 60  # of a bisection on shares: beyond what a float can tell apart
 
 
 def binomial(n: int, p: float) -> tuple[int, Floats]:
-    """The first place and the probabilities of a binomial, but for tails below 1e-30.
+    """Return the first place and the probabilities of a binomial, but for tails below 1e-30.
 
     Because  P(j + 1)/P(j) = (n - j)/(j + 1)·p/(1 - p): from the mode outwards, then divided by the sum.
     """
@@ -49,7 +49,7 @@ class Supports:
     sampling: bool
 
     def at_least(self, seen: int, share: float) -> float:
-        """P(supports >= seen) when this share holds the value."""
+        """Return P(supports >= seen) when this share holds the value."""
         if self.sampling:
             return _tail(*binomial(self.n, share * self.hit + (1 - share) * self.miss), seen)
         m = round(share * self.n)
@@ -65,7 +65,7 @@ def _tail(first: int, law: Floats, seen: int) -> float:
 
 
 def inverted(law: Supports, seen: int, outside: float) -> tuple[float, float]:
-    """The least and the greatest share under which neither `seen` or more nor `seen` or fewer is too unlikely.
+    """Return the least and the greatest share under which neither `seen` or more nor `seen` or fewer is too unlikely.
 
     Given    `outside` is one less the confidence; half of it goes to each side.
     """
@@ -76,7 +76,7 @@ def inverted(law: Supports, seen: int, outside: float) -> tuple[float, float]:
 
 
 def _first(law: Supports, holds: Callable[[float], bool]) -> float:
-    """The least share at which a property that stays true begins: in steps of 1/n, or of a float."""
+    """Return the least share at which a monotone property holds: in steps of 1/n, or of a float."""
     if not law.sampling:
         first, last = 0, law.n
         while first < last:

@@ -1,6 +1,6 @@
-"""The channel view: a randomizer as a table of probabilities, and the exact ε of any table.
+"""Channels: a randomizer as a table of probabilities, and the exact ε of any table.
 
-A row for each value that can go in, a column for each report that can come out. All entries are rationals, so the
+A table has a row for each value and a column for each report. All entries are rationals, so the
 largest ratio within a column is a rational, too: whatever a randomizer claims can be recomputed from its own table.
 
     >>> from discreet.local import RandomizedResponse
@@ -28,7 +28,7 @@ Rows = Sequence[Sequence[Fraction]]
 
 
 def worst_ratio(rows: Rows) -> Fraction | None:
-    """The largest ratio of two probabilities of the same report, exactly; None when it is infinite.
+    """Return the largest ratio of two probabilities of the same report, exactly; None if it is infinite.
 
     Promise  the least e^ε for which the table is ε-differentially private.
     Because  every event is a union of reports, so the worst event is a single one (lecture notes; Dwork 2006).
@@ -45,13 +45,13 @@ def worst_ratio(rows: Rows) -> Fraction | None:
 
 
 def table_epsilon(rows: Rows) -> Fraction | None:
-    """The ε of a table, rounded up by less than one part in 2^60; None when it is infinite."""
+    """Return the ε of a table, rounded up by less than one part in 2^60; None if it is infinite."""
     ratio = worst_ratio(rows)
     return None if ratio is None else Fraction(0) if ratio == 1 else ceiling(lambda: ball(ratio).log())
 
 
 def keeps(rows: Rows, epsilon: Number) -> bool:
-    """Whether a table is ε-differentially private: an exact comparison, with no tolerance."""
+    """Return True if a table is ε-differentially private: an exact comparison, with no tolerance."""
     ratio, claimed = worst_ratio(rows), number(epsilon, "epsilon")
     return ratio is not None and claimed >= 0 and claims(claimed, ratio)
 
@@ -82,21 +82,21 @@ class Table:
 
     @property
     def worst_ratio(self) -> Fraction | None:
-        """The least e^ε that it keeps."""
+        """The least e^ε for which the table is private; None if there is none."""
         return worst_ratio(self.rows)
 
     @property
     def epsilon(self) -> Fraction | None:
-        """The least ε that it keeps, rounded up."""
+        """The least ε for which the table is private, rounded up; None if there is none."""
         return table_epsilon(self.rows)
 
     def keeps(self, epsilon: Number) -> bool:
-        """Whether it is ε-differentially private."""
+        """Return True if the table is ε-differentially private."""
         return keeps(self.rows, epsilon)
 
 
 def too_large(cells: int) -> None:
-    """Refuse to write out a table that nobody could hold."""
+    """Refuse to write out a table of more than a million cells."""
     if cells > CELLS:
         raise NotUnderstood(
             "the table would have more than a million cells.",

@@ -1,8 +1,8 @@
-"""How the payload of a report is laid out in bytes: numbers, bits, or picks. All of a kind have one length.
+"""Lay out the payload of a report in bytes: numbers, bits, or picks. All reports of one layout have one length.
 
-Numbers   each little-endian, in as few bytes as its largest value needs
-Bits      bit i in byte i // 8, the least significant first; what is left of the last byte is zero
-Picks     the places of the ones among the bits, in increasing order, as numbers
+    Numbers   each little-endian, in as few bytes as its largest value needs
+    Bits      bit i in byte i // 8, the least significant first; the unused bits of the last byte are zero
+    Picks     the places of the ones among the bits, in increasing order, as numbers
 
 >>> import numpy as np
 >>> from discreet.local.encoding import Bits, Numbers
@@ -26,31 +26,31 @@ Flags = NDArray[np.bool_]
 
 
 class Layout(ABC):
-    """Reports as rows of bytes, and back."""
+    """A layout of reports as rows of bytes."""
 
     @property
     @abstractmethod
     def length(self) -> int:
-        """How many bytes each takes."""
+        """The number of bytes of a report."""
 
     @abstractmethod
     def pack(self, reports: NDArray[Any]) -> Rows:
-        """The bytes of valid reports, a row for each."""
+        """Return the bytes of valid reports, a row for each."""
 
     @abstractmethod
     def unpack(self, rows: Rows) -> tuple[NDArray[Any], Flags]:
-        """The reports, and which of them are laid out as `pack` would."""
+        """Return the reports, and which of them are laid out as `pack` would."""
 
 
 @dataclass(frozen=True)
 class Numbers(Layout):
-    """One number, or several in a row; `tops` are the largest that each can be."""
+    """One number, or several in a row; `tops` are the largest values of each."""
 
     tops: tuple[int, ...]
 
     @property
     def widths(self) -> list[int]:
-        """Bytes of each."""
+        """The number of bytes of each number."""
         return [_bytes(top) for top in self.tops]
 
     @property
@@ -92,14 +92,14 @@ class Bits(Layout):
 
 @dataclass(frozen=True)
 class Picks(Layout):
-    """A row of k bits with exactly `size` ones, by their places."""
+    """A row of k bits with exactly `size` ones, stored by their places."""
 
     k: int
     size: int
 
     @property
     def width(self) -> int:
-        """Bytes of one place."""
+        """The number of bytes of one place."""
         return _bytes(self.k - 1)
 
     @property

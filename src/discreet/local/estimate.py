@@ -1,8 +1,8 @@
-"""Estimates: what reports say about the people behind them, with how far off that can be.
+"""Estimates from reports about the respondents, with confidence intervals.
 
 An estimate is unbiased, so it can be negative or more than one; `.simplex()` is the nearest that cannot. Two questions
-have two variances: about the people who answered (what randomising adds, the default), and, with sampling=True, about
-the many they were drawn from, where p·(1 - p)/n comes on top.
+have two variances: about the respondents themselves (the noise of randomising, the default), and, with sampling=True,
+about the population they were drawn from, where p·(1 - p)/n comes on top.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from discreet.local.binomial import Supports, inverted
 __all__ = ["Estimate", "Frequencies", "Shares", "nearest_simplex", "quantile"]
 
 Floats = NDArray[np.float64]
-FEW = 10  # supports that may be expected where no normal law is near
+FEW = 10  # expected supports below which the normal law is not used
 
 
 def quantile(confidence: Number, cells: int = 1) -> float:
-    """How many standard deviations hold a normal variable with this confidence; in all of so many cells at once."""
+    """Return the normal quantile, in standard deviations, for this confidence; for all of `cells` cells at once."""
     outside = (1 - probability(confidence, "confidence")) / cells
     return -NormalDist().inv_cdf(float(outside / 2))
 
@@ -41,21 +41,23 @@ class Estimate:
 
     @property
     def margin(self) -> Any:
-        """Half the width of the 95 % interval."""
+        """The radius of the 95 % interval."""
         return self.radius("0.95")
 
     @property
     def cells(self) -> int:
-        """How many numbers it has."""
+        """The number of numbers in the estimate."""
         return int(np.size(self.value))
 
     def radius(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> Any:
-        """Half the width of the interval with this confidence: for each number, or (Bonferroni) for all at once."""
+        """Return half the width of the interval with this confidence: for each number, or for all at once
+        (Bonferroni).
+        """
         width = quantile(confidence, self.cells if simultaneous else 1)
         return width * np.sqrt(self.variance) if np.ndim(self.value) else width * float(self.variance) ** 0.5
 
     def interval(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> tuple[Any, Any]:
-        """The interval with this confidence: lower and upper ends, by the normal law."""
+        """Return the interval with this confidence: lower and upper ends, by the normal law."""
         half = self.radius(confidence, simultaneous=simultaneous)
         return self.value - half, self.value + half
 
@@ -72,10 +74,10 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shares(Estimate):
-    """Shares of respondents with each value; of a yes or no, the share of yes."""
+    """Shares of respondents with each value; for yes or no, the share of yes."""
 
     def simplex(self) -> Floats:
-        """The shares that can be (none negative, one in all) nearest to the raw ones, which stay as they are."""
+        """Return the nearest shares that are non-negative and add up to one. The estimate itself is not changed."""
         if not np.ndim(self.value):
             return nearest_simplex(np.array([1 - self.value, self.value]))
         return nearest_simplex(np.ravel(self.value)).reshape(np.shape(self.value))
@@ -83,7 +85,7 @@ class Shares(Estimate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Frequencies(Shares):
-    """Shares of respondents with each value, from how many reports support it.
+    """Shares of respondents with each value, from the number of reports that support it.
 
     A report supports the value behind it with probability `hit`, and any other with probability `miss`.
     """
@@ -95,7 +97,7 @@ class Frequencies(Shares):
 
     @classmethod
     def of(cls, supports: Any, *, n: int, hit: Fraction, miss: Fraction, sampling: bool, set_aside: int) -> Frequencies:
-        """The unbiased estimate (supports/n - miss)/(hit - miss), with its variance at the shares it finds."""
+        """Return the unbiased estimate (supports/n - miss)/(hit - miss), with its variance at the estimated shares."""
         gain = float(hit - miss)
         value = (supports / n - float(miss)) / gain
         found = _variance(np.clip(value, 0, 1), hit, miss, sampling) / n
@@ -112,7 +114,7 @@ class Frequencies(Shares):
         )
 
     def radius(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> Any:
-        """How far the farther end of the interval with this confidence is from the value."""
+        """Return the distance of the value from the farther end of the interval with this confidence."""
         low, high = self.interval(confidence, simultaneous=simultaneous)
         return (
             np.maximum(self.value - low, high - self.value)
@@ -121,11 +123,12 @@ class Frequencies(Shares):
         )
 
     def interval(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> tuple[Any, Any]:
-        """The shares that the supports do not contradict: by the normal law of each, or of few reports exactly.
+        """Return the interval of shares that the supports do not contradict: by the normal law, or exactly if reports
+        are few.
 
         Because  |supports - their mean| <= z·√(their variance), both at the share asked about (Wilson 1927), is an
-                 inequality of degree two in the share. Where ten false supports, or ten missing ones, are too many to
-                 expect, no normal law is near, and it is `exact`.
+                 inequality of degree two in the share. If fewer than ten false supports, or ten missing ones, are
+                 expected, no normal law is near, and the interval is `exact`.
         """
         if self.n * min(self.miss, 1 - self.hit) < FEW:
             return self.exact(confidence, simultaneous=simultaneous)
@@ -135,13 +138,13 @@ class Frequencies(Shares):
         middle = self.value + z2 * slope / 2
         root = np.sqrt(np.maximum(middle**2 - bend * (self.value**2 - z2 * ends[0]), 0))
         low, high = ((middle + sign * root) / bend for sign in (-1, 1))
-        reach = [(z2 * end) ** 0.5 for end in ends]  # no share is below 0 or above 1: there the variance stays
+        reach = [(z2 * end) ** 0.5 for end in ends]  # shares are within [0, 1]: beyond, the variance of the end is used
         low = np.where(low < 0, self.value - reach[0], np.where(low > 1, self.value - reach[1], low))
         high = np.where(high < 0, self.value + reach[0], np.where(high > 1, self.value + reach[1], high))
         return (low, high) if np.ndim(self.value) else (float(low), float(high))
 
     def exact(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> tuple[Any, Any]:
-        """The interval that holds for any number of reports: every share that the supports do not contradict.
+        """Return the interval that holds for any number of reports: every share that the supports do not contradict.
 
         Promise  covers the true share with at least this confidence, whatever that is.
         Because  it inverts the two one-sided tests of the exact law of the supports (Clopper and Pearson 1934).
@@ -157,7 +160,7 @@ class Frequencies(Shares):
 
 
 def _variance(share: Any, hit: Fraction, miss: Fraction, sampling: bool) -> Any:
-    """n times the variance at a share; see `Supporting.variance`."""
+    """Return n times the variance at a share; see `Supporting.variance`."""
     p, q = float(hit), float(miss)
     gain = float(hit - miss)
     noise = (share * (p * float(1 - hit)) + (1 - share) * (q * float(1 - miss))) / gain**2
@@ -165,10 +168,10 @@ def _variance(share: Any, hit: Fraction, miss: Fraction, sampling: bool) -> Any:
 
 
 def nearest_simplex(shares: Floats) -> Floats:
-    """The nearest vector of non-negative numbers that add up to one (Euclidean; Duchi et al. 2008)."""
+    """Return the nearest vector of non-negative numbers that add up to one (Euclidean; Duchi et al. 2008)."""
     ordered = np.sort(shares)[::-1]
     excess = (np.cumsum(ordered) - 1) / np.arange(1, len(shares) + 1)
-    above = np.flatnonzero(ordered > excess)  # the first always is, but for numbers so large that one is lost in them
+    above = np.flatnonzero(ordered > excess)  # the first always is, except if 1 is lost in rounding
     level = excess[above[-1] if len(above) else 0]
     out: Floats = np.maximum(shares - level, 0)
     return out

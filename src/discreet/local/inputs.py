@@ -1,4 +1,4 @@
-"""What is public: how many values there are to choose from, what share of people hold one, and texts."""
+"""Read public parameters: the number of values, a share of respondents, a text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST = 1 << 31
 
 
 def values_of(k: object) -> int:
-    """A number of values: at least two, and fewer than 2^31."""
+    """Read a number of values: at least two, and fewer than 2^31."""
     read = whole(k, "k")
     if read < 2 or read >= MOST:
         raise NotUnderstood(
@@ -23,7 +23,7 @@ def values_of(k: object) -> int:
 
 
 def share(value: Number) -> Fraction:
-    """A share of respondents: from zero to one."""
+    """Read a share of respondents: from zero to one."""
     read = number(value, "frequency")
     if not 0 <= read <= 1:
         raise NotUnderstood(
@@ -33,5 +33,5 @@ def share(value: Number) -> Fraction:
 
 
 def is_text(value: object) -> bool:
-    """Whether something is a text that can be written down: half of a surrogate pair cannot."""
+    """Return True if `value` is a text that can be encoded: a lone surrogate cannot."""
     return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)

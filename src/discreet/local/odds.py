@@ -1,8 +1,8 @@
 """ε as odds: a rational at or below e^ε, so that every table of probabilities is rational and its ε exact.
 
-e^ε is irrational, and a coin that falls with an irrational probability can be tossed but not written down. So every
+e^ε is irrational, and a coin with an irrational probability can be tossed but not written down. So every
 randomizer is made from odds: the largest ratio by which a report may be more likely from one value than from another.
-Odds made from an ε are rounded down by less than one part in 2^60 of what they are above one, on the safe side; odds
+Odds made from an ε are rounded down by less than one part in 2^60 of their excess over one, on the safe side; odds
 that are given (three, for two fair coins) are kept, and their ε is rounded up.
 
     >>> from discreet.local.odds import priced
@@ -24,17 +24,17 @@ MOST = 64  # ε beyond which a report is all but the value itself
 
 
 def odds_of(epsilon: Fraction) -> Fraction:
-    """A rational at or below e^ε: 1 + (e^ε - 1)·(1 - s) with 0 <= s < 2^-60."""
+    """Return a rational at or below e^ε: 1 + (e^ε - 1)·(1 - s) with 0 <= s < 2^-60."""
     return 1 + floor(lambda: ball(epsilon).expm1())
 
 
 def claims(epsilon: Fraction, odds: Fraction) -> bool:
-    """Whether odds keep the promise of ε: odds <= e^ε, decided by ball arithmetic."""
+    """Return True if odds keep the promise of ε: odds <= e^ε, decided by ball arithmetic."""
     return odds <= 1 or settle(lambda: ball(epsilon) - ball(odds).log())
 
 
 def priced(*, epsilon: Number | None, odds: Number | None) -> tuple[Fraction, Fraction]:
-    """Both of them, from either; or both as they are, if the odds keep what the ε promises."""
+    """Return ε and odds, each from the other if it is missing; if both are given, refuse odds that exceed e^ε."""
     if epsilon is None and odds is None:
         raise NotUnderstood(
             "a randomizer needs an ε.", code="wrong-argument", instead="for example epsilon=1, or odds=3"

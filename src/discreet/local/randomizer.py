@@ -1,11 +1,11 @@
-"""What every randomizer is: a mechanism that a respondent runs on one value of their own.
+"""Randomizers: mechanisms that a respondent runs on one value of their own.
 
     randomize   values in, reports out                       on the respondent's device
     estimate    reports in, an unbiased estimate out         wherever the reports are collected
-    table       the probability of each report               whoever wants to check the claim
+    table       the probability of each report               to check the claim
 
-The loss compares two values of one respondent, so it is that of replacing a person; it holds against everybody,
-the collector included, whatever else they know.
+The loss compares two values of one respondent, so its neighbours are of the replace kind; it holds against any
+observer, the collector included, whatever else that observer knows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["Categories", "Collected", "Randomizer", "Tally", "several", "some"]
 Counts = NDArray[np.int64]
 PART = 1 << 16  # draws at a time, so that what they work on stays in the cache
 LARGEST = 1 << 32  # beyond every k
-PEOPLE = 10_000  # what error.describe speaks of
+PEOPLE = 10_000  # respondents in the sentence of error.describe
 
 
 class Randomizer(Mechanism):
@@ -48,18 +48,18 @@ class Randomizer(Mechanism):
 
     @abstractmethod
     def randomize(self, values: Any, coins: Coins = SYSTEM) -> Any:
-        """A report for each value; for a single value, a single report."""
+        """Return a report for each value; for a single value, a single report."""
 
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """The shape of one report as an array; () for a number."""
+        """Return the shape of one report as an array; () for a number."""
 
     @abstractmethod
     def table(self) -> Table:
-        """P(report | value), exactly."""
+        """Return P(report | value), exactly."""
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which of these reports, of the right shape and type, could come from it: all, where it is not known."""
+        """Return which reports, of the right shape and type, could come from this randomizer; by default all."""
         return np.ones(len(reports), np.bool_)
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> Any:
@@ -67,7 +67,7 @@ class Randomizer(Mechanism):
 
     @property
     def loss(self) -> Loss:
-        """What one report can reveal about its respondent; a second report costs as much again."""
+        """The loss of one report for its respondent; a second report costs as much again."""
         return Loss(pure=self.epsilon)
 
     @property
@@ -82,28 +82,28 @@ class Collected(Randomizer):
 
     @abstractmethod
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which of these reports, of the right shape and type, could have come from this randomizer."""
+        """Return which reports, of the right shape and type, could have come from this randomizer."""
 
     @abstractmethod
     def sketch(self, reports: NDArray[Any]) -> Counts:
-        """What of valid reports is added up: counts that suffice for the estimate."""
+        """Return the sum of valid reports: counts that suffice for the estimate."""
 
     @abstractmethod
     def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Estimate:
-        """The estimate from what the reports of n respondents add up to."""
+        """Return the estimate from the sketch of the reports of n respondents."""
 
     @property
     @abstractmethod
     def counters(self) -> int:
-        """How many numbers a sketch has."""
+        """The number of counters of a sketch."""
 
     @property
     def ones(self) -> int | None:
-        """To how many of them a report adds one; None if that is for the report to say."""
+        """The number of counters to which each report adds one; None if that differs between reports."""
         return None
 
     def possible(self, sketch: Counts, n: int) -> bool:
-        """Whether n reports can add up to this."""
+        """Return True if n reports can add up to this sketch."""
         inside = len(sketch) == self.counters and bool(np.all((sketch >= 0) & (sketch <= n)))
         return inside and (self.ones is None or sum(sketch.tolist()) == self.ones * n)
 
@@ -115,10 +115,10 @@ class Collected(Randomizer):
     @property
     @abstractmethod
     def layout(self) -> Layout:
-        """How a report is laid out in bytes."""
+        """The layout of a report in bytes."""
 
     def tally(self, reports: Any) -> Tally:
-        """What reports add up to; tallies add up, too. What cannot be a report is set aside and counted."""
+        """Add up reports; tallies add up, too. Impossible reports are set aside and counted."""
         array = self.shaped(np.asarray(reports))
         valid = self.valid(array)
         bad = len(valid) - int(np.count_nonzero(valid))
@@ -126,7 +126,7 @@ class Collected(Randomizer):
         return Tally(randomizer=self, n=len(valid) - bad, sketch=sketch, set_aside=bad)
 
     def shaped(self, reports: NDArray[Any]) -> NDArray[Any]:
-        """Reports as they are, if they have the right type and shape."""
+        """Return the reports unchanged; refuse a wrong type or shape."""
         shape = self.shape()
         if reports.ndim != len(shape) + 1 or reports.shape[1:] != shape or reports.dtype.kind not in "bui":
             like = f"rows of {shape[0]}" if shape else "numbers"
@@ -138,15 +138,15 @@ class Collected(Randomizer):
         return reports
 
     def estimate(self, reports: Any, *, sampling: bool = False) -> Any:
-        """What is estimated of those who reported; of those they were drawn from, with sampling=True."""
+        """Return the estimate for the respondents; with sampling=True, for the population they were drawn from."""
         return self.tally(reports).estimate(sampling=sampling)
 
     def influence(self, hostile: int, n: int) -> float:
-        """The most that so many hostile ones among n respondents can move any number in the estimate.
+        """Return the most that `hostile` respondents among n can move any number in the estimate.
 
         Promise  |estimate with their reports - estimate with any other reports of theirs| is at most this.
         Because  the estimate is a mean over reports, and one report moves it by at most pull/n. Little less can be
-                 done about it: the smaller ε is, the more a report counts, and nobody can tell a lie from noise.
+                 achieved: the smaller ε is, the more a report counts, and a lie cannot be told from noise.
         """
         return float(Fraction(some(hostile), whole(n, "n")) * self.pull)
 
@@ -161,15 +161,15 @@ class Categories(Collected):
 
     @abstractmethod
     def variance(self, n: int, frequency: Number = 0, *, sampling: bool = False) -> float:
-        """The variance of the estimate of a value that this share of n respondents hold."""
+        """Return the variance of the estimate of a value that this share of n respondents hold."""
 
     @abstractmethod
     def spread(self, *, sampling: bool = False) -> float:
-        """n times the largest variance that any share can have."""
+        """Return n times the largest variance that any share can have."""
 
     @property
     def width(self) -> int:
-        """How many draws a report takes, roughly."""
+        """The approximate number of draws of a report."""
         return 1
 
     def _price(self) -> None:
@@ -181,10 +181,11 @@ class Categories(Collected):
     # ── randomising ──────────────────────────────────────────────────────────────────────────────────────────
 
     def randomize(self, values: Any, coins: Coins = SYSTEM) -> Any:
-        """A report for each value in 0, …, k - 1; for a single value, a single report.
+        """Return a report for each value in 0, …, k - 1; for a single value, a single report.
 
         Promise  each report is drawn exactly as `table` says, and takes coins that do not depend on its value.
-        What is outside 0, …, k - 1 counts as the nearest value: to refuse it would tell something.
+
+        Values outside 0, …, k - 1 count as the nearest one: to refuse them would reveal something.
         """
         array, single = several(values)
         out = np.empty((len(array), *self.shape()), self.kind)
@@ -194,31 +195,34 @@ class Categories(Collected):
         return out[0] if single else out
 
     def _inside(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Each value, or the nearest that there is."""
+        """Return each value, clamped to those that there are."""
         return np.clip(values.astype(np.int64), 0, self.k - 1)
 
     # ── estimating ───────────────────────────────────────────────────────────────────────────────────────────
 
     @abstractmethod
     def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Shares:
-        """The share of each value, from what the reports of n respondents add up to."""
+        """Return the share of each value, from the sketch of the reports of n respondents."""
 
     def estimate(self, reports: Any, *, sampling: bool = False) -> Shares:
-        """The share of each value among those who reported; of those they were drawn from, with sampling=True."""
+        """Return the share of each value among the respondents; with sampling=True, in the population they were
+        drawn from.
+        """
         found: Shares = super().estimate(reports, sampling=sampling)
         return found
 
     @property
     def shares(self) -> int:
-        """How many shares an estimate has."""
+        """The number of shares in an estimate."""
         return self.k
 
     def respondents(
         self, within: Number, *, confidence: Number = 0.95, sampling: bool = False, simultaneous: bool = False
     ) -> int:
-        """How many respondents make any one share right to ±within with this confidence, whatever the shares are.
+        """Return how many respondents make any one share right to ±within with this confidence, whatever the shares
+        are.
 
-        With simultaneous=True, all shares at once (Bonferroni). By the normal law, so for the many that it takes.
+        With simultaneous=True, all shares at once (Bonferroni). By the normal law, which such large numbers justify.
         """
         half, width = float(positive(within, "within")), quantile(confidence, self.shares if simultaneous else 1)
         return max(1, math.ceil(self.spread(sampling=sampling) * (width / half) ** 2))
@@ -230,16 +234,16 @@ class Categories(Collected):
 
 @dataclass(frozen=True)
 class ShareError:
-    """How wrong estimated shares can be, for so many respondents."""
+    """The error of estimated shares, for a number of respondents."""
 
     randomizer: Categories
 
     def radius(self, n: int, confidence: Number = 0.95) -> float:
-        """The margin that every share keeps with this confidence, each for itself."""
+        """Return the margin that every share keeps with this confidence, each for itself."""
         return quantile(confidence) * math.sqrt(self.variance(n))
 
     def variance(self, n: int) -> float:
-        """The largest variance of any share."""
+        """Return the largest variance of any share."""
         return self.randomizer.spread() / whole(n, "n")
 
     def describe(self) -> str:
@@ -249,7 +253,7 @@ class ShareError:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tally:
-    """What reports add up to: enough to estimate from, as small for ten million as for ten."""
+    """The sum of reports: enough to estimate from, as small for ten million as for ten."""
 
     randomizer: Collected
     n: int
@@ -276,7 +280,7 @@ class Tally:
         )
 
     def estimate(self, *, sampling: bool = False) -> Any:
-        """What the randomizer reads from it: an `Estimate`, of shares if it has values to choose from."""
+        """Return the estimate: an `Estimate`, of shares if the randomizer has values to choose from."""
         if not self.n:
             raise NotUnderstood(
                 "there are no reports to estimate from.", code="wrong-argument", instead="collect at least one"
@@ -285,14 +289,14 @@ class Tally:
 
 
 def some(hostile: int) -> int:
-    """How many hostile ones there are: a whole number, also zero."""
+    """Read a number of hostile respondents: a whole number, also zero."""
     return 0 if not isinstance(hostile, bool) and hostile == 0 else whole(hostile, "hostile")
 
 
 def several(values: Any) -> tuple[NDArray[Any], bool]:
-    """Values as a row of whole numbers, and whether there was a single one.
+    """Return values as a row of whole numbers, and True for a single one.
 
-    Types and shapes decide, never how large a value is: Python's own numbers are first cut to ±2^32, beyond every k.
+    Types and shapes decide, never the size of a value: Python's own numbers are first cut to ±2^32, beyond every k.
     """
     plain = isinstance(values, (int, list, tuple))
     given = np.array(values, object) if plain else np.asarray(values)

@@ -1,9 +1,9 @@
 """Exact draws by the million: biased coins and numbers below a bound.
 
-Each draw compares the first 64 bits of a uniform number with those of a rational. Where they do not decide, which has a
+Each draw compares the first 64 bits of a uniform number with those of a rational. If they do not decide, which has a
 probability of 2^-64 (for a number below a bound, bound·2^-64), more bits of the same number are taken until they do.
-How many coins a draw takes depends on the coins alone. The residue is what the time of such a rare draw could tell: its
-outcome follows what is left of the rational, so whoever times every report may learn more than ε with that probability.
+How many coins a draw takes depends on the coins alone. A timing channel remains: the time of such a rare draw follows
+the remaining bits of the rational, so an observer of every report's time may learn more than ε with that probability.
 
 Rows of rational probabilities are drawn from in the same way, a different row for each respondent.
 """
@@ -24,7 +24,7 @@ PART = 1 << 16  # draws at a time, so that what they work on stays in the cache
 
 
 def flips(chance: Fraction, count: int, coins: Coins) -> NDArray[np.bool_]:
-    """So many coins that show True with exactly this chance.
+    """Toss `count` coins that show True with exactly this chance.
 
     Because  U < chance is decided by 64 bits of U unless they are those of the chance itself.
     """
@@ -42,7 +42,7 @@ def flips(chance: Fraction, count: int, coins: Coins) -> NDArray[np.bool_]:
 
 
 def _under(uniform: Uniform, chance: Fraction) -> bool:
-    """Whether U is below a rational: integers decide."""
+    """Return True if U is below a rational: integers decide."""
     while True:
         low = uniform.known * chance.denominator
         level = chance.numerator << uniform.bits
@@ -54,10 +54,10 @@ def _under(uniform: Uniform, chance: Fraction) -> bool:
 
 
 def below(bound: int, count: int, coins: Coins) -> NDArray[np.int64]:
-    """So many whole numbers, each of 0, …, bound - 1 equally likely; bound <= 2^32.
+    """Draw `count` whole numbers, each of 0, …, bound - 1 equally likely; bound <= 2^32.
 
-    Because  it is floor(U·bound), which the first bits of U decide unless the product with them is so close to the next
-             whole number that the bits not known could reach it.
+    Because  each is floor(U·bound), which the first bits of U decide unless the product with them is so close to the
+             next whole number that the bits not known could reach it.
     """
     out = np.empty(count, np.int64)
     for start in range(0, count, PART):
@@ -91,7 +91,7 @@ ROWS = 1 << 16  # draws at a time
 
 
 def alternatives(rows: list[list[Fraction]], which: NDArray[np.int64], coins: Coins) -> NDArray[np.int64]:
-    """For each respondent an outcome from their row of probabilities, exactly.
+    """Draw for each respondent an outcome from the respondent's row of probabilities, exactly.
 
     Because  the outcome is how many cumulative probabilities U reaches; 64 bits of U decide that unless they are the
              first bits of one of them. How many coins are taken depends on the coins and on the row that is met: one
@@ -111,7 +111,7 @@ def alternatives(rows: list[list[Fraction]], which: NDArray[np.int64], coins: Co
 
 
 def _settle(uniform: Uniform, levels: list[Fraction]) -> int:
-    """How many of the levels U reaches: integers decide."""
+    """Return how many of the levels U reaches: integers decide."""
     while True:
         ends = [Fraction(uniform.known + more, 1 << uniform.bits) for more in (0, 1)]
         reached = [sum(level <= ends[0] for level in levels), sum(level < ends[1] for level in levels)]

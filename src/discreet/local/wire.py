@@ -56,17 +56,17 @@ class Wire:
 
     @property
     def length(self) -> int:
-        """Bytes of every report."""
+        """The number of bytes of every report."""
         return HEAD + self.randomizer.layout.length
 
     @once
     def head(self) -> bytes:
-        """The version, and what the report belongs to."""
+        """The version, and a digest of the randomizer and the question."""
         text = write(self.randomizer).encode() + b"\0" + self.question.encode()
         return bytes([VERSION]) + hashlib.sha256(text).digest()[:3]
 
     def encode(self, reports: Any) -> Any:
-        """The bytes of one report, or an array with a row of bytes for each of several."""
+        """Return the bytes of one report, or an array with a row of bytes for each of several."""
         array = np.asarray(reports)
         single = array.ndim == len(self.randomizer.shape())
         array = self.randomizer.shaped(array[None] if single else array)
@@ -82,7 +82,7 @@ class Wire:
         return rows[0].tobytes() if single else rows
 
     def decode(self, rows: Rows) -> tuple[NDArray[Any], dict[str, NDArray[np.bool_]]]:
-        """The reports in rows of the right length, and which of them are bad, by the first reason that applies."""
+        """Return the reports in rows of the right length, and which are bad, by the first reason that applies."""
         reports, clean = self.randomizer.layout.unpack(rows[:, HEAD:])
         known = np.ascontiguousarray(rows[:, :HEAD]).view("<u4")[:, 0] == int.from_bytes(self.head, "little")
         version = rows[:, 0] != VERSION

@@ -1,8 +1,8 @@
-"""Designs: what is measured with noise, and how all answers follow from that by least squares.
+"""Designs: which combinations of counts are measured with noise, and how all answers follow from them by least squares.
 
-A design has strategies, each with its share of the cost, and knows from the variance of the noise on each strategy the
-variance of every answer. Answers are linear in what was released, so they are without bias, and as they all come from
-one estimate of the counts, they agree with each other.
+A design has strategies, each with its share of the cost, and computes the variance of every answer from the variance
+of the noise on each strategy. Answers are linear in the released numbers, so they are unbiased. A design that
+estimates the counts once derives all answers from that estimate, so they agree with each other.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from discreet.matrix.strategy import Factor, Merged, Strategy, along
 
 __all__ = ["Axis", "Design", "Estimate", "Solved", "Split", "read"]
 
-EXACT = 1e-9  # how nearly a quick inverse is one
+EXACT = 1e-9  # the largest error of a fast inverse that is accepted
 MOST_WEIGHTS = 4_000_000  # weights of released numbers in answers, that are written out
 
 
 class Estimate(NamedTuple):
-    """How all answers are listed, which is refused where they are too many; the counts of all cells, if they follow."""
+    """A function that lists all answers (refused if they are too many), and the estimated counts of all cells, if they
+    exist.
+    """
 
     listed: Callable[[], Floats]
     cells: Floats | None
@@ -43,7 +45,7 @@ class Estimate(NamedTuple):
 
 
 def read(queries: Queries, cells: Floats) -> Floats:
-    """All answers, from the counts."""
+    """Return all answers of `queries`, computed from the counts in `cells`."""
     return np.asarray(queries.times(cells[:, None])[:, 0])
 
 
@@ -52,7 +54,7 @@ def _joined(parts: Sequence[Estimate]) -> Floats:
 
 
 class Design(ABC):
-    """What is measured, and what follows."""
+    """A set of strategies to measure, and the least squares estimate of all answers from them."""
 
     name: str
     queries: Queries
@@ -62,24 +64,24 @@ class Design(ABC):
 
     @abstractmethod
     def mean(self, noise: Sequence[float]) -> float:
-        """The mean squared error of the answers, for noise of these variances on the strategies."""
+        """Return the mean squared error of the answers if the noise on the strategies has the variances `noise`."""
 
     @abstractmethod
     def variances(self, noise: Sequence[float]) -> Floats:
-        """The squared error of each answer."""
+        """Return the expected squared error of each answer."""
 
     @abstractmethod
     def estimate(self, released: Sequence[NDArray[Any]], noise: Sequence[float]) -> Estimate:
-        """Least squares: the best linear estimate without bias."""
+        """Return the least squares estimate: the best linear unbiased one."""
 
     @property
     def axis(self) -> Axis | None:
-        """The axis of one strategy, where it has no other."""
+        """The axis of a design with one strategy and one axis; None for any other design."""
         return None
 
     @property
     def weights(self) -> Floats | None:
-        """Each answer as a combination of the numbers that one strategy released, where that is not too large."""
+        """The weights of the released numbers in each answer, if there is one strategy and it is not too large."""
         return None
 
 
@@ -88,9 +90,10 @@ class Design(ABC):
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of the cells: the queries along it, and the matrix that is measured; `places` groups its cells first.
+    """One axis of the cells: the queries along it, and the matrix that is measured, over groups of cells given by
+    `places`.
 
-    Cells that no query tells apart are one group, and those that no query reads are in none (-1).
+    Cells to which every query gives the same weights are one group; a cell that no query reads is in no group (-1).
     """
 
     queries: Queries  # over the groups
@@ -104,7 +107,7 @@ class Axis:
 
     @once
     def inverse(self) -> Floats:
-        """The pseudoinverse of the matrix: from its answers to the counts."""
+        """The pseudoinverse of the matrix, which maps its answers to counts."""
         if self.matrix.is_total:
             return np.full((self.matrix.cells, 1), 1 / self.matrix.cells)
         dense = self.matrix.dense().astype(np.float64)
@@ -113,7 +116,7 @@ class Axis:
                 quick = np.linalg.solve(dense.T @ dense, dense.T)
                 if np.abs(quick @ dense - np.eye(dense.shape[1])).max() < EXACT:
                     return np.asarray(quick, np.float64)
-        return np.asarray(np.linalg.pinv(dense), np.float64)  # some cells are not told apart, or hardly
+        return np.asarray(np.linalg.pinv(dense), np.float64)  # singular, or ill-conditioned
 
     @once
     def spread(self) -> Floats:
@@ -134,12 +137,12 @@ class Axis:
         return float(np.sum(self.queries.gram() * (self.inverse @ self.inverse.T)) / self.queries.size)
 
     def solve(self, y: Floats) -> Floats:
-        """Counts from released numbers, column by column."""
+        """Return the counts estimated from released numbers, column by column."""
         return y if self.matrix.is_identity else np.asarray(self.inverse @ y)
 
     @property
     def answers_all(self) -> bool:
-        """Whether every query is a combination of what is measured."""
+        """True if every query is a linear combination of the measured rows."""
         if self.matrix.is_identity:
             return True
         again = self.inverse @ self.matrix.dense()
@@ -150,7 +153,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Solved(Design):
-    """One strategy, a product over the axes of the cells."""
+    """A design with one strategy, a Kronecker product over the axes of the cells."""
 
     name: str
     axes: tuple[Axis, ...]
@@ -202,7 +205,7 @@ class Solved(Design):
 
 @dataclass(frozen=True)
 class Split(Design):
-    """Families of queries that are measured one by one, each for a part of the cost."""
+    """A design that measures each family of queries on its own, for a part of the cost."""
 
     name: str
     queries: Queries

@@ -1,9 +1,9 @@
-"""Large matrices of whole numbers as short texts, so that a strategy of a thousand cells fits into a record.
+"""Encode large matrices of whole numbers as short texts, so that a strategy of a thousand cells fits into a record.
 
-Neighbouring entries of a good strategy are alike: each is written as what it differs by from the one before it in its
-row, or in its diagonal, whichever makes the shorter text. Differences are folded to numbers that are not negative, cut
+Neighbouring entries of a good strategy are alike: each is written as its difference from the one before it in its row,
+or in its diagonal, or as it is, whichever makes the shortest text. Differences are folded to non-negative numbers, cut
 into bytes, the lowest of all entries first, and compressed (zlib, because it is everywhere); base64 makes them a text.
-Reading it back is exact, whoever wrote it.
+Decoding is exact.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ WIDEST, LARGEST = 5, 1 << 26  # bytes of a difference, and of all of them
 
 
 def pack(matrix: Whole) -> str:
-    """A matrix as a text."""
+    """Encode a matrix as a text."""
     found = [_compressed(way, matrix) for way in range(WAYS)]
     return base64.b64encode(min(found, key=len)).decode()
 
 
 def unpack(text: str, cells: int) -> Whole:
-    """The matrix with so many columns that a text is of, or a refusal."""
+    """Decode a matrix with `cells` columns; refuse a text that is not the encoding of one."""
     try:
         reader = zlib.decompressobj()
         data = reader.decompress(base64.b64decode(text, validate=True), LARGEST)

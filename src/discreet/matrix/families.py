@@ -1,4 +1,4 @@
-"""Families of linear queries over the cells of a histogram: each query a weighted sum of counts.
+"""Families of linear queries over the cells of a histogram: each query is a weighted sum of counts.
 
 A family knows its Gram matrix WᵀW, from which the best strategy follows; how to answer from counts; and how an
 uncertainty about the counts becomes one about each answer. Families with structure never write their matrix out.
@@ -40,60 +40,67 @@ Places = NDArray[np.int64]
 Kind = Literal["identity", "prefix", "ranges", "windows", "total"]
 MOST_LISTED = 20_000_000  # answers that are written out
 MOST_CELLS = 1 << 24
-MOST_PARTS = 4096  # families in one, and tables of one
-MOST_DEEP = 8  # families in families
+MOST_PARTS = 4096  # families in a family, and tables of a family
+MOST_DEEP = 8  # nesting of families
 
 
 class Queries(ABC):
-    """Some linear queries."""
+    """A family of linear queries, which are the rows of a workload matrix W."""
 
     cells: int
     size: int
-    numbered: ClassVar[bool] = False  # whether its cells are known by number alone, whatever columns they are of
+    numbered: ClassVar[bool] = False  # True if cells are identified by number, for any columns
 
     @abstractmethod
     def gram(self) -> Floats:
-        """WᵀW, where it is small."""
+        """Return the Gram matrix WᵀW; only for few cells."""
 
     @abstractmethod
     def times(self, x: Floats) -> Floats:
-        """W times each column of x."""
+        """Return W times each column of `x`."""
 
     @abstractmethod
     def squares(self) -> Floats:
-        """The sum of the squared weights of each query."""
+        """Return the sum of the squared weights of each query."""
 
     @abstractmethod
     def label(self, n: int, axes: Axes) -> Label:
-        """What a query counts, when the cells are the combinations of these values: see `discreet.matrix.labels`."""
+        """Return the label of query `n` when the cells are the combinations of the values in `axes`.
+
+        See `discreet.matrix.labels`.
+        """
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many values each of its attributes has; their combinations are the cells."""
+        """The number of values of each attribute; the cells are the combinations of these values."""
         return (self.cells,)
 
     @property
     def factors(self) -> tuple[Queries, ...]:
-        """The families that it is the product of: those of its axes."""
+        """The families, one for each axis, whose Kronecker product this family is."""
         return (self,)
 
     def merged(self) -> tuple[Queries, tuple[int, ...] | None]:
-        """The queries over groups of cells that none of them tells apart, without those that none reads.
+        """Return the queries over groups of cells, and the group of each cell.
 
-        With them the group of each cell, -1 of one that none reads; None where cells are as they were.
+        Cells to which every query gives the same weights are one group; a cell that no query reads has the group -1.
+        The groups are None if no cells can be merged.
         """
         return self, None
 
     def sound(self, deep: int = 0) -> bool:
-        """Return True if a workload can have these: what was sent is whatever somebody wrote."""
+        """Return True if the family is valid in a workload. It may come from a record that an untrusted client sent."""
         return deep < MOST_DEEP and self._sound(deep) and 1 <= self.cells <= MOST_CELLS
 
     @abstractmethod
     def _sound(self, deep: int) -> bool:
-        """The same, of what is its own."""
+        """Return True if the family's own fields are valid."""
 
     def misfit(self, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Its shape, where columns of these sizes have another; a few columns in a row may be one attribute."""
+        """Return the shape of the family if columns of these `sizes` do not fit it, else None.
+
+        Several adjacent columns may form one attribute.
+        """
         return self.shape if divided(self.shape, sizes) is None else None
 
     @property
@@ -102,12 +109,12 @@ class Queries(ABC):
         return float(self.squares().mean())
 
     def variances(self, cells: Floats) -> Floats:
-        """The variance of each answer, when this is the covariance of the counts: the diagonal of W·V·Wᵀ."""
+        """Return the variance of each answer if `cells` is the covariance of the counts: the diagonal of W·V·Wᵀ."""
         matrix = self.times(np.eye(self.cells))
         return np.asarray(np.einsum("ij,ij->i", matrix @ cells, matrix))
 
     def listed(self) -> None:
-        """Refuse to write out too many answers."""
+        """Refuse if the family has too many answers to list."""
         if self.size > MOST_LISTED:
             raise NotAllowed(
                 f"{self.size:,} answers are too many to list.",
@@ -118,7 +125,7 @@ class Queries(ABC):
 
 @dataclass(frozen=True)
 class Intervals(Queries):
-    """Sums over consecutive cells: each cell, all prefixes, all ranges, all windows of a width, or the total."""
+    """Sums over consecutive cells: each cell, all prefixes, all ranges, all windows of one width, or the total."""
 
     cells: int
     kind: Kind
@@ -135,7 +142,7 @@ class Intervals(Queries):
 
     @once
     def ends(self) -> tuple[Places, Places]:
-        """Where each begins and, not included, ends."""
+        """The first cell of each query, and the cell after its last."""
         self.listed()
         n, each = self.cells, np.arange(self.cells)
         if self.kind == "ranges":
@@ -149,7 +156,7 @@ class Intervals(Queries):
         return each[: n - width + 1], each[: n - width + 1] + width
 
     def gram(self) -> Floats:
-        """How many of them hold both of two cells: those that begin before the first and end after the second."""
+        """Return, for each two cells, the number of queries that contain both."""
         n = self.cells
         if self.kind == "ranges":
             each = np.arange(n)
@@ -179,7 +186,7 @@ class Intervals(Queries):
         return np.asarray(both[last, last] + both[first, first] - both[first, last] - both[last, first])
 
     def label(self, n: int, axes: Axes) -> Label:
-        """A key, of a cell on its own; None for each column, of all; else one pair: the first key, and the last."""
+        """Return the key of a single cell; None for each column of a total; else one pair of first and last key."""
         if self.kind == "total":
             return (None,) * len(axes)
         cells = [int(self.ends[0][n]), int(self.ends[1][n]) - 1]
@@ -191,12 +198,12 @@ class Intervals(Queries):
     # ── in blocks ────────────────────────────────────────────────────────────────────────────────────────────
 
     def overlaps(self, block: int) -> Floats:
-        """Of each query the sum over blocks of so many cells of the squared overlap with it."""
+        """Return, for each query, the sum over blocks of `block` cells of the squared overlap of query and block."""
         first, last = self.ends
         return _inner(last, last, block) + _inner(first, first, block) - 2 * _inner(first, last, block)
 
     def overlap(self, block: int) -> float:
-        """The mean of `overlaps`; for all ranges without listing them.
+        """Return the mean of `overlaps`, without listing the queries if they are all ranges.
 
         Because  a range is the difference of two prefixes, and Σ_{i<j} |q_j - q_i|² = (n + 1)·Σ|q_j|² - |Σ q_j|².
         """
@@ -211,14 +218,14 @@ class Intervals(Queries):
 
 
 def _inner(first: Places, last: Places, block: int) -> Floats:
-    """The sum over blocks of the product of the overlaps with two prefixes, the first one shorter."""
+    """Sum over blocks of the product of the overlaps with two prefixes, the first of which is the shorter one."""
     whole, rest = np.divmod(first, block)
     return np.asarray(whole.astype(np.float64) * block**2 + rest * np.minimum(block, last - whole * block))
 
 
 @dataclass(frozen=True)
 class Dense(Queries):
-    """A matrix that is written out: a row for each query."""
+    """A matrix that is stored entry by entry: a row for each query."""
 
     size: int
     cells: int
@@ -227,12 +234,12 @@ class Dense(Queries):
 
     @classmethod
     def of(cls, matrix: Floats) -> Dense:
-        """From an array."""
+        """Build the family from an array."""
         return cls(matrix.shape[0], matrix.shape[1], matrix.astype(np.float64).tobytes())
 
     @once
     def matrix(self) -> Floats:
-        """The array."""
+        """The matrix as an array."""
         return np.frombuffer(self.data).reshape(self.size, self.cells)
 
     def merged(self) -> tuple[Queries, tuple[int, ...] | None]:
@@ -267,7 +274,7 @@ class Dense(Queries):
 
 @dataclass(frozen=True)
 class Stacked(Queries):
-    """Several families over the same cells."""
+    """Several families of queries over the same cells."""
 
     parts: tuple[Queries, ...]
 
@@ -319,7 +326,7 @@ class Stacked(Queries):
 
 @dataclass(frozen=True)
 class Crossed(Queries):
-    """Every combination of a query of each family, over the product of their cells: the Kronecker product."""
+    """The Kronecker product of families: every combination of one query of each, over the product of their cells."""
 
     parts: tuple[Queries, ...]
 
@@ -381,7 +388,7 @@ class Crossed(Queries):
 
 @dataclass(frozen=True)
 class Marginals(Queries):
-    """Tables of counts by some of the attributes: for each set of them, all their combinations."""
+    """Marginal tables: for each set of attributes in `kept`, the counts of all combinations of their values."""
 
     sizes: tuple[int, ...]
     kept: tuple[tuple[int, ...], ...]
@@ -400,21 +407,21 @@ class Marginals(Queries):
         return whole and len(kept) <= MOST_PARTS and all(list(each) == sorted(set(each) & keys) for each in kept)
 
     def count(self, attributes: tuple[int, ...]) -> int:
-        """How many combinations these attributes have."""
+        """Return the number of combinations of the values of `attributes`."""
         return math.prod(self.sizes[n] for n in attributes)
 
     def others(self, attributes: tuple[int, ...]) -> int:
-        """How many combinations all other attributes have."""
+        """Return the number of combinations of the values of all other attributes."""
         return self.cells // self.count(attributes)
 
     @once
     def below(self) -> tuple[tuple[int, ...], ...]:
-        """All sets of attributes that are in one of the tables, the smallest first."""
+        """All subsets of the attribute sets in `kept`, the smallest first."""
         subsets = chain.from_iterable(_subsets(each) for each in self.kept)
         return tuple(sorted(set(subsets), key=lambda each: (len(each), each)))
 
     def crossed(self, attributes: tuple[int, ...]) -> Crossed:
-        """One table as a product."""
+        """Return the table of one set of attributes as a Kronecker product."""
         kinds: list[Kind] = ["identity" if n in attributes else "total" for n in range(len(self.sizes))]
         return Crossed(tuple(Intervals(size, kind) for size, kind in zip(self.sizes, kinds, strict=True)))
 
@@ -446,7 +453,7 @@ def _all_sound(parts: tuple[Queries, ...], deep: int) -> bool:
 
 
 def kron(parts: list[Floats]) -> Floats:
-    """The Kronecker product of several arrays."""
+    """Return the Kronecker product of several arrays."""
     found = parts[0]
     for each in parts[1:]:
         found = np.asarray(np.kron(found, each), np.float64)
@@ -454,7 +461,7 @@ def kron(parts: list[Floats]) -> Floats:
 
 
 def _starts(sizes: list[int]) -> list[int]:
-    """Where each of several in a row begins."""
+    """Return the index at which each of several consecutive parts begins."""
     return list(accumulate(sizes[:-1], initial=0))
 
 

@@ -6,9 +6,9 @@ function of X = AᵀA. For any positive weights λ
     tr(G X⁻¹) >= (tr (Λ^½ G Λ^½)^½)² / Σλ        whenever X has no diagonal entry above one,
 
 because the sum of λ·X on the diagonal is at most Σλ, and tr(G X⁻¹)·tr(Λ X) >= (tr (Λ^½ G Λ^½)^½)² by Cauchy and
-Schwarz. So weights are a certificate, which anybody can check with one decomposition. The weights of the best bound
-make X = Λ^(-½) (Λ^½ G Λ^½)^½ Λ^(-½) the best strategy; they are found by multiplying each with what its diagonal entry
-lacks.
+Schwarz. So weights are a certificate, which one decomposition can check. The weights of the best bound
+make X = Λ^(-½) (Λ^½ G Λ^½)^½ Λ^(-½) the best strategy; they are found by iterated scaling: each weight is
+multiplied by the square of its diagonal entry.
 """
 
 from __future__ import annotations
@@ -25,27 +25,31 @@ __all__ = ["Certificate", "factorised", "lower_bound"]
 Floats = NDArray[np.float64]
 FINE = 1 << 24  # entries are whole multiples of one over this
 FREELY, COARSER, LONGEST = 256, (16, 14, 12, 10, 8), 700_000  # cells; bits of finer entries; characters on record
-CLOSE, MOST, PATIENCE = 2e-4, 60, 3  # the gap that is close enough; how often it is tried, and in vain
-RIDGE = 1e-11  # of the mean diagonal, so that nothing is asked with no weight at all
+CLOSE, MOST, PATIENCE = 2e-4, 60, 3  # relative gap to stop at; iterations; iterations without progress
+RIDGE = 1e-11  # of the mean diagonal; it is added so that the matrix is not singular
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Positive weights of the cells, and the least sum of squared errors, for noise of variance one, they prove."""
+    """Positive weights of the cells, and the lower bound they prove on the sum of squared errors for noise of variance
+    one.
+    """
 
     weights: tuple[float, ...]
     bound: float
 
 
 def lower_bound(gram: Floats, weights: Floats) -> float:
-    """What these weights prove: no strategy with columns of length at most one has a smaller tr(G (AᵀA)⁻¹)."""
+    """Return the bound that `weights` prove: no strategy with columns of length at most one has a smaller tr(G
+    (AᵀA)⁻¹).
+    """
     root = np.sqrt(weights)
     values = np.linalg.eigvalsh(gram * root[:, None] * root)
     return float(np.sqrt(np.maximum(values, 0)).sum() ** 2 / weights.sum())
 
 
 def factorised(gram: Floats) -> tuple[Factor, Certificate]:
-    """The best strategy on a grid, and a certificate for it.
+    """Return the best strategy, rounded to a grid, and a certificate for it.
 
     X is scaled to a diagonal of at most one in two ways, column by column or as a whole, and the better one is kept:
     the first is better for workloads that read every cell alike, the second where they span few dimensions.
@@ -68,13 +72,16 @@ def factorised(gram: Floats) -> tuple[Factor, Certificate]:
             break
         weights = np.maximum(weights * diagonal**2, 1e-12 * weights.max())
     weights, strategy = best
-    # the same columns, as far as lengths and angles go, and half of it zeros
+    # the triangular factor has the same Gram matrix, and half of its entries are zero
     factor: Floats = np.asarray(np.linalg.qr(strategy, mode="r"))
     return _whole(factor), Certificate(tuple(weights.tolist()), lower_bound(gram, weights))
 
 
 def _whole(factor: Floats) -> Factor:
-    """A matrix on a grid: a coarser one where its record would be too long. Neighbours in a diagonal are made alike."""
+    """Round `factor` to a grid, coarser if its record would be too long.
+
+    Signs are turned so that its text compresses better.
+    """
     if len(factor) <= FREELY:
         return Matrix.of(np.rint(factor * FINE))
     turned = factor * np.where(np.diag(factor) < 0, -1, 1)[:, None]

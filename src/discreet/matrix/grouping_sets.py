@@ -1,8 +1,8 @@
-"""Which tables to measure, for sums by several sets of attributes, in small whole weights.
+"""Choose which tables to measure for sums by several sets of attributes (GROUPING SETS), with small integer weights.
 
-The same problem as `hierarchical.best_tables`, with an answer that is the same on every machine: a question is known by
-its plan, and must be the same question when it is asked again elsewhere. So the weights are small whole numbers, and
-they are found by steps that compare sums of quotients of whole numbers, added up in a fixed order.
+The problem is that of `hierarchical.best_tables`, but the result must not depend on the machine: a question is
+identified by its plan, and must become the same plan when it is asked again elsewhere. So the weights are small whole
+numbers, found by steps that compare sums of quotients of whole numbers, added up in a fixed order.
 
 >>> from discreet.core.laws.laplace import LAPLACE
 >>> from discreet.matrix.grouping_sets import best_totals
@@ -23,13 +23,13 @@ from discreet.matrix.families import Marginals
 __all__ = ["Best", "best_totals"]
 
 Set = tuple[int, ...]
-LARGEST = 64  # a weight
+LARGEST = 64  # the largest weight
 MOST_SETS = 64  # sets of attributes below those that are asked for
 STEPS = (-16, -4, -1, 1, 4, 16)
 
 
 class Best(NamedTuple):
-    """Tables, which share of the cost each gets, and the squared error relative to measuring every cell."""
+    """Tables to measure, the weight of each in the cost, and the squared error relative to measuring every cell."""
 
     tables: tuple[Set, ...]
     weights: tuple[int, ...]
@@ -38,7 +38,8 @@ class Best(NamedTuple):
 
 @lru_cache(maxsize=64)
 def best_totals(sizes: tuple[int, ...], asked: tuple[Set, ...], family: NoiseFamily) -> Best | None:
-    """The tables of least expected squared error, over all sums that are asked for alike; None where they are too many.
+    """Return the tables of least expected squared error, summed over all sums in `asked`; None if there are too many
+    sets.
 
     Because  for shares s of the cost the error is Σ_T e_T/x_T, where e_T is the trace of WᵀW on P_T, and x_T the sum of
              the precisions of the tables that tell of T, each times the number of cells that its numbers add up: s²
@@ -65,13 +66,13 @@ def best_totals(sizes: tuple[int, ...], asked: tuple[Set, ...], family: NoiseFam
 
 
 class _Search:
-    """Steps of whole weights downhill."""
+    """Coordinate descent over small integer weights."""
 
     def __init__(self, wanted: list[int], inside: list[list[int]], others: list[int], power: int) -> None:
         self.wanted, self.inside, self.others, self.power = wanted, inside, others, power
 
     def climb(self, weights: list[int]) -> tuple[float, list[int]]:
-        """Where no step of one weight makes the error smaller."""
+        """Return the error and the weights at which no step of a single weight lowers the error."""
         weights, x = list(weights), self._precisions(weights)
         error = self._error(sum(weights), x)
         while True:
@@ -95,14 +96,14 @@ class _Search:
         return x
 
     def _moved(self, x: list[int], n: int, before: int, after: int) -> list[int]:
-        """The precisions when one weight is another."""
+        """Return the precisions after weight `n` changes from `before` to `after`."""
         more, there = (after**self.power - before**self.power) * self.others[n], x.copy()
         for each in self.inside[n]:
             there[each] += more
         return there
 
     def _error(self, weights: int, x: list[int]) -> float:
-        """Of precisions, for weights of this sum; added up in a fixed order."""
+        """Return the error for these precisions and this sum of weights, added up in a fixed order."""
         if 0 in x:
             return math.inf
         total = 0.0

@@ -40,15 +40,16 @@ FINE = 1 << 24  # shares are whole multiples of about one over this
 
 
 def _shares(weights: Sequence[float]) -> tuple[Fraction, ...]:
-    """Fractions in these proportions that add up to one."""
+    """Return fractions in the proportions of `weights` that add up to one."""
     whole = [max(round(FINE * each / max(weights)), 1) for each in weights]
     return tuple(Fraction(each, sum(whole)) for each in whole)
 
 
 def _best_shares(wanted: Floats, holds: Floats) -> Floats:
-    """The shares s of ε that make Σ wanted_T / Σ_S holds_TS·s_S² least, where they add up to one.
+    """Return the shares s of ε, adding up to one, that minimise Σ wanted_T / Σ_S holds_TS·s_S².
 
-    It has several local minima, so it starts from equal shares and from most of them for one, for each.
+    The function has several local minima. Descent starts from equal shares, and from each of the few tables that do
+    best alone with most of ε for that table.
     """
 
     def of(s: Floats) -> tuple[float, Floats]:
@@ -66,7 +67,7 @@ def _best_shares(wanted: Floats, holds: Floats) -> Floats:
 
 
 def _likely(wanted: Floats, holds: Floats) -> list[int]:
-    """The few that would do best on their own, with a little of all others."""
+    """Return the four indices that would do best alone, with a little precision for all others."""
     alone = [float((wanted / (holds @ (np.arange(holds.shape[1]) == n) + 1e-3)).sum()) for n in range(holds.shape[1])]
     return sorted(range(len(alone)), key=alone.__getitem__)[:4]
 
@@ -96,7 +97,7 @@ class Tables(Design):
         return Total(size) if n not in kept else Detail(size) if self.details else Each(size)
 
     def _precisions(self, noise: Sequence[float]) -> dict[Set, float]:
-        """x_T for every T that the queries read."""
+        """Return the precision x_T of every set T of attributes that the queries read."""
         q, found = self.queries, dict.fromkeys(self.queries.below, 0.0)
         for each, variance in zip(self.sets, noise, strict=True):
             if self.details:
@@ -107,7 +108,7 @@ class Tables(Design):
         return found
 
     def _table(self, kept: Set, x: dict[Set, float]) -> float:
-        """The variance of each number of a table: the diagonal of M·Σ(P_T/x_T)·Mᵀ."""
+        """Return the variance of each number of a table: the diagonal of M·Σ(P_T/x_T)·Mᵀ."""
         q, total = self.queries, 0.0
         for below, precision in x.items():
             if set(below) <= set(kept):
@@ -125,7 +126,10 @@ class Tables(Design):
         return np.concatenate([np.full(q.count(each), self._table(each, x)) for each in q.kept])
 
     def estimate(self, released: Sequence[NDArray[Any]], noise: Sequence[float]) -> Estimate:
-        """Because  only sets that contain T say anything about P_T, each its sum over the other attributes."""
+        """Estimate all tables by least squares.
+
+        Because  only sets that contain T say anything about P_T, each its sum over the other attributes.
+        """
         q, x = self.queries, self._precisions(noise)
         axes = tuple(range(len(q.sizes)))
         told: dict[Set, Floats] = {}
@@ -143,7 +147,7 @@ class Tables(Design):
         return Estimate(partial(self._answers, told), None)
 
     def _answers(self, told: dict[Set, Floats]) -> Floats:
-        """All tables, each from what its attributes tell."""
+        """Return all tables, each the sum of the estimated components of its subsets of attributes."""
         q, axes, answers = self.queries, range(len(self.queries.sizes)), []
         for kept in q.kept:
             shape = [q.sizes[n] if n in kept else 1 for n in axes]
@@ -153,7 +157,7 @@ class Tables(Design):
 
 
 def best_tables(queries: Marginals, family: NoiseFamily) -> Tables:
-    """The design of least expected error for tables by sets of attributes."""
+    """Return the design of least expected squared error for tables by sets of attributes."""
     below = queries.below
     ones = np.array([math.prod(queries.sizes[n] - 1 for n in each) for each in below], np.float64)
     inside = [[set(small) <= set(large) for large in below] for small in below]
@@ -180,10 +184,11 @@ def best_tables(queries: Marginals, family: NoiseFamily) -> Tables:
 
 @dataclass(frozen=True)
 class Levels(Design):
-    """Sums over blocks of cells, level by level, each divided into so many; or what each level adds (`details`).
+    """Sums over blocks of cells, level by level, each block divided into `branches`; or what each level adds
+    (`details`).
 
-    Cells are padded with empty ones to a power of the number of branches. With two branches what a level adds is one
-    difference for each block: the Haar wavelet.
+    Cells are padded with empty ones to a power of `branches`. With two branches, what a level adds is one difference
+    for each block: the Haar wavelet.
     """
 
     name: str
@@ -196,7 +201,7 @@ class Levels(Design):
 
     @property
     def padded(self) -> int:
-        """How many cells there are with the empty ones."""
+        """The number of cells including the empty ones."""
         return int(self.branches**self.depth)
 
     @once
@@ -211,11 +216,11 @@ class Levels(Design):
         return Strategy((Each(self.branches ** (level - 1)), inner, rest))
 
     def block(self, level: int) -> int:
-        """How many cells a block of a level has."""
+        """Return the number of cells in a block of `level`."""
         return int(self.branches ** (self.depth - level))
 
     def _scale(self, level: int) -> int:
-        """What a detail is of its projection, squared."""
+        """Return the factor c for which the detail matrix D of `level`, within a block, has DᵀD = c·(projection)."""
         return 1 if level == 0 else 2 if self.branches == 2 else self.branches**2
 
     def _precisions(self, noise: Sequence[float]) -> Floats:
@@ -228,7 +233,9 @@ class Levels(Design):
         return x
 
     def _weights(self, noise: Sequence[float]) -> Floats:
-        """Of the blocks of each level in the covariance of the counts: Σ (A_l - A_{l-1})/x_l, A_l averages blocks."""
+        """Return the weight of each level in the covariance of the counts: Σ (A_l - A_{l-1})/x_l, where A_l averages
+        blocks.
+        """
         inverse = np.append(1 / self._precisions(noise), 0.0)
         return np.asarray((inverse[:-1] - inverse[1:]) / [self.block(each) for each in range(self.depth + 1)])
 
@@ -238,7 +245,7 @@ class Levels(Design):
 
     @once
     def overlap(self) -> Floats:
-        """Of each level the mean squared overlap of the queries with its blocks."""
+        """The mean squared overlap of the queries with the blocks of each level."""
         return np.array([self.queries.overlap(self.block(each)) for each in range(self.depth + 1)])
 
     def variances(self, noise: Sequence[float]) -> Floats:
@@ -268,7 +275,7 @@ class Levels(Design):
         return Estimate(partial(read, self.queries, cells), cells)
 
     def _turned(self, level: int, numbers: Floats) -> Floats:
-        """The transposed matrix of a detail, times numbers."""
+        """Return the transposed detail matrix of `level` times `numbers`."""
         if level == 0:
             return numbers.ravel()
         if self.branches == 2:
@@ -277,7 +284,9 @@ class Levels(Design):
 
 
 def best_levels(queries: Intervals, branches: int, family: NoiseFamily, *, details: bool, even: bool = False) -> Levels:
-    """The hierarchy of least expected error with so many branches; with `even`, every level has the same share."""
+    """Return the hierarchy of least expected squared error with `branches`; with `even`, every level has the same
+    share.
+    """
     depth = 1
     while branches**depth < queries.cells:
         depth += 1

@@ -1,4 +1,4 @@
-"""What each answer of a workload counts: its cells are combinations of values, and an answer is about some of them.
+"""Labels of the answers of a workload: the values, or ranges of values, of the cells that each answer counts.
 
 >>> from discreet.workload import Workload
 >>> from discreet.matrix.labels import Labels, divided
@@ -25,19 +25,19 @@ Label = tuple[Any, ...]
 
 
 class Labelled(Protocol):
-    """Queries that say what each of them counts."""
+    """Queries that can label each of their answers."""
 
     @property
     def size(self) -> int:
-        """How many they are."""
+        """The number of queries."""
 
     def label(self, n: int, axes: Axes) -> Label:
-        """What this one counts."""
+        """Return the label of query `n`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Labels(Sequence[Label]):
-    """What each answer counts, in the order of the answers; made when it is read."""
+    """The label of each answer, in the order of the answers; each is computed when it is read."""
 
     queries: Labelled
     axes: Axes
@@ -66,7 +66,7 @@ class Labels(Sequence[Label]):
 
 
 def key(cell: int, axes: Axes) -> Label:
-    """The values of a cell; the first column changes slowest."""
+    """Return the values of a cell; the first column changes slowest."""
     found: list[Any] = []
     for values in reversed(axes):
         cell, place = divmod(cell, len(values))
@@ -75,7 +75,7 @@ def key(cell: int, axes: Axes) -> Label:
 
 
 def divided(cells: Sequence[int], sizes: Sequence[int]) -> list[slice] | None:
-    """Which columns, of these sizes, each attribute of so many cells is: one, or a few in a row; or that none fit."""
+    """Return which columns form each attribute: one, or several adjacent ones; None if the sizes do not fit."""
     found, start = list[slice](), 0
     for many in cells:
         end = start + (many == 1 and tuple(sizes[start : start + 1]) == (1,))

@@ -1,4 +1,4 @@
-"""Least values of smooth functions of numbers that are not negative. No randomness: the same start, the same end."""
+"""L-BFGS for smooth functions of non-negative numbers. It is deterministic: equal starts give equal results."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 __all__ = ["descend", "scattered"]
 
 Floats = NDArray[np.float64]
-Step = tuple[Floats, Floats, float]  # how far it went, how the gradient changed, one over their product
+Step = tuple[Floats, Floats, float]  # the move, the change of the gradient, one over their product
 
-MEMORY, WINDOW = 10, 10  # steps that are remembered; steps over which too little gain is the end
+MEMORY, WINDOW = 10, 10  # steps remembered; steps over which the gain is measured
 
 
 def descend(
     of: Callable[[Floats], tuple[float, Floats]], start: Floats, *, steps: int, gain: float = 1e-6
 ) -> tuple[float, Floats]:
-    """A local least value, and where it is: L-BFGS, projected onto what is not negative.
+    """Return a local minimum and the point where it is attained: L-BFGS, projected onto the non-negative numbers.
 
     Numbers at zero whose gradient would push them below stay there for the step; the others move along the
     quasi-Newton direction, are cut off at zero, and the step is halved until the value has fallen enough (Armijo).
@@ -53,7 +53,7 @@ def descend(
 
 
 def _curved(slope: Floats, known: list[Step]) -> Floats:
-    """The gradient times an estimate of the inverse Hessian (Nocedal 1980)."""
+    """Return the gradient times an estimate of the inverse Hessian (Nocedal 1980)."""
     if not known:
         return slope / max(float(np.abs(slope).max()), 1e-300)
     way, used = slope, []
@@ -69,6 +69,6 @@ def _curved(slope: Floats, known: list[Step]) -> Floats:
 
 
 def scattered(rows: int, columns: int) -> Floats:
-    """Numbers between zero and one, spread evenly and always the same: multiples of the golden ratio."""
+    """Return numbers between zero and one that are spread evenly and always the same: multiples of the golden ratio."""
     turns = np.arange(1, rows * columns + 1) * ((np.sqrt(5) - 1) / 2)
     return np.asarray((turns % 1.0).reshape(rows, columns))

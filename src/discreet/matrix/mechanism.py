@@ -1,4 +1,4 @@
-"""The matrix mechanism: noise on combinations of counts, from which many other numbers follow.
+"""The matrix mechanism: noise on linear combinations of counts, from which many other numbers are estimated.
 
 >>> from discreet.core.laws.laplace import DiscreteLaplace
 >>> from discreet.matrix.mechanism import Combined
@@ -35,7 +35,7 @@ __all__ = ["Combined", "bought", "reach"]
 
 
 def reach(strategy: Strategy, *, rows: int, neighbours: Neighbours, unit: str = "person") -> Reach:
-    """How far one unit can push the combinations of a strategy A.
+    """Return the sensitivity of the measured combinations of a strategy A to one unit.
 
     Given    a unit adds to the counts a vector d of whole numbers, none negative, of at most `rows` = m in all.
     Promise  |Ad| <= m times the largest norm of a column of A, in ℓ1 and in ℓ2; when a unit is replaced, at most m
@@ -54,14 +54,14 @@ def bought(
     strategies: Sequence[Strategy], shares: Sequence[Fraction], price: Price, *, rows: int, neighbours: Neighbours,
     unit: str = "person",
 ) -> tuple[Law, ...]:  # fmt: skip
-    """The laws that these shares of a price buy for the strategies."""
+    """Return the noise law of each strategy, bought for its share of `price`."""
     reaches = [reach(strategy, rows=rows, neighbours=neighbours, unit=unit) for strategy in strategies]
     return tuple((price * share).law(far) for share, far in zip(shares, reaches, strict=True))
 
 
 @dataclass(frozen=True)
 class CombinedError:
-    """How wrong each combination can be."""
+    """The error of the measured combinations, one entry for each strategy."""
 
     parts: tuple[Noise, ...]
 
@@ -78,10 +78,11 @@ class CombinedError:
 @recorded("combined/1")
 @dataclass(frozen=True, kw_only=True)
 class Combined(Mechanism):
-    """Combinations of counts, with noise: for each strategy all its rows times the counts, each with a draw of its law.
+    """The matrix mechanism: for each strategy, its matrix times the counts, each number with an independent draw of its
+    law.
 
-    It takes so many `cells`; where a strategy has more, the others are empty. `rows` is how much one unit adds to the
-    counts, at most, over all cells.
+    The mechanism takes `cells` counts; if a strategy has more columns, the remaining cells are empty. `rows` bounds how
+    much one unit adds to the counts, over all cells.
     """
 
     cells: int
@@ -114,12 +115,12 @@ class Combined(Mechanism):
             )
 
     def reach(self, strategy: Strategy) -> Reach:
-        """How far one unit can push the combinations of one of its strategies."""
+        """Return the sensitivity of the combinations of one strategy to one unit."""
         return reach(strategy, rows=self.rows, neighbours=self.neighbours, unit=self.unit)
 
     @once
     def parts(self) -> tuple[Noise, ...]:
-        """The noise on each strategy."""
+        """The noise mechanism of each strategy."""
         pairs = zip(self.strategies, self.laws, strict=True)
         return tuple(Noise(law=law, reach=self.reach(strategy)) for strategy, law in pairs)
 
@@ -128,7 +129,10 @@ class Combined(Mechanism):
         return self.parts
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> tuple[Integers, ...]:
-        """The noisy combinations of each strategy, shaped by its axes; the counts are whole numbers in any shape."""
+        """Return the noisy combinations of each strategy, shaped by its axes.
+
+        `exact` holds whole numbers, in any shape.
+        """
         try:
             counts = WHOLE.steps(exact)
         except NotAllowed:  # by its type alone
@@ -151,7 +155,10 @@ class Combined(Mechanism):
 
     @once
     def loss(self) -> Loss:
-        """Because  all strategies read the same people: losses add."""
+        """The sum of the losses of the parts.
+
+        Because  all strategies read the same data: losses add.
+        """
         return sum((part.loss for part in self.parts), start=Loss.ZERO)
 
     @property

@@ -29,7 +29,7 @@ LARGEST = 1e4  # a combination of more than this weighs a cell as if it were not
 
 
 def best_spiked(gram: Floats) -> Factor:
-    """The p-Identity of least expected error, on a grid, for the workload with this Gram matrix WᵀW.
+    """Return the p-Identity of least expected error, on a grid, for the workload with the Gram matrix `gram` = WᵀW.
 
     Every column of it adds up to the same whole number exactly, as its diagonal takes up what rounding left.
     """
@@ -51,7 +51,7 @@ def _value(found: tuple[float, Floats]) -> float:
 
 
 def _starts(p: int, n: int) -> list[Floats]:
-    """Scattered numbers, and trees of blocks of cells that halve or quarter, with some of them."""
+    """Return starting points: scattered numbers, and trees of blocks that halve or quarter, plus some of the former."""
     noise = scattered(p, n)
     found = [noise]
     for branches in (2, 4):
@@ -68,7 +68,7 @@ def _starts(p: int, n: int) -> list[Floats]:
 
 
 def _objective(t: Floats, gram: Floats) -> tuple[float, Floats]:
-    """tr(G (AᵀA)⁻¹) and its gradient, for A = [I; T]·D with D = 1/(1 + column sums of T).
+    """Return tr(G (AᵀA)⁻¹) and its gradient, for A = [I; T]·D with D = 1/(1 + column sums of T).
 
     Because  (AᵀA)⁻¹ = S(I + TᵀT)⁻¹S with S = D⁻¹, and (I + TᵀT)⁻¹ = I - Tᵀ(I + TTᵀ)⁻¹T takes a p × p inverse only.
     """

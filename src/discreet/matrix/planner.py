@@ -1,6 +1,6 @@
-"""Which designs there are for some queries, whatever they will cost; the best is chosen when the cost is known.
+"""List the designs for a family of queries, independently of the cost; the best is chosen when the cost is known.
 
-Designs are functions of the queries alone, so they are found once and remembered.
+Designs are functions of the queries and the noise family alone, so they are computed once and cached.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ BRANCHES = (2, 4, 8, 16)
 
 @lru_cache(maxsize=16)
 def designs(queries: Queries, family: NoiseFamily) -> tuple[Design, ...]:
-    """All designs worth comparing, for Laplace or for Gaussian noise."""
+    """Return all designs worth comparing, for Laplace or for Gaussian noise."""
     with _one_thread():
         return tuple(_designs(queries, family))
 
 
 def _one_thread() -> AbstractContextManager[Any]:
-    """Matrices are small, and beside other work several threads mostly wait for each other."""
+    """Limit BLAS to one thread: the matrices are small, and several threads beside other work mostly wait for each
+    other.
+    """
     limited: AbstractContextManager[Any] = ThreadpoolController().limit(limits=1, user_api="blas")
     return limited
 
@@ -68,7 +70,7 @@ def _intervals(queries: Intervals, family: NoiseFamily) -> list[Design]:
 
 
 def _single(queries: Queries, family: NoiseFamily, levels: Sequence[Design] = ()) -> list[Design]:
-    """Designs over cells without further structure, after those of `levels`."""
+    """Return designs over cells without further structure, together with those in `levels`."""
     found, gaussian = list(levels), family is GAUSSIAN
     if queries.cells > MOST_DENSE:
         return [Solved("identity", (Axis(queries, Each(queries.cells)),)), *found]
@@ -91,9 +93,9 @@ def _single(queries: Queries, family: NoiseFamily, levels: Sequence[Design] = ()
 
 
 def recovered(queries: Queries, strategies: tuple[Strategy, ...], family: NoiseFamily) -> Design | None:
-    """The design for these queries that has these strategies: what reads a release on record.
+    """Return the design for `queries` that has these `strategies`, to read a recorded release; None if there is none.
 
-    A single matrix for each axis is read as it is, whatever machine found it, and without finding it again.
+    A single matrix for each axis is read as recorded, whatever machine computed it, without computing it again.
     """
     parts = queries.factors
     if len(strategies) == 1 and len(strategies[0].factors) == len(parts):
@@ -106,7 +108,7 @@ def recovered(queries: Queries, strategies: tuple[Strategy, ...], family: NoiseF
 
 
 def _axis(queries: Queries, factor: Factor) -> Axis | None:
-    """One axis that is measured so, where all its queries follow."""
+    """Return the axis with `queries` measured by `factor`; None if some query does not follow from the measurement."""
     factor, places = factor.unmerged
     if places is not None:
         queries, own = queries.merged()
@@ -118,7 +120,7 @@ def _axis(queries: Queries, factor: Factor) -> Axis | None:
 
 
 def _asked(queries: Queries) -> Factor | None:
-    """The different queries themselves as a strategy, where they are whole numbers and not too many."""
+    """Return the distinct queries themselves as a strategy; None if they are too many or not whole numbers."""
     if queries.size > MOST_DENSE:
         return None
     matrix = np.unique(queries.times(np.eye(queries.cells)), axis=0)
@@ -130,7 +132,7 @@ def _asked(queries: Queries) -> Factor | None:
 
 
 def _crossed(queries: Crossed, family: NoiseFamily) -> list[Design]:
-    """The product of the best design of each axis; and the identity.
+    """Return the product of the best designs of the axes, and the identity.
 
     Because  the expected error of a product is the product of the errors, and so is the Gaussian bound: the product of
              optimal strategies is optimal.
@@ -155,7 +157,7 @@ DESIGNS: dict[type[Queries], Callable[..., list[Design]]] = {
 
 
 def _split(queries: Stacked, family: NoiseFamily) -> Split:
-    """Each family with the best design of its own; costs are divided so that the sum of squared errors is least.
+    """Give each family its own best design, and divide the cost so that the sum of squared errors is least.
 
     Because  see `NoiseFamily.share_exponent`.
     """
@@ -172,6 +174,6 @@ def _split(queries: Stacked, family: NoiseFamily) -> Split:
 
 
 def _unit(design: Design, family: NoiseFamily) -> list[float]:
-    """Variances of the noise for a cost of one, as a measure to compare by."""
+    """Return the variance of the noise on each strategy for a cost of one, to compare designs by."""
     pairs = zip(design.strategies, design.shares, strict=True)
     return [family.variance(strategy.l1, strategy.l2_squared, float(share)) for strategy, share in pairs]

@@ -1,6 +1,6 @@
-"""Strategies: which combinations of counts are asked, as whole numbers, so that their sensitivity is exact.
+"""Strategies: the linear combinations of counts that are measured, as integer matrices, so that sensitivity is exact.
 
-A strategy is a matrix with a row for each combination and a column for each cell. One person in a cell moves the
+A strategy is a matrix with a row for each combination and a column for each cell. One unit in a cell moves the
 answers by the column of that cell, so the sensitivity is the largest norm of a column: an integer here, computed in
 integers. A large matrix is a Kronecker product of small ones, and is never written out: norms of its columns are
 products.
@@ -32,45 +32,45 @@ MOST = 1 << 62
 
 
 class Factor(ABC):
-    """A matrix of whole numbers, acting on one axis."""
+    """A matrix of whole numbers that acts on one axis of the cells."""
 
-    cells: int  # how many columns it has
+    cells: int  # the number of columns
     is_identity: ClassVar[bool] = False
-    is_total: ClassVar[bool] = False  # whether it adds up all cells
+    is_total: ClassVar[bool] = False  # True if the matrix is the row of ones
 
     @property
     @abstractmethod
     def rows(self) -> int:
-        """How many combinations it asks for."""
+        """The number of rows: linear combinations that are measured."""
 
     @property
     @abstractmethod
     def norms(self) -> tuple[int, int, int]:
-        """The largest ℓ1 norm of a column, its largest squared ℓ2 norm, the least inner product of two columns."""
+        """The largest ℓ1 norm of a column, its largest squared ℓ2 norm, and the least inner product of two columns."""
 
     @property
     @abstractmethod
     def widest(self) -> int:
-        """The largest ℓ1 norm of a row, or more."""
+        """An upper bound on the ℓ1 norm of a row."""
 
     @abstractmethod
     def times(self, x: NDArray[Any]) -> NDArray[Any]:
-        """The matrix times each column of x; exact where the numbers of x are."""
+        """Return the matrix times each column of `x`, exactly if the numbers of `x` are exact."""
 
     @abstractmethod
     def dense(self) -> NDArray[np.int64]:
-        """The matrix itself, where it is small."""
+        """Return the matrix as an array; only for small matrices."""
 
     @property
     def unmerged(self) -> tuple[Factor, tuple[int, ...] | None]:
-        """The matrix over groups of cells, with the group of each cell; None where cells are not grouped."""
+        """The matrix over groups of cells, and the group of each cell; None for the groups if cells are not grouped."""
         return self, None
 
 
 @recorded("strategy each/1")
 @dataclass(frozen=True)
 class Each(Factor):
-    """Every cell on its own: the identity."""
+    """The identity matrix: every cell is measured on its own."""
 
     cells: int
 
@@ -98,7 +98,7 @@ class Each(Factor):
 @recorded("strategy total/1")
 @dataclass(frozen=True)
 class Total(Factor):
-    """All cells together."""
+    """The row of ones: the sum of all cells is measured."""
 
     cells: int
 
@@ -126,7 +126,7 @@ class Total(Factor):
 @recorded("strategy detail/1")
 @dataclass(frozen=True)
 class Detail(Factor):
-    """How far n times each cell is from the total: nI - J, so that its square is n times itself."""
+    """The matrix nI - J: n times each cell minus the total. Its square is n times the matrix itself."""
 
     cells: int
 
@@ -150,7 +150,7 @@ class Detail(Factor):
 
 
 def _norms(matrix: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Exactly: as floats where that cannot round, and as Python's integers elsewhere.
+    """Return the three `norms` of a matrix exactly: with floats if none can round, else with Python's integers.
 
     Because  every partial sum of an inner product of two columns is at most the product of their norms (Cauchy and
              Schwarz), so none of them reaches 2^53 where no squared norm does.
@@ -163,7 +163,7 @@ def _norms(matrix: NDArray[np.int64]) -> tuple[int, int, int]:
 
 
 class _Written(Factor):
-    """A matrix that is written out."""
+    """A matrix that is stored entry by entry."""
 
     @once
     def _matrix(self) -> NDArray[np.int64]:
@@ -188,7 +188,7 @@ class _Written(Factor):
 @recorded("strategy matrix/1")
 @dataclass(frozen=True)
 class Matrix(_Written):
-    """Any matrix of whole numbers, row by row."""
+    """A matrix of whole numbers, stored row by row."""
 
     cells: int
     entries: tuple[int, ...]
@@ -202,7 +202,7 @@ class Matrix(_Written):
 
     @classmethod
     def of(cls, matrix: NDArray[Any]) -> Matrix:
-        """From an array of whole numbers."""
+        """Build the matrix from an array of whole numbers."""
         return cls(matrix.shape[1], tuple(matrix.astype(np.int64).ravel().tolist()))
 
     def dense(self) -> NDArray[np.int64]:
@@ -212,7 +212,7 @@ class Matrix(_Written):
 @recorded("strategy packed/1")
 @dataclass(frozen=True)
 class Packed(_Written):
-    """Any matrix of whole numbers, as a short text; see `discreet.matrix.encoding`."""
+    """A matrix of whole numbers, stored as a compressed text; see `discreet.matrix.encoding`."""
 
     cells: int
     data: str
@@ -225,7 +225,7 @@ class Packed(_Written):
 
     @classmethod
     def of(cls, matrix: NDArray[Any]) -> Packed:
-        """From an array of whole numbers."""
+        """Build the matrix from an array of whole numbers."""
         return cls(matrix.shape[1], pack(matrix.astype(np.int64)))
 
     @once
@@ -239,7 +239,7 @@ class Packed(_Written):
 @recorded("strategy spiked/1")
 @dataclass(frozen=True)
 class Spiked(_Written):
-    """p-Identity: every cell with a weight of its own, and some combinations of them besides."""
+    """A p-Identity strategy: a weighted diagonal, and p further rows over the same cells."""
 
     diagonal: tuple[int, ...]
     entries: tuple[int, ...]
@@ -262,7 +262,7 @@ class Spiked(_Written):
 @recorded("strategy merged/1")
 @dataclass(frozen=True)
 class Merged(Factor):
-    """A matrix over groups of cells: cell c counts in group places[c], or nowhere where that is -1."""
+    """A matrix over groups of cells: cell c is in group `places[c]`, or in no group if that is -1."""
 
     places: tuple[int, ...]
     of: Factor
@@ -281,7 +281,7 @@ class Merged(Factor):
 
     @property
     def norms(self) -> tuple[int, int, int]:
-        """A column is one of the other matrix, or zero."""
+        """The norms of the matrix over groups: every column is one of its columns, or zero."""
         l1, squared, inner = self.of.norms
         return l1, squared, min(inner, 0)
 
@@ -309,7 +309,7 @@ class Merged(Factor):
 @recorded("strategy/1")
 @dataclass(frozen=True)
 class Strategy:
-    """The Kronecker product of some factors, one for each axis of the cells: as a matrix, and never written out."""
+    """The Kronecker product of `factors`, one for each axis of the cells. The product is never written out."""
 
     factors: tuple[Factor, ...]
 
@@ -321,12 +321,12 @@ class Strategy:
 
     @property
     def cells(self) -> int:
-        """How many counts it combines."""
+        """The number of cells, which are the columns of the matrix."""
         return math.prod(each.cells for each in self.factors)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of its combinations, by axis."""
+        """The number of rows of each factor: the shape of the measured numbers."""
         return tuple(each.rows for each in self.factors)
 
     @once
@@ -344,7 +344,7 @@ class Strategy:
 
     @once
     def apart(self) -> int:
-        """The most that two columns differ, in squared ℓ2, or more.
+        """An upper bound on the squared ℓ2 distance of two columns, and of a column from zero.
 
         Because  |a - b|² = |a|² + |b|² - 2ab, and ab is the product over the factors of inner products of columns, each
                  of which lies between the least one and the largest squared norm.
@@ -356,7 +356,7 @@ class Strategy:
         return max(2 * self.l2_squared - 2 * low, self.l2_squared)
 
     def measure(self, counts: Integers) -> Integers:
-        """All combinations of these counts, exactly."""
+        """Return the matrix times `counts`, exactly."""
         most = max((abs(int(each)) for each in (counts.min(), counts.max())), default=0)
         bound = most * math.prod(each.widest for each in self.factors)
         kind: Any = np.float64 if bound < EXACT else np.int64 if bound < MOST else object
@@ -367,12 +367,12 @@ class Strategy:
         return narrowest(x.astype(np.int64) if kind is not object else x)
 
     def dense(self) -> NDArray[np.int64]:
-        """The matrix itself, where it is small."""
+        """Return the whole matrix as an array; only for small strategies."""
         return reduce(np.kron, [each.dense() for each in self.factors])
 
 
 def along(times: Any, x: NDArray[Any], axis: int) -> NDArray[Any]:
-    """A linear map of columns, applied along one axis."""
+    """Apply `times`, a linear map of columns, along one axis of `x`."""
     front = np.moveaxis(x, axis, 0)
     found = times(front.reshape(len(front), -1))
     return np.moveaxis(found.reshape(len(found), *front.shape[1:]), 0, axis)

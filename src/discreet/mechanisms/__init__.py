@@ -1,1 +1,1 @@
-"""The mechanisms themselves: noise, choices, private keys, quantiles; and what one person can change."""
+"""The mechanisms: noise, selection, private keys, quantiles; and the sensitivity of common queries."""

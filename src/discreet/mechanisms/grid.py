@@ -1,7 +1,7 @@
-"""The public grid: real answers become whole numbers of steps before any noise, and numbers again after it.
+"""The public grid: real answers are rounded to whole numbers of steps before noise is added, and scaled back after it.
 
-What is read here is secret. Whether it is accepted depends on types and shapes only, never on values: NaN reads as
-zero, and anything beyond ±2^1000 as ±2^1000.
+The exact answers read here are secret. Whether they are accepted depends on types and shapes only, never on values:
+NaN reads as zero, and anything beyond ±2^1000 as ±2^1000.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ZERO, HALF = Fraction(0), Fraction(1, 2)
 @recorded("grid/1")
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Multiples of `step`, for up to `cells` real answers at once. With cells=0 it reads whole numbers only."""
+    """Multiples of `step`, for up to `cells` real answers at once. With cells=0 the grid reads whole numbers only."""
 
     step: Fraction
     cells: int
@@ -42,7 +42,7 @@ class Grid:
         return self.step / 2 if self.cells else Fraction(0)
 
     def steps(self, exact: Any) -> Integers:
-        """The nearest whole number of steps, half-way upwards."""
+        """Return the nearest whole number of steps for each answer, rounding halves up."""
         array = read(exact)
         if not self.cells and any(issubclass(kind, REAL) for kind in kinds(array)):
             raise NotAllowed(
@@ -63,7 +63,7 @@ class Grid:
         return narrowest(wide.reshape(array.shape))
 
     def values(self, steps: Integers) -> Any:
-        """Numbers again: Python's for a single one, an array otherwise."""
+        """Return the numbers of so many steps: a Python number for a single one, an array otherwise."""
         if not self.cells:
             return int(steps) if steps.ndim == 0 else steps
         if steps.ndim == 0:
@@ -75,11 +75,13 @@ class Grid:
     # is at most √k longer than d. Whole numbers are not rounded.
 
     def l1(self, moved: Fraction) -> Fraction:
-        """The most that answers which move by so much in ℓ1 move in steps."""
+        """Return an upper bound, in steps, on the ℓ1 change of rounded answers whose exact values change by `moved`."""
         return Fraction(math.ceil(moved / self.step) + self.cells - 1) if self.cells else moved
 
     def l2_squared(self, moved: Fraction) -> Fraction:
-        """The most that answers which move by so much in squared ℓ2 move in steps, squared."""
+        """Return an upper bound, in squared steps, on the squared ℓ2 change of rounded answers, from that of the exact
+        ones.
+        """
         if not self.cells:
             return moved
         squared = moved / self.step**2
@@ -93,5 +95,5 @@ WHOLE = Grid(step=Fraction(1), cells=0)
 
 
 def _root(value: Fraction) -> Fraction:
-    """The square root, from above."""
+    """Return an upper bound on the square root."""
     return Fraction(math.isqrt(math.ceil(value * 2**64)) + 1, 2**32)

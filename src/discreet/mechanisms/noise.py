@@ -1,4 +1,4 @@
-"""Noise: an exact answer on a public grid, plus a draw from a law."""
+"""Noise mechanisms: an exact answer on a public grid, plus a draw from a law."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ __all__ = ["Gaussian", "Laplace", "Noise", "NoiseError"]
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseError:
-    """How wrong a noisy answer can be, in the units of the answer."""
+    """The error of a noisy answer, in the units of the answer."""
 
     law: Law
     grid: Grid
 
     def radius(self, confidence: Number = 0.95, *, cells: int = 1, union: bool = False) -> int | Fraction:
-        """The least r such that all of so many cells are within ±r of the exact answers, with this confidence.
+        """Return the least r such that all of `cells` cells are within ±r of the exact answers, with this confidence.
 
-        Exact for independent cells; union=True gives the union bound. Rounding to the grid is included.
+        The radius is exact for independent cells; union=True gives the union bound. Rounding to the grid is included.
         """
         steps = self.law.radius(confidence, cells=cells, union=union)
         return steps if self.grid == WHOLE else self.grid.step * steps + self.grid.rounding
@@ -46,7 +46,7 @@ class NoiseError:
 
     @property
     def mean_absolute(self) -> float:
-        """The mean size of the noise on one cell."""
+        """The mean absolute value of the noise on one cell."""
         return self.law.mean_absolute * float(self.grid.step)
 
     def describe(self) -> str:
@@ -58,10 +58,10 @@ class NoiseError:
 @recorded("noise/1")
 @dataclass(frozen=True, kw_only=True)
 class Noise(Mechanism):
-    """Adds independent noise to whole numbers of steps on a public grid.
+    """Add independent noise to whole numbers of steps on a public grid.
 
     `reach` is in steps. `curve_at` is an ε at which the exact curve δ(ε) is read into the loss, as for a Gaussian
-    that was asked for at some (ε, δ); the δ is recomputed from the law, never stored.
+    that was built for some (ε, δ); the δ is recomputed from the law, never stored.
     """
 
     law: Law
@@ -78,9 +78,9 @@ class Noise(Mechanism):
             )
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> Any:
-        """The exact answer plus noise: a number for a number, an array of the same shape for anything larger.
+        """Return the exact answer plus noise: a number for a number, an array of the same shape for an array.
 
-        On a grid NaN counts as zero and whatever is beyond ±2^1000 as ±2^1000: to refuse them would tell something.
+        On a grid NaN counts as zero and values beyond ±2^1000 as ±2^1000: to refuse them would reveal something.
         """
         steps = self.grid.steps(exact)
         noise: Integers = self.law.draw(steps.size, coins).reshape(steps.shape)
@@ -108,7 +108,7 @@ class Noise(Mechanism):
         return self.reach.unit
 
     def curve(self, epsilon: Number) -> Fraction:
-        """The curve δ(ε) of the law itself."""
+        """Return δ(ε): the smaller of the law's own curve and that of the loss."""
         return min(self.law.delta(number(epsilon, "epsilon"), self.reach), self.loss.delta(epsilon))
 
 
@@ -120,9 +120,9 @@ def Laplace(  # noqa: N802
     cells: int = 1,
     neighbours: str | None = None,
 ) -> Noise:
-    """Noise of scale sensitivity/ε on numbers and vectors of any length: pure ε-differential privacy.
+    """Build Laplace noise of scale sensitivity/ε, for numbers and vectors of any length: pure ε-differential privacy.
 
-    Given    sensitivity bounds how far one person moves the exact answers in ℓ1.
+    Given    sensitivity bounds how far one unit moves the exact answers in ℓ1.
     Promise  ε-private, exactly.
     Because  Dwork, McSherry, Nissim, Smith 2006, on the integers (Ghosh, Roughgarden, Sundararajan 2012).
 
@@ -145,9 +145,9 @@ def Gaussian(  # noqa: N802
     cells: int = 1,
     neighbours: str | None = None,
 ) -> Noise:
-    """Gaussian noise on numbers and vectors of any length: (ε, δ)-private for any ε > 0, or ρ-zCDP.
+    """Build Gaussian noise for numbers and vectors of any length: (ε, δ)-private for any ε > 0, or ρ-zCDP.
 
-    Given    sensitivity bounds how far one person moves the exact answers in ℓ2.
+    Given    sensitivity bounds how far one unit moves the exact answers in ℓ2.
     Promise  the least scale for which the discrete δ(ε) is at most δ; or scale² = sensitivity²/(2ρ).
     Because  the curve is exact for one cell that moves by one, and proven from above otherwise (see
              DiscreteGaussian.smooth). The constant of some lecture notes, (Δ/ε)²·ln(1/δ), is not private enough.
@@ -171,7 +171,10 @@ def Gaussian(  # noqa: N802
 def _on_grid(
     sensitivity: Number | Reach, step: Number | None, cells: int, neighbours: str | None, *, norm: int
 ) -> tuple[Grid, Reach]:
-    """The grid, and the reach in its steps, from a number that bounds the ℓ1 or the ℓ2 norm, or from both."""
+    """Return the grid, and the sensitivity in its steps.
+
+    A number bounds the norm given by `norm`, a `Reach` bounds both.
+    """
     grid = WHOLE if step is None else Grid(step=positive(step, "step"), cells=whole(cells, "cells"))
     if step is None:
         _refuse_fractions(sensitivity, norm)
@@ -188,7 +191,7 @@ def _on_grid(
 
 
 def _refuse_fractions(sensitivity: Number | Reach, norm: int) -> None:
-    """Whole answers move by whole numbers; a fraction belongs to an answer that somebody rounded."""
+    """Refuse a fractional sensitivity without a grid: whole answers move by whole numbers."""
     if isinstance(sensitivity, Reach):
         moved = sensitivity.l1 if norm == 1 else sensitivity.l2_squared
     else:

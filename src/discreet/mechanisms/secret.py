@@ -1,4 +1,4 @@
-"""Reading secrets: types and shapes are public and may be refused; values are not looked at, and never are."""
+"""Read secret numbers. Types and shapes are public and may be refused; values never decide whether input is refused."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MISSING = ("NoneType", "NAType", "NaTType")
 
 
 def read(given: Any, *, missing: bool = False) -> NDArray[Any]:
-    """Numbers as an array: int64, float64, or Python's own, by their types and never by how large they are.
+    """Return numbers as an array of int64, float64 or Python objects, by their types and never by their size.
 
-    With missing=True a value that is not there (None, pandas' NA) reads as NaN.
+    With missing=True a missing value (None, pandas' NA) reads as NaN.
     """
     if type(given).__name__ == "MaskedArray":
         raise NotUnderstood(
@@ -54,7 +54,7 @@ def read(given: Any, *, missing: bool = False) -> NDArray[Any]:
 
 
 def _plain(array: NDArray[Any], missing: bool) -> NDArray[Any]:
-    """numpy's numbers among objects as Python's, so that none of them wraps."""
+    """Convert numpy scalars among objects to Python numbers, so that none of them overflows."""
     out = np.empty(array.shape, object)
     for index, value in enumerate(array.flat):
         if missing and type(value).__name__ in MISSING:
@@ -65,7 +65,7 @@ def _plain(array: NDArray[Any], missing: bool) -> NDArray[Any]:
 
 
 def row(given: Any, *, missing: bool = False) -> NDArray[Any]:
-    """One row of numbers."""
+    """Return one row of numbers as an array; refuse other shapes."""
     array = read(given, missing=missing)
     if array.ndim != 1:
         raise NotUnderstood(
@@ -77,7 +77,7 @@ def row(given: Any, *, missing: bool = False) -> NDArray[Any]:
 
 
 def kinds(array: NDArray[Any]) -> set[type]:
-    """The types of the numbers in an array."""
+    """Return the types of the numbers in an array."""
     return {type(value) for value in array.flat} if array.dtype.kind == "O" else {array.dtype.type}
 
 
@@ -86,7 +86,7 @@ def _strange(kind: type) -> bool:
 
 
 def rational(value: Any, *, nan: Fraction, far: Fraction) -> Fraction:
-    """A number exactly; NaN reads as `nan`, and whatever is beyond ±far as ±far."""
+    """Return a number exactly; NaN reads as `nan`, and values beyond ±`far` as ±`far`."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Decimal):
@@ -105,7 +105,7 @@ def rational(value: Any, *, nan: Fraction, far: Fraction) -> Fraction:
 
 
 def to_float(value: Fraction) -> float:
-    """The nearest float, infinite where there is none."""
+    """Return the nearest float, infinite if the number is too large."""
     try:
         return float(value)
     except OverflowError:

@@ -1,7 +1,7 @@
-"""Private keys: which groups may be named at all.
+"""Private keys: which groups of a GROUP BY may be named (partition selection).
 
-A group that only one person is in would give that person away by its name. A threshold publishes a key with a
-probability that depends on how many people share it, and that is at most δ when it is only one.
+Naming a group that only one privacy unit is in would reveal that unit. A threshold publishes a key with a probability
+that depends on how many units share the key, and that is at most δ when only one unit does.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from discreet.mechanisms.secret import REAL, kinds, row
 __all__ = ["GaussianThreshold", "Threshold", "ThresholdError"]
 
 WORD = 1 << 64
-NOISE = 1 - Fraction(1, 1 << 20)  # of δ; with millions of keys, to be alone in one of them needs the rest
+NOISE = 1 - Fraction(1, 1 << 20)  # the part of δ for the noise; the rest is for units alone in one of millions of keys
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Keys(Mechanism):
-    """What the two rules share: δ, and how many keys one person can touch."""
+    """The fields of both threshold rules: δ, and how many keys one unit can touch."""
 
     delta: Fraction
     keys: int = 1
@@ -52,12 +52,12 @@ class _Keys(Mechanism):
 
     @property
     def touched(self) -> int:
-        """How many counts one person can change by one: twice as many when replaced, out of some and into others."""
+        """The number of counts that one unit can change by one: `keys`, or twice as many for replaced units."""
         return self.neighbours.changes * self.keys
 
     @abstractmethod
     def enclose_probability(self, units: int) -> Ball:
-        """A ball around the probability that a key shared by so many people is published."""
+        """Return a ball around the probability that a key shared by `units` units is published."""
 
     @property
     def error(self) -> ThresholdError:
@@ -77,19 +77,19 @@ def _counts(exact: Any) -> Integers:
 
 @dataclass(frozen=True)
 class ThresholdError:
-    """How many people must share a key before it is named."""
+    """The error of a threshold: how many units must share a key before it is named."""
 
     rule: _Keys
 
     def probability(self, units: int) -> float:
-        """The exact probability that a key shared by so many people is published."""
+        """Return the exact probability that a key shared by `units` units is published."""
         if units == 0:
             return 0.0
         units = whole(units, "units")
         return nearest(lambda: self.rule.enclose_probability(units))
 
     def least(self, probability: float) -> int:
-        """The least number of people whose key is published with at least this probability."""
+        """Return the least number of units whose key is published with at least this probability."""
         high = 1
         while self.probability(high) < probability:
             high *= 2
@@ -101,7 +101,7 @@ class ThresholdError:
 
     @once
     def halfway(self) -> float:
-        """The number of people at which a key is published half of the time, between two whole numbers."""
+        """The number of units at which a key is published half of the time, interpolated between two whole numbers."""
         high = self.least(0.5)
         before, after = self.probability(high - 1), self.probability(high)
         return high - 1 + (0.5 - before) / (after - before)
@@ -117,9 +117,9 @@ class ThresholdError:
 class Threshold(_Keys):
     """The optimal rule: the greatest probability of naming each key that (ε, δ) allows.
 
-    Given    one person touches at most `keys` keys, each with one count.
+    Given    one unit touches at most `keys` keys, each with one count.
     Promise  (ε, δ)-private over all keys: each key is (ε/k, δ/k)-private on its own.
-    Because  Desfontaines, Voss, Gipson, Mandayam 2022, Theorem 1: the probability of n people is
+    Because  Desfontaines, Voss, Gipson, Mandayam 2022, Theorem 1: the probability of n units is
              p(n) = min(e^ε·p(n-1) + δ, 1 - e^-ε·(1 - p(n-1) - δ), 1) from p(0) = 0, which no private rule exceeds.
              Over several keys the losses add (Loss), and ρ with them.
     """
@@ -137,7 +137,7 @@ class Threshold(_Keys):
         super().__post_init__()
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.bool_]:
-        """For each key, given how many people share it, whether to name it."""
+        """Return for each key, given how many units share it, whether it is named."""
         counts = _counts(exact)
         words = coins.words(len(counts)).view(np.uint64)
         margin = self._rough(counts) - words * 2.0**-64
@@ -159,7 +159,7 @@ class Threshold(_Keys):
 
     @once
     def _turns(self) -> tuple[int, int]:
-        """After how many people the first rule gives way to the second, and the second to certainty."""
+        """After how many units the first formula for p(n) gives way to the second, and the second to certainty."""
         e, d = self._each
         first = 1 + _floor(
             lambda: ((ball(e).exp() + 2 * ball(d) - 1) / ((ball(e).exp() + 1) * ball(d))).log() / ball(e)
@@ -184,7 +184,7 @@ class Threshold(_Keys):
         return (1 - fall) * (1 + ball(d) / ball(e).expm1()) + fall * self._rising(first)
 
     def _rough(self, counts: Integers) -> NDArray[np.float64]:
-        """The same in floats, to `_near`."""
+        """Return the probabilities as floats, with an error of at most `_near`."""
         first, last = self._turns
         e, ratio = float(self._each[0]), self._ratio
         n = np.clip(counts, 0, last + 1).astype(np.float64)
@@ -202,19 +202,21 @@ class Threshold(_Keys):
 
     @once
     def _near(self) -> float:
-        """Bound on the error of `_rough`: no exponent is larger than the sum here, and each errs by 2^-51 of it."""
+        """An upper bound on the error of `_rough`: no exponent is larger than the sum here, and each errs by 2^-51 of
+        it.
+        """
         return 2.0**-45 + 2.0**-48 * (abs(self._ratio) + self._turns[1] * float(self._each[0]))
 
 
 @recorded("gaussian threshold/2")
 @dataclass(frozen=True, kw_only=True)
 class GaussianThreshold(_Keys):
-    """Gaussian noise on every count, and a cutoff: better than the optimal rule from three keys per person on.
+    """Gaussian noise on every count, and a cutoff: better than the optimal rule from three keys per unit on.
 
-    Given    one person touches at most `keys` keys, each with one count.
-    Promise  (ε, δ)-private over all keys; or, asked for with `rho`, ρ-zCDP but for an event of probability δ.
+    Given    one unit touches at most `keys` keys, each with one count.
+    Promise  (ε, δ)-private over all keys; or, built with `rho`, ρ-zCDP but for an event of probability δ.
     Because  a key that neighbours share shows Gaussian noise on counts that differ by one, and a key that only one
-             person is in stays unnamed but with a small probability: see `_rate`. A key whose noisy count is one
+             unit is in stays unnamed but with a small probability: see `_rate`. A key whose noisy count is one
              below the cutoff is named with a `chance` that leaves nothing of that probability unused.
     """
 
@@ -246,7 +248,7 @@ class GaussianThreshold(_Keys):
         super().__post_init__()
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.bool_]:
-        """For each key, given how many people share it, whether to name it."""
+        """Return for each key, given how many units share it, whether it is named."""
         counts = _counts(exact)
         noisy = plus(counts, self.law.draw(len(counts), coins))
         lucky = coins.words(len(counts)).view(np.uint64) < np.uint64(int(self.chance * WORD))
@@ -255,9 +257,9 @@ class GaussianThreshold(_Keys):
 
     @once
     def loss(self) -> Loss:
-        """What a ledger counts.
+        """The privacy loss: ρ of the noise, the event δ, and (ε, δ) if the rule was built with `epsilon`.
 
-        Because  each of two neighbours names a key of one person alone with probability at most δ (see `_rate`); when
+        Because  each of two neighbours names a key of one unit alone with probability at most δ (see `_rate`); when
                  neither does, they show noise on counts of which at most `touched` differ, by one.
         """
         point = None if self.epsilon is None else (self.epsilon, self.delta)
@@ -269,7 +271,7 @@ class GaussianThreshold(_Keys):
 
     @once
     def law(self) -> DiscreteGaussian:
-        """The noise on a count."""
+        """The law of the noise on each count."""
         touched = Fraction(self.touched)
         if self.rho is not None:
             return DiscreteGaussian(touched / (2 * self.rho))
@@ -277,7 +279,7 @@ class GaussianThreshold(_Keys):
 
     @once
     def cutoff(self) -> int:
-        """The least noisy count that names a key for certain."""
+        """The least noisy count with which a key is named for certain."""
         low, high = 1, 2
         while self._unused(high) < 0:
             low, high = high, 2 * high
@@ -288,19 +290,21 @@ class GaussianThreshold(_Keys):
 
     @once
     def chance(self) -> Fraction:
-        """The probability that a noisy count one below the cutoff names a key: a multiple of 2^-64, from below."""
+        """The probability that a noisy count one below the cutoff names a key: a multiple of 2^-64, rounded down."""
         words = int(WORD * self._unused(self.cutoff) / ceiling(lambda: self.law.enclose_pmf(self.cutoff - 2)))
         return Fraction(min(words, WORD - 1), WORD)
 
     def _unused(self, cutoff: int) -> Fraction:
-        """What a cutoff leaves of the probability with which one person's key may be named, from below."""
+        """Return a lower bound on the part that `cutoff` leaves of the probability with which one unit's key may be
+        named.
+        """
         return floor(lambda: -(-ball(self._rate)).expm1() - self.law.enclose_above(cutoff - 1))
 
     @once
     def _rate(self) -> Fraction:
-        """A key that only one person is in may be named with probability 1 - e^-rate.
+        """The rate for which a key that only one unit is in may be named with probability 1 - e^-rate.
 
-        Promise  (ε, δ)-private, and a person is named by a key of theirs alone with probability at most δ.
+        Promise  (ε, δ)-private, and a unit is named by a key of its own with probability at most δ.
         Because  let a of the keys be only in the first of two neighbouring data sets, b only in the second (each at
                  most `keys`), and m the larger. Of the other keys at most s = touched - m differ, by one; let δ_s be
                  δ(ε) of the noise on s counts. One of j keys alone is named with probability α_j <= 1 - e^(-rate·j).
@@ -310,8 +314,10 @@ class GaussianThreshold(_Keys):
                      α_a + (1 - α_a)·P - e^ε·(1 - α_b)·Q <= α_m + (1 - α_m)·δ_s:
                  for a >= b since P - e^ε·Q <= δ_s, and for a < b after adding (α_b - α_a)·(1 - P). This is at most δ
                  when rate·m <= ln(1 - δ_s) - ln(1 - δ), for m = 1 … keys; m = 0 is the noise on its own.
+
                  To see less reveals less, so δ_s for the first of several m does for all of them. It falls so fast
                  that, unless δ is large, the last m is the tightest: alone in all keys, with the whole of δ.
+
                  Wilkins, Kifer, Zhang, Karrer 2024 count Gaussian histograms in this way.
         """
         rate = self._room(Fraction(0)) / self.keys
@@ -327,7 +333,7 @@ class GaussianThreshold(_Keys):
         return floor(lambda: (-ball(seen)).log1p() - (-ball(self.delta)).log1p())
 
     def _seen(self, counts: int) -> Fraction:
-        """δ(ε) of the noise when so many counts differ by one, from above; never more than when all do."""
+        """Return an upper bound on δ(ε) of the noise when `counts` counts differ by one; never more than if all do."""
         if counts == 0 or self.epsilon is None:
             return Fraction(0)
         reach = Reach(l1=Fraction(counts), l2_squared=Fraction(counts))
@@ -335,7 +341,10 @@ class GaussianThreshold(_Keys):
 
 
 def _floor(compute: Callable[[], Ball]) -> int:
-    """The floor of a number that is hardly ever whole; where it is, both sides of the rule agree on what follows."""
+    """Return the floor of a number that is hardly ever whole.
+
+    If the number may be whole, the nearest integer is returned: both formulas of the rule agree there.
+    """
     bits = 128
     while True:
         with precision(bits):
@@ -349,7 +358,7 @@ def _floor(compute: Callable[[], Ball]) -> int:
 
 
 def threshold(price: Price, *, delta: Fraction, keys: int, neighbours: Neighbours) -> Threshold | GaussianThreshold:
-    """The rule that a price buys for naming keys, where each person touches at most so many."""
+    """Return the rule for naming keys that `price` buys, if each unit touches at most `keys` of them."""
     return RULES[type(price)](price, delta=delta, keys=keys, neighbours=neighbours)
 
 

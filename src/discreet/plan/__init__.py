@@ -1,1 +1,1 @@
-"""From a question to a plan: the catalogue, bounds, caps, keys, noise, cost; and from released numbers to an answer."""
+"""Compile questions to plans (bounds, contribution bounds, keys, noise, cost), and read answers from releases."""

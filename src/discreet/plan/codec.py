@@ -1,4 +1,4 @@
-"""What is kept in the ledger of an answer: its release, as bytes, for good."""
+"""Encode a release as bytes for the ledger, and decode it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOO_LARGE = b'{"is":"too large/1"}'
 
 
 def kept(released: Released) -> bytes:
-    """A release as bytes, for good. One that is too large is kept as just that, so that asking again is no new try."""
+    """Encode a release. One larger than `LARGEST` is encoded as `TOO_LARGE`, so that asking again is no second try."""
     sums = [each.tolist() for each in released.sums]
     keys = [list(key) for key in released.keys]
     said = {"is": "released/1", "keys": keys, "sums": sums}
@@ -29,7 +29,7 @@ def kept(released: Released) -> bytes:
 
 
 def read(data: bytes) -> Released:
-    """The release in those bytes."""
+    """Decode a release; refuse one that was too large to keep."""
     if data == TOO_LARGE:
         raise NotAllowed(
             "the answer was too large to keep, so it was thrown away; what it cost stays spent.",
@@ -49,7 +49,7 @@ def read(data: bytes) -> Released:
 
 
 def _tagged(value: date) -> dict[str, str]:
-    """A date or a timestamp, as records have them."""
+    """Encode a date or a timestamp as records do."""
     return {"t" if isinstance(value, datetime) else "d": value.isoformat()}
 
 
@@ -59,4 +59,4 @@ def _plain(value: Any) -> Any:
     return datetime.fromisoformat(value["t"]) if "t" in value else date.fromisoformat(value["d"])
 
 
-DIGITS = 20  # of a sum with its noise, on record
+DIGITS = 20  # that a noisy sum takes on record

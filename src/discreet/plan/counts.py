@@ -1,4 +1,4 @@
-"""Questions that only count rows: which rows each number counts, and what of it an earlier release knows.
+"""Questions that only count rows: which rows each number counts, and which counts follow from an earlier release.
 
 COUNT(*) counts all rows that are asked about; COUNT(*) FILTER (WHERE c), COUNT(CASE WHEN c THEN 1 END) and SUM(CASE
 WHEN c THEN 1 ELSE 0 END) those where c is true.
@@ -22,7 +22,7 @@ ALL = Literal(value=True)  # the condition of COUNT(*)
 
 
 def counted(draft: Draft) -> tuple[Tree, ...]:
-    """Of a question that only counts rows, which of them, or of a group's, each number counts; else nothing."""
+    """Return the condition of the rows that each number counts, if a question only counts rows; () for any other."""
     found = [_condition(draft, each) for each in draft.readings]
     return tuple(each for each in found if each is not None) if None not in found else ()
 
@@ -32,11 +32,13 @@ def _condition(draft: Draft, reading: Reading) -> Tree | None:
 
 
 def known(draft: Draft, plan: Plan, extra: Sequence[Tree]) -> tuple[Reading, ...] | None:
-    """Where each count is read in a batch that was released of the same rows, those apart that fulfil not all `extra`.
+    """Return where each count is read in a released batch; None where one does not follow.
 
-    Given    each count is of regions of the batch, all of it and nothing of the region that the batch left out.
-    Promise  it is a combination of what was released, so it follows. Where a unit can have several rows, only those
-             counts do that were asked for, for which of its rows were chosen depends on what was asked.
+    The rows of the batch are those of the question, apart from the conditions `extra`, which only the question has.
+
+    Given    each count is of regions of the batch, of each as a whole, and of nothing that the batch left out.
+    Promise  each count is a combination of what was released, so it follows. Where a unit can have several rows, only
+             those counts follow that were asked for, because the rows chosen of a unit depend on what was asked.
     """
     batch = plan.measures[0] if len(plan.measures) == 1 else None
     asked = counted(draft)

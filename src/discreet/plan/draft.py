@@ -1,4 +1,4 @@
-"""A question that is understood and not yet priced."""
+"""The draft of a plan: a question that is compiled and not yet priced."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Alternative", "Draft"]
 
 @dataclass(frozen=True, kw_only=True)
 class Alternative:
-    """A way to answer a question: what is measured, what its aggregates read of that, and by which noise."""
+    """A way to answer a question: its measures, what each aggregate reads of them, and the family of the noise."""
 
     measures: tuple[Measure, ...]
     readings: tuple[Reading, ...]  # of the aggregates a0, a1, …
@@ -42,23 +42,23 @@ class Draft:
     names: tuple[str, ...]
     measures: tuple[Measure, ...]
     readings: tuple[Reading, ...]  # of the aggregates a0, a1, …
-    titles: tuple[str, ...]  # what the question calls each of them
+    titles: tuple[str, ...]  # what the question calls each aggregate
     view: q.Select
     alternatives: tuple[Alternative, ...] = ()  # what may be measured instead, where that errs less
 
     @property
     def added(self) -> int:
-        """How many groups a number of the answer adds up, at most."""
+        """Return how many groups a number of the answer adds up, at most."""
         dropped = [[n for n in range(len(self.keys)) if n not in one] for one in self.sets]
         return max((math.prod(self.keys[n].size for n in each) for each in dropped), default=1)
 
     @property
     def private(self) -> bool:
-        """Whether group keys must be chosen privately."""
+        """Return True if group keys must be chosen privately."""
         return any(not key.declared for key in self.keys)
 
     def measured(self, measures: tuple[Measure, ...]) -> Draft:
-        """The same question, as it is read when these are measured."""
+        """Return the draft with `measures` in place of its own, and with the readings that fit them."""
         if measures == self.measures:
             return self
         others = (each.readings for each in self.alternatives if each.readings != self.readings)
@@ -66,17 +66,17 @@ class Draft:
 
     @property
     def ways(self) -> tuple[Alternative, ...]:
-        """All ways to answer it, the ordinary one first."""
+        """Return all ways to answer the question, the ordinary one first."""
         return (Alternative(measures=self.measures, readings=self.readings), *self.alternatives)
 
     @property
     def recounted(self) -> bool:
-        """Whether its counts may be read from other measures in another way."""
+        """Return True if some alternative reads the numbers of the question in another way."""
         return any(each.readings != self.readings for each in self.alternatives)
 
     @property
     def looked_into(self) -> set[str]:
-        """The columns of text without declared values of which the question looks at more than the beginning."""
+        """Return the text columns without declared values of which the question reads more than the beginning."""
         trees = [self.where, *(key.tree for key in self.keys), *(tree for each in self.measures for tree in each.trees)]
         found = set[str]().union(
             *(looked_into(each) for each in (*trees, *trees_of(self.relation)) if each is not None)
@@ -86,11 +86,11 @@ class Draft:
 
     @property
     def population(self) -> Population:
-        """The rows, and how much of each unit, that it is of."""
+        """Return the rows, contribution bounds and groups that the question is about."""
         return Population(self.relation, self.caps, self.where, self.keys)
 
     @property
     def setting(self) -> Setting:
-        """Whose data its measures are of."""
+        """Return the contribution bounds, neighbour relation and privacy unit of the measures."""
         said = self.catalogue
         return Setting(caps=self.caps, neighbours=said.neighbours, unit=said.unit, grouped=bool(self.keys))

@@ -1,4 +1,4 @@
-"""The outline of a plan, read from its record without building it: enough to pass over what a question cannot use.
+"""Outline a plan from its record without building it, so that a search skips plans that a question cannot use.
 
     >>> from discreet.core.record import write
     >>> from discreet.plan.outline import leaves
@@ -9,8 +9,8 @@
     True
 
 Given    two things that are equal have records that differ at most in how a number is written: true or 1, 1.0 or 1.
-Promise  equal things have equal outlines; what follows from a plan has an outline that fits it (`Outline.fits`). The
-         other way round nothing is promised: whoever looks for a plan compares the plans that are left.
+Promise  equal things have equal outlines; what follows from a plan has an outline that fits it (`Wanted.fits`). The
+         other way round nothing is promised: a search compares the plans that are left.
 Because  a hash of a text in which such numbers are written alike is the same for equal things. An earlier answer gives
          a new one only if it has no other conditions than those asked for, or their opposites (see `reuse`), which
          read the same columns and name the same constants; if it has every column that is grouped by; and if it
@@ -40,7 +40,7 @@ from discreet.plan.regions import EXACT, regions
 __all__ = ["Outline", "Wanted", "leaves", "outline", "subject", "wanted"]
 
 ABOUT = {"batch/1": ("of", "values"), "cells/1": ("asked", "of"), "ceilings/1": ("of", "least", "first")}
-MOST_LEAVES = 32  # of one plan that are remembered; a plan that has more is passed over less often
+MOST_LEAVES = 32  # of one plan that are remembered; a plan that has more is skipped less often
 WHOLE = re.compile(r'\{"q":"(-?\d+)"\}')
 BATCH = hash("batch")  # every batch of all rows
 TRUTHS = {"0", "1"}  # `p IS NOT TRUE` is the opposite of p, and names one more
@@ -48,33 +48,33 @@ _text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class Outline(NamedTuple):
-    """What is remembered of a plan."""
+    """The outline of a recorded plan: hashes of what a question compares."""
 
-    subject: int | None  # of a batch, a workload or an upper bound: what of which rows, whatever the noise
-    place: int | None  # which rows other answers may follow from; None where none do
+    subject: int | None  # of a batch, a workload or an upper bound: its measure and rows, without its noise
+    place: int | None  # the rows that other answers may follow from; None where none do
     leaves: frozenset[int]  # of the filter
     columns: frozenset[int]  # that rows are grouped by
     reads: frozenset[int] | None  # columns and constants of what is measured; None: counts, or too many to be listed
-    files: tuple[int | None, ...]  # what it is looked for by: a leaf that few others have; constants of a batch
+    files: tuple[int | None, ...]  # where a search finds it: by a leaf that few others have; by constants of a batch
 
 
 class Wanted(NamedTuple):
-    """What a question wants of earlier answers."""
+    """The outline of a question: what an earlier plan must fit so that the question may follow from it."""
 
     places: tuple[int, ...]
     leaves: frozenset[int]
     columns: frozenset[int]
     reads: frozenset[int]  # of what is not counted
-    files: tuple[int | None, ...]  # what plans are looked for by
+    files: tuple[int | None, ...]  # where a search looks for plans
 
     def fits(self, plan: Outline) -> bool:
-        """Whether the question may follow from this plan."""
+        """Return True if the question may follow from `plan`."""
         rows = plan.place in self.places and plan.leaves <= self.leaves and self.columns <= plan.columns
         return rows and (plan.reads is None or self.reads <= plan.reads)
 
 
 def outline(text: str) -> Outline | None:
-    """The outline of the plan with this record; None where it is the record of something else."""
+    """Return the outline of the plan with this record; None for the record of anything else."""
     try:
         said = json.loads(text)
         if said["is"] != "plan/1":
@@ -101,9 +101,9 @@ def outline(text: str) -> Outline | None:
 
 
 def subject(rows: Population, kind: str, *what: Any) -> int | None:
-    """What plans of these rows are about that measure this, by the name of the measure in records; see `ABOUT`.
+    """Return the subject of plans that measure `what` of these rows; `kind` is the measure's name on record: `ABOUT`.
 
-    None where it is too long to be on record: then no plan is.
+    None where the subject is too long to be on record: then no plan is.
     """
     try:
         return _same(*map(record.write, rows), kind, *map(record.write, what))
@@ -112,7 +112,7 @@ def subject(rows: Population, kind: str, *what: Any) -> int | None:
 
 
 def wanted(draft: Draft) -> Wanted | None:
-    """What a question wants of earlier answers; None where it is too long to be outlined."""
+    """Return the outline of a question; None where it is too long to be outlined."""
     kinds = (False, True) if counted(draft) else (False,)  # batches tell counts, and nothing else
     places = [_place(draft.relation, draft.caps.unit, draft.caps.rows, batch) for batch in kinds]
     values = [draft.measures[each.measure] for each in draft.readings if each.statistic not in (ROWS, UNITS)]
@@ -126,7 +126,7 @@ def wanted(draft: Draft) -> Wanted | None:
 
 
 def _needed(draft: Draft) -> list[int]:
-    """Constants one of which a batch of all rows has if it knows these counts; nothing where that is not known.
+    """Return constants of which a batch of all rows has one if it knows these counts; none where that is not known.
 
     Because  a count of rows between two bounds of a column, whatever else is asked of other columns, changes from one
              value of it to the next at one of these bounds. A batch tells these two values apart only if it compares
@@ -147,7 +147,7 @@ def _needed(draft: Draft) -> list[int]:
 
 
 def _bound(tree: Tree) -> Fraction | None:
-    """The number that a column is compared with by its size, without its sign; None of any other condition."""
+    """Return the absolute number that a column is compared with by <, <=, > or >=; None of any other condition."""
     parts = sorted(tree.operands("<", "<=", ">", ">="), key=lambda each: each.is_constant)
     if not parts or parts[0].column is None or parts[0].kind not in ("integer", "real"):
         return None
@@ -159,7 +159,7 @@ def _bound(tree: Tree) -> Fraction | None:
 
 
 def _cuts(said: Any) -> Iterator[int]:
-    """The numbers in an expression, without their signs: the whole ones below and above."""
+    """Yield the whole numbers below and above each number in an expression, without its sign, as hashes."""
     for each in _things(said):
         value = each.get("value") if each["is"] == "value/1" else None
         if isinstance(value, dict) and "q" in value:
@@ -169,7 +169,7 @@ def _cuts(said: Any) -> Iterator[int]:
 
 
 def leaves(text: str) -> frozenset[int]:
-    """The columns and constants in a condition with this record."""
+    """Return the columns and constants in a condition with this record, as hashes."""
     return frozenset(_leaves(json.loads(text)))
 
 
@@ -178,18 +178,18 @@ def _same(*texts: str) -> int:
 
 
 def _alike(text: str) -> str:
-    """Equal for equal things: in Python true is 1, and so is a rational that is whole."""
+    """Write equal things alike: in Python true is 1, and so is a rational that is whole."""
     return WHOLE.sub(r"\1", text.replace("true", "1").replace("false", "0"))
 
 
 @functools.lru_cache(1024)
 def _shared(found: frozenset[int]) -> frozenset[int]:
-    """The same object for many plans, as most are about the same columns."""
+    """Return one object for equal sets, as most plans are about the same columns."""
     return found
 
 
 def _place(table: Any, unit: str | None, rows: int | None, batch: bool) -> int:
-    """Which rows, as far as it is sure: of relations that are not tables the columns that nobody reads are left out."""
+    """Hash the table of a plan with its bounds. A relation counts as None, as columns that are not read are pruned."""
     return hash((table if isinstance(table, str) else None, unit, rows, batch))
 
 
@@ -207,7 +207,7 @@ def _constants(said: Any) -> Iterator[int]:
 
 
 def _things(said: Any) -> Iterator[dict[str, Any]]:
-    """All things in a record, at any depth."""
+    """Yield all recorded things in a record, at any depth."""
     waiting = [said]
     while waiting:
         one = waiting.pop()

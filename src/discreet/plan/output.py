@@ -1,9 +1,9 @@
-"""Numbers as an answer shows them: as they are released, or computed from these; and how exact they are then."""
+"""The numbers of an answer: released, or computed from released numbers; and how exact they are."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
@@ -28,45 +28,45 @@ NONE: Box = (np.array(0.0), np.array(0.0))
 
 @dataclass(frozen=True)
 class Shown:
-    """What a margin is wanted for."""
+    """The numeric output columns, by how they follow from released numbers: copied, linear, computed, or unknown."""
 
     bare: frozenset[int]  # numbers that were released, shown as they are or not at all
-    linear: tuple[q.Expression, ...]  # sums of multiples of them, of which the margin is known without looking
+    linear: tuple[q.Expression, ...]  # sums of multiples of them, whose margin does not depend on the data
     computed: bool  # whether there is any other number that is computed from them
     unknown: tuple[str, ...]  # the names of those that no margin is known for
 
     @property
     def plain(self) -> bool:
-        """Whether all are as they were released."""
+        """Return True if all numbers are shown as they were released."""
         return not self.linear and not self.computed and not self.unknown
 
     @property
     def read(self) -> set[int]:
-        """The released numbers whose margins decide, as far as they are known without looking."""
+        """Return the released numbers whose margins decide, of those that do not depend on the data."""
         return set(self.bare).union(*(_numbers(each) for each in self.linear))
 
     def within(
         self, draft: Draft, plan: Plan, confidence: Fraction, margin: Fraction, wide: Counter[int] | None = None
     ) -> bool:
-        """Whether every number that a plan answers is within a margin, as far as that is known without looking.
+        """Return True if `plan` answers every number within `margin`, as far as that does not depend on the data.
 
-        The numbers that were not, for other plans, are counted in `wide`, and are looked at first.
+        `wide` counts the numbers that were too wide for other plans; those are tested first.
         """
         readings = draft.measured(plan.measures).readings
 
         added, wide = draft.added, Counter() if wide is None else wide
 
-        def margins(numbers: set[int] | frozenset[int]) -> Iterator[tuple[int, Fraction | None]]:
-            share = confidence if numbers == self.bare else 1 - (1 - confidence) / len(numbers)
+        def margins(numbers: Collection[int], share: Fraction) -> Iterator[tuple[int, Fraction | None]]:
             ordered = sorted(numbers, key=wide.__getitem__, reverse=True)
             return ((n, readings[n].margin(plan, share, added)) for n in ordered)
 
-        for n, each in margins(self.bare):
+        for n, each in margins(self.bare, confidence):
             if each is None or each > margin:
                 wide[n] += 1
                 return False
         for what in self.linear:
-            known = dict(margins(_numbers(what)))
+            numbers = _numbers(what)
+            known = dict(margins(numbers, 1 - (1 - confidence) / max(len(numbers), 1)))  # a union bound over them
             boxes = {f"a{n}": (np.array(-float(m)), np.array(float(m))) for n, m in known.items() if m is not None}
             ends = enclose(what, boxes | {f"k{n}": NONE for n in range(len(draft.keys))})
             if ends is None or float(ends[1] - ends[0]) / 2 > margin * (1 + Fraction(1, 10**9)):
@@ -105,7 +105,7 @@ def _numbers(what: q.Expression) -> set[int]:
 
 
 def _linear(what: q.Expression) -> bool:
-    """Whether it is a sum of multiples."""
+    """Return True for a linear expression: a sum of multiples."""
     if what.column is not None or what.is_constant:
         return True
     if terms := what.operands("+", "-", "negative"):
@@ -127,7 +127,7 @@ SAMPLES: dict[str, list[Any]] = {  # values on which a view is tried out, so tha
 
 
 def rehearse(draft: Draft) -> tuple[Kind, ...]:
-    """The kinds of an answer's columns; what cannot be computed from it is refused, before anything is paid."""
+    """Return the kinds of an answer's columns; refuse what cannot be computed, before anything is paid."""
     numbers = [reading.estimator(draft.measures).kind for reading in draft.readings]
     keys = [SAMPLES[key.kind] for key in draft.keys]
     given = given_by(draft, keys, {f"a{n}": SAMPLES[kind] for n, kind in enumerate(numbers)})
@@ -136,7 +136,7 @@ def rehearse(draft: Draft) -> tuple[Kind, ...]:
 
 
 def given_by(draft: Draft, keys: list[list[Any]], numbers: Mapping[str, list[Any]]) -> list[Given]:
-    """The released table: one column for each key and each aggregate, and the number of the row."""
+    """Return the released table: one column for each key and each aggregate, and the number of the row."""
     size = len(keys[0]) if keys else len(next(iter(numbers.values()))) if numbers else 0
     columns = [Given(ROW, "integer", list(range(size)))]
     columns += [Given(f"k{n}", key.kind, keys[n] if keys else []) for n, key in enumerate(draft.keys)]

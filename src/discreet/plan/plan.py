@@ -1,8 +1,8 @@
-"""A plan: everything that will be computed from people for one question, as a mechanism on databases.
+"""A plan: everything that one question computes from protected data, as a mechanism on databases.
 
-Its record is what the ledger keeps and what the engine runs: which table, which rows, whose contribution is cut off
-where, which groups, which measures with which laws. The reach of each is derived from these fields, never stored beside
-them, so the price cannot drift from the goods.
+The record of a plan is what the ledger keeps and what the engine runs: the table, the rows, the contribution bounds,
+the groups, and the measures with their laws. The sensitivity of each measure is derived from these fields, never stored
+beside them, so the price cannot drift from the goods.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MOST_NAMED = 500_000  # private keys in one answer: the first of those that may 
 
 
 class Population(NamedTuple):
-    """Whose data a plan is of: which rows of a relation, how much of each unit, in which groups."""
+    """The data that a plan is of: rows of a relation, how much of each unit, and in which groups."""
 
     relation: Relation
     caps: Caps
@@ -52,7 +52,7 @@ class Population(NamedTuple):
 
 
 class Exact(NamedTuple):
-    """What an engine returns: for private keys, which there are and how many units share each; and all sums."""
+    """Exact data that an engine returns: for private keys, which there are and how many units share each; and sums."""
 
     keys: tuple[tuple[Value, ...], ...]
     units: Integers
@@ -60,20 +60,20 @@ class Exact(NamedTuple):
 
 
 class Released(NamedTuple):
-    """What is published: the keys, and for each measure its noisy parts, by group."""
+    """A release: the keys, and for each measure its noisy parts, by group."""
 
     keys: tuple[tuple[Value, ...], ...]
     sums: tuple[Integers, ...]
 
     def merged(self, merge: Merge) -> Released:
-        """The rows of this release that add up some of its groups."""
+        """Return the release of rows that add up some of these groups."""
         return Released(merge.keys, tuple(merge.sums(each) for each in self.sums))
 
 
 @recorded("key/1")
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """What rows are grouped by. Its values are declared (listed, or whole numbers of a span), or private.
+    """A key that rows are grouped by. Its values are declared (listed, or whole numbers of a span), or private.
 
     Dates of a span are grouped by the number of their day; see `sql/calendar`.
     """
@@ -85,19 +85,18 @@ class Key:
 
     @property
     def declared(self) -> bool:
-        """Whether all its values are known without looking."""
+        """Return True if all values are declared; otherwise they are private."""
         return self.values is not None or self.span is not None
 
     @once
     def domain(self) -> tuple[Value, ...]:
-        """All its values, in order."""
+        """Return all declared values, in order."""
         if self.values is not None:
             return self.values
         return tuple(map(self.value, range(self.span[0], self.span[1] + 1))) if self.span else ()
 
     def value(self, grouped: Any) -> Any:
-        """The value that rows are grouped by, as it is shown; a day that is not declared stays a number, which is no
-        key.
+        """Return the value that rows are grouped by, as it is shown; a day outside the span stays a number, no key.
 
         Because  rows of other groups than the declared ones may be among what an engine finds, and no calendar has all
                  their days.
@@ -107,13 +106,13 @@ class Key:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Return how many values are declared."""
         return self.span[1] - self.span[0] + 1 if self.span else len(self.values or ())
 
 
 @dataclass(frozen=True)
 class PlanError:
-    """How wrong the sums of a plan can be."""
+    """The errors of the measures of a plan."""
 
     plan: Plan
 
@@ -131,15 +130,15 @@ class PlanError:
 @recorded("plan/1")
 @dataclass(frozen=True, kw_only=True)
 class Plan(Mechanism):
-    """Sums over groups of people, with noise."""
+    """Noisy measures of groups of rows, under contribution bounds."""
 
     table: Relation
     caps: Caps
     where: Tree | None
     keys: tuple[Key, ...]
     measures: tuple[Measure, ...]
-    laws: tuple[Any, ...]  # of each measure, as it understands them: of its noise, mostly
-    naming: Threshold | GaussianThreshold | None  # which private keys may be told
+    laws: tuple[Any, ...]  # one for each measure; mostly, that of its noise
+    naming: Threshold | GaussianThreshold | None  # selects the private keys that may be named
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
 
@@ -163,38 +162,38 @@ class Plan(Mechanism):
 
     @property
     def population(self) -> Population:
-        """The rows, and how much of each unit, that it is of."""
+        """Return the rows, contribution bounds and groups that the plan is of."""
         return Population(self.table, self.caps, self.where, self.keys)
 
     @property
     def cells(self) -> int:
-        """How many groups are released, where that is known."""
+        """Return how many groups are released; 1 where keys are private, so that it is not known."""
         return 1 if self.naming is not None else math.prod(key.size for key in self.keys)
 
     @property
     def pooled(self) -> bool:
-        """Whether what is released is of all groups together, and not one number for each."""
+        """Return True if what is released is of all groups together, and not one number for each."""
         return not all(each.grouped for each in self.measures)
 
     @once
     def groups(self) -> tuple[tuple[Value, ...], ...]:
-        """The declared groups: all of them, in a fixed order; one, for a question without groups."""
+        """Return all declared groups, in a fixed order; one, for a question without groups."""
         return _groups(self.keys)
 
     @property
     def setting(self) -> Setting:
-        """Whose data its measures are of."""
+        """Return the contribution bounds, neighbour relation and privacy unit of the measures."""
         return Setting(caps=self.caps, neighbours=self.neighbours, unit=self.unit, grouped=bool(self.keys))
 
     @once
     def measurements(self) -> tuple[Measurement, ...]:
-        """Each measure with its law."""
+        """Return each measure with its law."""
         pairs = zip(self.measures, self.laws, strict=True)
         return tuple(MeasurementOf(measure=measure, law=law, setting=self.setting) for measure, law in pairs)
 
     @once
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """The mechanism of each measure, with the reach that its caps and bounds give it."""
+        """Return the mechanism of each measure, with the sensitivity that follows from its bounds."""
         return tuple(each.mechanism for each in self.measurements)
 
     def release(self, exact: Exact, coins: Coins = SYSTEM) -> Released:
@@ -213,7 +212,7 @@ class Plan(Mechanism):
 
     @once
     def loss(self) -> Loss:
-        """Because  all parts read the same people: losses add. Sums of private groups are released after the keys."""
+        """Because  all parts read the same rows: losses add. Sums of private groups are released after the keys."""
         return sum((piece.loss for piece in self.pieces), start=Loss.ZERO)
 
     @property
@@ -225,7 +224,7 @@ class Plan(Mechanism):
         return (*self.mechanisms, *(() if self.naming is None else (self.naming,)))
 
     def strays(self, whose: Mapping[str, str]) -> str | None:
-        """A table that it reads by another unit than `whose` says; see `Mechanism.strays`.
+        """Return a table that the plan reads by another unit than `whose` says; see `Mechanism.strays`.
 
         Given    the unit of a plan is a column of its relation, or every row is one.
         Promise  None only if every table is in `whose`, and those that the unit is read from have it for their unit;
@@ -248,7 +247,7 @@ class Plan(Mechanism):
 
     @once
     def key(self) -> str:
-        """The name of the question: equal for equal plans."""
+        """Return the name of the question: equal for equal plans."""
         return "plan " + hashlib.sha256(write(self).encode()).hexdigest()
 
 
@@ -258,12 +257,12 @@ def _groups(keys: tuple[Key, ...]) -> tuple[tuple[Value, ...], ...]:
 
 
 def _rank(key: tuple[Value, ...]) -> list[tuple[int, Any]]:
-    """Numbers by size, then texts by letters, NULL last."""
+    """Order keys: numbers by size, then texts by letters, NULL last."""
     return [(2, 0) if part is None else (1, part) if isinstance(part, str) else (0, part) for part in key]
 
 
 def grouped(keys: Sequence[Key], sets: Sequence[Sequence[int]]) -> Merge:
-    """For each set of keys, in turn, all its groups in their order: sums over the other keys."""
+    """Return all groups of each set of keys, in turn and in their order, as sums over the other keys."""
     sizes = [key.size for key in keys]
     places = np.indices(sizes).reshape(len(sizes), -1) if sizes else np.zeros((0, 1), np.int64)
     found: list[tuple[Value, ...]] = []

@@ -1,8 +1,8 @@
-"""From a draft to a plan: which noise, how much on each measure, at what cost.
+"""Price a draft: choose the family of the noise, and how much of the cost each measure gets.
 
 An ε buys Laplace noise of that ε in all, or Gaussian noise of the ρ that the ε buys under the budget's δ; whichever
 predicts less error is taken. That is decided by the question and the catalogue alone, so the same question always makes
-the same plan. What is asked for may be a margin instead, see `terms`.
+the same plan. A question may ask for a margin instead, see `terms`.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ __all__ = ["bought_rho", "counted_error", "plan_for", "plans_for", "plans_unsort
 
 
 def plan_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> Plan:
-    """The plan of least predicted error that this ε buys."""
+    """Return the plan of least predicted error that this ε buys."""
     return plans_for(draft, epsilon, delta)[0]
 
 
 @lru_cache(maxsize=512)
 def plans_for(draft: Draft, epsilon: Fraction, delta: Fraction | None = None) -> tuple[Plan, ...]:
-    """All plans that this ε buys, by their predicted error: the first is taken, unless only another fits the budget."""
+    """Return all plans that this ε buys, by predicted error: the first is taken, unless only another can be paid."""
     return tuple(sorted(plans_unsorted(draft, epsilon, delta), key=lambda plan: _error(plan, draft)))
 
 
 def plans_unsorted(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> list[Plan]:
-    """The same in an order of their own, which is that of their kinds."""
+    """Return all plans that this ε buys: those of the ordinary measures first, then those of each alternative."""
     plans, paid = list[Plan](), prices(draft.catalogue.budget, epsilon)
     events = _events(draft, epsilon, delta) if draft.private else None
     for way in draft.ways:
@@ -45,20 +45,23 @@ def plans_unsorted(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> l
 
 
 def prices(budget: Budget, epsilon: Fraction) -> tuple[Price, ...]:
-    """What an ε can be spent as under a budget: itself, and the ρ that it buys."""
+    """Return what an ε can be spent as under a budget: itself, and the ρ that it buys."""
     rho = bought_rho(budget, epsilon)
     return (Pure(epsilon), Zcdp(rho)) if rho > 0 else (Pure(epsilon),)
 
 
 def bought_rho(budget: Budget, epsilon: Fraction) -> Fraction:
-    """What an ε buys of zCDP under the budget's δ; all of the budget's for all of its ε."""
+    """Return the ρ of zCDP that an ε buys under the budget's δ; all of the budget's ρ for all of its ε."""
     if budget.delta is None or budget.events is None or budget.delta == budget.events:
         return Fraction(0)
     return budget.rho if epsilon == budget.epsilon else zcdp_of(epsilon, budget.delta - budget.events)
 
 
 def _error(plan: Plan, draft: Draft) -> float:
-    """The predicted error: squared, in people, added up over the aggregates; of keys alone, how many must share one."""
+    """Return the predicted squared error, added up over the aggregates; of keys alone, how many units must share one.
+
+    What one unit can move counts as one; where counts may be read in another way, one row does.
+    """
     if not plan.measures:
         assert plan.naming is not None
         return float(plan.naming.error.halfway)
@@ -72,7 +75,7 @@ def _error(plan: Plan, draft: Draft) -> float:
 
 
 def counted_error(plan: Plan, draft: Draft) -> float:
-    """The predicted error of a question that asks for counts alone: squared, in rows, added up. Exact, by the laws."""
+    """Return the predicted error of a question of counts alone: squared, in rows, added up. Exact, by the laws."""
     found = 0.0
     for reading in draft.measured(plan.measures).readings:
         found += reading.variance(plan)
@@ -80,13 +83,13 @@ def counted_error(plan: Plan, draft: Draft) -> float:
 
 
 def _served(draft: Draft) -> list[int]:
-    """How many aggregates read each measure."""
+    """Return how many aggregates read each measure."""
     found = Counter(reading.measure for reading in draft.readings)
     return [found[index] for index in range(len(draft.measures))]
 
 
 def _shares(draft: Draft, family: NoiseFamily) -> list[Fraction]:
-    """How a cost is divided over the measures, and the keys where they are private, for the least error in all.
+    """Divide a cost over the measures, and the keys where they are private, for the least error in all.
 
     Because  n aggregates that read the same noise have the weight n: see `NoiseFamily.share_exponent`.
     """
@@ -101,7 +104,7 @@ def _divided(served: tuple[int, ...], power: float) -> list[Fraction]:
 
 
 def _plan(draft: Draft, price: Price, events: Fraction | None) -> Plan:
-    """The plan that a price buys, divided over its measures; `events` is the δ of naming private keys."""
+    """Return the plan that a price buys, divided over its measures; `events` is the δ of naming private keys."""
     shares, neighbours = [price * each for each in _shares(draft, price.family)], draft.catalogue.neighbours
     naming = None
     if events is not None:
@@ -120,7 +123,7 @@ def _plan(draft: Draft, price: Price, events: Fraction | None) -> Plan:
 
 
 def _events(draft: Draft, epsilon: Fraction, delta: Fraction | None) -> Fraction:
-    """The δ that naming private keys may cost: as asked, or the same share of the budget's as of its ε."""
+    """Return the δ of naming private keys: as asked, or by the share of ε in its budget; refuse a budget without δ."""
     budget = draft.catalogue.budget
     if not budget.events:
         name = next(name for key, name in zip(draft.keys, draft.names, strict=True) if not key.declared)

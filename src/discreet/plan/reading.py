@@ -1,4 +1,4 @@
-"""From noisy parts to numbers: what each aggregate of a question reads out of its measure, and within what interval."""
+"""Read the number of each aggregate from the noisy parts of its measure, with its interval."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ __all__ = ["Reading"]
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """One aggregate: which measure it reads, and what of it."""
+    """One aggregate of a question: the measure that it reads, and the statistic that it reads there."""
 
     statistic: Statistic
     measure: int
 
     def estimator(self, measures: Sequence[Measure]) -> Estimator[Any]:
-        """How the number is read."""
+        """Return the estimator of the number."""
         return measures[self.measure].estimator(self.statistic)
 
     def margin(self, plan: Plan, confidence: Fraction, cells: int = 1) -> Fraction | None:
-        """Half the width of the interval around every value of so many groups, where that is known without looking."""
+        """Return half the width of the interval around sums of `cells` groups; None where it depends on the data."""
         estimator, noises = self.estimator(plan.measures), plan.measurements[self.measure].sum_noises(cells)
         margins = [estimator.margin(noise, confidence) for noise in noises]
         return max((each for each in margins if each is not None), default=None)
 
     def variance(self, plan: Plan) -> float:
-        """The squared error to expect, where that is known without looking."""
+        """Return the expected squared error; infinity where that depends on the data."""
         return self.estimator(plan.measures).variance(plan.measurements[self.measure].noise)
 
     def foretold(self, plan: Plan, rows: int, confidence: Fraction) -> float | None:
-        """Where the margin depends on the data: about how large it would be for a group of so many rows."""
+        """Return about how large a margin that depends on the data would be for a group of `rows` rows."""
         return self.estimator(plan.measures).foretold(plan.measurements[self.measure].noise, rows, confidence)
 
     def noise_text(self, plan: Plan) -> str:
-        """The noise in words, in the units of the number."""
+        """Describe the noise in words, in the units of the number."""
         return self.estimator(plan.measures).noise_text(plan.laws[self.measure])
 
     def remark(self, plan: Plan, confidence: Fraction) -> str | None:
-        """What must be said beside the number, where a margin does not say it."""
+        """Return what must be said beside the number, where a margin does not say it."""
         return self.estimator(plan.measures).remark(plan.laws[self.measure], plan.setting, confidence)
 
     def values(self, plan: Plan, released: Released, merge: Merge | None = None) -> list[Any]:
-        """The numbers, group by group, or row by row of sums of groups."""
+        """Return the numbers, group by group, or row by row of sums of groups."""
         estimator, parts = self.estimator(plan.measures), released.sums[self.measure]
         found: list[Any] = [None] * parts.shape[1]
         for noise, here in self.alike(plan, parts.shape[1], merge):
@@ -60,9 +60,10 @@ class Reading:
         return found
 
     def bought(self, plan: Plan, released: Released) -> Bought | None:
-        """The interval around a quantile, where its ends were released beside it.
+        """Return the interval around a quantile, where its ends were released beside it.
 
-        Because  they are chosen apart from it, for the quantile itself; what was released for it is none the better.
+        Because  the ends are chosen apart from the quantile, to hold the exact one; what was released for it is none
+                 the better.
         """
         mine, end = plan.measures[self.measure], Statistic("low", self.statistic.at)
         for n, each in enumerate(plan.measures if self.statistic.name == "quantile" else ()):
@@ -71,5 +72,5 @@ class Reading:
         return None
 
     def alike(self, plan: Plan, rows: int, merge: Merge | None) -> Iterable[tuple[Spread, Any]]:
-        """The rows whose noise has the same law, and that law."""
+        """Partition the rows by the law of their noise: yield each law, and the places of its rows."""
         return plan.measurements[self.measure].noises(merge, rows)

@@ -1,10 +1,10 @@
-"""Conditions on declared columns divide all possible rows into regions: those that fulfil the same conditions.
+"""Regions: conditions on declared columns divide all possible rows by the conditions that they fulfil.
 
-A region is named by a text with a letter for each condition, 1 where it is true and 0 where it is not. Which regions
-there can be follows from the conditions alone: comparisons of an expression with constants only change at these
-constants, so a few values of it stand for all that it can have, NULL among them. Whatever is compared with constants is
-such a variable, by the way it is written; a condition of another kind is one itself, true, false or NULL. What several
-expressions of one column have to do with each other is not looked into.
+A region is named by a text with a letter for each condition, 1 where it is true and 0 where it is not. The possible
+regions follow from the conditions alone: comparisons of an expression with constants only change at these constants, so
+a few values of it stand for all that it can have, NULL among them. Every expression that is compared with constants is
+such a variable, by the way it is written; a condition of another kind is one itself, true, false or NULL. Relations
+between several expressions of one column are not looked into.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Regions:
 
     @property
     def matrix(self) -> NDArray[np.float64]:
-        """A row for each condition, a column for each region: one where it is true."""
+        """Return a row for each condition and a column for each region: one where the condition is true."""
         return np.array([[float(letter) for letter in code] for code in self.codes]).T
 
     @property
     def code(self) -> Tree:
-        """The region of a row, as an expression."""
+        """Return the expression that computes the region of a row."""
         one, none = Literal(value="1"), Literal(value="0")
         letters: list[Tree] = [
             one if each is None else Apply(function="case", arguments=(each, one, none), kind="text")
@@ -68,7 +68,7 @@ class Regions:
 
 
 def regions(trees: Sequence[Tree | None], most: int = MOST_REGIONS) -> Regions | None:
-    """The regions of these conditions; None where they are too many to be tried in a second.
+    """Return the regions of these conditions; None where they are too many to be tried in a second.
 
     Promise  every row is in one of them, or fulfils no condition.
     Because  a row gives each variable one value, NULL among them; the values that are tried have one at least from each
@@ -102,7 +102,7 @@ def regions(trees: Sequence[Tree | None], most: int = MOST_REGIONS) -> Regions |
 
 
 class _Other(Exception):
-    """A condition that is not understood here; it can be asked on its own."""
+    """A condition that regions cannot be made of; it can be asked on its own."""
 
 
 # ── values that stand for all ────────────────────────────────────────────────────────────────────────────────────
@@ -119,7 +119,7 @@ class _Variable:
     compared: int = 0  # constants of them all
 
     def values(self) -> list[Any]:
-        """NULL, the constants, and what lies between and beyond them: one value from each set that is not told apart.
+        """Return NULL, the constants, and values between and beyond them: one from each set that is not told apart.
 
         Because  engines put texts in the order of the bytes of UTF-8, which is that of their letters' numbers here, and
                  nothing lies between c and c + "\\0"; NaN and infinities compare as a number beyond the last constant.
@@ -163,7 +163,7 @@ def _collect(tree: Tree, found: dict[str, _Variable]) -> None:
 
 
 def _logic(tree: Tree) -> tuple[Tree, ...]:
-    """The conditions that a condition is made of; none, where it is one itself."""
+    """Return the conditions that a condition is made of; none, where it is one itself."""
     tested = tree.operands("is")[:1]
     if tested and tested[0].kind in ("boolean", None):
         return tested
@@ -171,7 +171,7 @@ def _logic(tree: Tree) -> tuple[Tree, ...]:
 
 
 def _compared(tree: Tree) -> tuple[Tree, list[Any]]:
-    """The one expression of a comparison with constants, and the arguments, with a hole for it; or all as it is.
+    """Return the expression that is compared with constants, and the arguments with a hole for it; else `tree` and [].
 
     Because  numbers are compared as doubles, so constants that are the same double are the same; whole numbers that
              are stored are compared as they are, too, which makes no difference to constants below 2^53.
@@ -188,7 +188,7 @@ def _compared(tree: Tree) -> tuple[Tree, list[Any]]:
 
 
 def _constant(tree: Tree) -> Any:
-    """The value of a constant, of numbers and moments as a number; a hole where it is none."""
+    """Return the value of a constant, of numbers and moments as a number; a hole for any other expression."""
     if signed := tree.operands("negative"):
         value = _constant(signed[0])
         return -value if isinstance(value, Fraction) else HOLE
@@ -217,7 +217,7 @@ class _Grid:
     places: Mapping[str, NDArray[np.intp]]  # of each combination, which value
 
     def truth(self, tree: Tree) -> Truth:
-        """Where a condition is true and where it is false."""
+        """Return where a condition is true and where it is false."""
         if tree.is_constant:
             return np.full(self.rows, tree.literal is True), np.full(self.rows, tree.literal is False)
         parts = [self.truth(each) for each in _logic(tree)]
@@ -239,7 +239,7 @@ class _Grid:
 
 
 def _holds(function: str, arguments: list[Any], value: Any) -> bool | None:
-    """A comparison for one value of its expression: true, false or NULL."""
+    """Return a comparison for one value of its expression: true, false or NULL."""
     given = [value if each is HOLE else each for each in arguments]
     if function == "is":
         return bool(given[0] is given[1] if None in given else given[0] == given[1])

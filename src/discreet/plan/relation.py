@@ -1,8 +1,8 @@
-"""Where rows come from, below the aggregation: tables, joined, filtered, put together, or first added up per unit.
+"""Relations below the aggregation: tables, joined, filtered, combined by UNION ALL, or first aggregated per unit.
 
 A relation is on record with its plan, so it says what an engine computes and nothing else: columns by name, conditions
-and values as trees. A table is its name. Every relation about people carries its unit along, under the name that the
-plan's caps have for it.
+and values as trees. A table is its name. Every relation of a unit's rows carries its unit along, under the name that
+the plan's contribution bounds have for it.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ FUNCTIONS = ("rows", "present", "distinct", "sum", "avg", "min", "max")
 
 
 class Rows(Node["Rows"]):
-    """What can be asked of every relation."""
+    """A node of relational algebra, with what can be asked of every relation."""
 
     @property
     def sources(self) -> tuple[Relation, ...]:
-        """The relations that it reads."""
+        """Return the relations that this one reads."""
         raise NotImplementedError
 
     @property
@@ -58,64 +58,64 @@ class Rows(Node["Rows"]):
 
     @property
     def trees(self) -> tuple[Tree | None, ...]:
-        """The expressions that it computes itself."""
+        """Return the expressions that this node computes itself."""
         return ()
 
     @property
     def joins(self) -> bool:
-        """Whether rows of its sources meet in it."""
+        """Return True if rows of several sources are joined in this node."""
         return False
 
     @property
     def sides(self) -> tuple[set[str], ...]:
-        """The columns of each of the relations that it joins."""
+        """Return the columns of each of the relations that are joined."""
         return ()
 
     @property
     def limit(self) -> int | None:
-        """How many rows of one unit it has at most, where it cuts them off."""
+        """Return the limit on rows of one unit; None if this node sets none."""
         return None
 
     @property
     def added(self) -> tuple[UnitAggregate, ...]:
-        """What it adds up within each unit."""
+        """Return the aggregates that are computed within each unit."""
         return ()
 
     def prune(self, needed: set[str]) -> Relation:
-        """The same without columns that nobody reads."""
+        """Return the relation without columns that are not `needed`."""
         raise NotImplementedError
 
     def thinned(self, few: Callable[[str], Relation]) -> Relation:
-        """The same over `few` of each table that it reads with all rows of a unit."""
+        """Return the relation over `few` of each table that it reads with all rows of a unit."""
         raise NotImplementedError
 
     def whole(self) -> list[str]:
-        """The tables that it reads with all rows of a unit, each as often as it reads it."""
+        """Return the tables that are read with all rows of a unit, each as often as it is read."""
         return [name for each in self.children for name in each.whole()]
 
     def tables(self) -> set[str]:
-        """The tables that it reads."""
+        """Return the tables that the relation reads."""
         return set[str]().union(*(each.tables() for each in self.children))
 
     def origins(self, column: str) -> Names:
-        """The tables and columns that one of its columns is read from, unchanged."""
+        """Return the tables and columns that `column` is read from, unchanged."""
         return set()
 
     def owners(self) -> Owners:
-        """Whom its rows pass for, where every row is a unit; see `owners`."""
+        """Return the units that rows stand for, where every row is a unit; see `owners`."""
         return set[tuple[str, str | None]]().union(*(each.owners() for each in self.children))
 
     def columns_read(self) -> set[str]:
-        """The columns of its source that it reads, where it has one."""
+        """Return the columns of the source that this node reads, where it has one."""
         return set()
 
     def columns_of(self) -> Names:
-        """The tables that it reads, each with the columns that it reads of it."""
+        """Return the columns that the relation reads from tables, each with its table."""
         (source,) = self.sources
         return {(source, each) for each in self.columns_read()} if isinstance(source, str) else source.columns_of()
 
     def tests(self) -> tuple[dict[str, int], int]:
-        """How large its columns are, and the largest of its conditions; see `tests_of`."""
+        """Return the sizes of the columns, and that of the largest condition; see `tests_of`."""
         raise NotImplementedError
 
 
@@ -157,7 +157,7 @@ class Scan(Rows):
 @recorded("made/1")
 @dataclass(frozen=True, kw_only=True)
 class ComputedColumn:
-    """A column, and what it is made of."""
+    """A column, and the expression that computes it."""
 
     name: str
     tree: Tree
@@ -167,10 +167,10 @@ class ComputedColumn:
 @recorded("part/1")
 @dataclass(frozen=True, kw_only=True)
 class JoinInput:
-    """One of several relations side by side: how it is joined to those before it, and under which condition.
+    """One relation of a join: how it is joined to those before it, and under which condition.
 
-    `names` are its columns that are used, and what they are called from here on. Of rows that share the columns
-    `single`, one is kept: then no row on the left is joined twice.
+    `names` are its columns that are used, with their names in the join. Of rows that share the columns `single`, one is
+    kept: then no row on the left is joined twice.
     """
 
     source: Relation
@@ -185,16 +185,16 @@ class JoinInput:
 
     @property
     def tests_only(self) -> bool:
-        """Whether it only tells which rows of the others stay."""
+        """Return True if the input only decides which rows of the others stay."""
         return self.how in ("semi", "anti")
 
     def prune(self, needed: set[str]) -> JoinInput:
-        """The same without columns that nobody reads."""
+        """Return the input without columns that are not `needed`."""
         names = tuple((inner, outer) for inner, outer in self.names if outer in needed)
         return replace(self, names=names, source=prune(self.source, {inner for inner, _ in names}.union(self.single)))
 
     def columns_of(self) -> Names:
-        """The tables that it reads, each with the columns that it reads of it."""
+        """Return the columns that the input reads from tables, each with its table."""
         if isinstance(self.source, str):
             return {(self.source, name) for name in ({name for name, _ in self.names} | set(self.single))}
         return self.source.columns_of()
@@ -203,7 +203,7 @@ class JoinInput:
 @recorded("from/1")
 @dataclass(frozen=True, kw_only=True)
 class Join(Rows):
-    """Relations side by side, each joined to those before it."""
+    """A join of several relations, each with those before it."""
 
     parts: tuple[JoinInput, ...]
 
@@ -253,7 +253,7 @@ class Join(Rows):
 @recorded("derived/1")
 @dataclass(frozen=True, kw_only=True)
 class Projection(Rows):
-    """Row by row: those that meet a condition, with other columns. `unit` is carried along under the name `called`."""
+    """The rows that meet a condition, with computed columns. `unit` is carried along under the name `called`."""
 
     source: Relation
     where: Tree | None
@@ -311,11 +311,11 @@ class UnitAggregate:
 @recorded("folded/1")
 @dataclass(frozen=True, kw_only=True)
 class PerUnit(Rows):
-    """One row for each unit, or for each unit and key: aggregates of the unit's own rows."""
+    """Aggregates of each unit's own rows: one row for each unit, or for each unit and key."""
 
     source: Relation
     unit: str
-    called: str  # what the unit is called from here on
+    called: str  # the name of the unit in this relation
     where: Tree | None
     keys: tuple[ComputedColumn, ...]
     totals: tuple[UnitAggregate, ...]
@@ -357,7 +357,7 @@ class PerUnit(Rows):
 @recorded("united/1")
 @dataclass(frozen=True, kw_only=True)
 class UnionAll(Rows):
-    """The rows of several relations, one after the other; their columns have the same names."""
+    """The rows of several relations, one after the other (UNION ALL); their columns have the same names."""
 
     parts: tuple[Projection, ...]
 
@@ -389,7 +389,7 @@ class UnionAll(Rows):
 @recorded("few/1")
 @dataclass(frozen=True, kw_only=True)
 class UnitLimit(Rows):
-    """Of each unit at most `most` rows, chosen by a hash, so that joining rows with rows does not take for ever."""
+    """At most `most` rows of each unit, chosen by a hash, so that joins of rows with rows end."""
 
     source: Relation
     unit: str
@@ -432,44 +432,45 @@ Relation = str | Join | Projection | PerUnit | UnionAll | UnitLimit
 
 
 def node(relation: Any) -> Rows:
-    """A relation as something to ask; a table is on record as its name alone."""
+    """Return a relation as a node; a table is on record as its name alone."""
     return Scan(name=relation) if isinstance(relation, str) else relation
 
 
 def prune(relation: Relation, needed: set[str]) -> Relation:
-    """The same without columns that nobody reads, so that equal questions have equal plans."""
+    """Return the relation without columns that are not `needed`, so that equal questions have equal plans."""
     return node(relation).prune(needed)
 
 
 def tables_of(relation: Relation) -> set[str]:
-    """The tables that a relation reads."""
+    """Return the tables that a relation reads."""
     return node(relation).tables()
 
 
 def origins(relation: Relation, column: str) -> Names:
-    """The tables and columns that a column of a relation is read from, unchanged."""
+    """Return the tables and columns that a column of a relation is read from, unchanged."""
     return node(relation).origins(column)
 
 
 def owners(relation: Relation) -> Owners:
-    """Whom the rows of a relation pass for, where every row is a unit: a table whose every row is one (None), or a
-    column of a table, by which rows were added up first.
+    """Return the units that rows of a relation stand for, where every row is a unit.
+
+    A unit is a row of a table (None), or a value of a column of a table, by which rows were aggregated first.
     """
     return node(relation).owners()
 
 
 def columns_of(relation: Relation) -> Names:
-    """The tables that a relation reads, each with the columns that it reads of it; of a table alone, nothing."""
+    """Return the columns that a relation reads from tables, each with its table; of a table alone, nothing."""
     return node(relation).columns_of()
 
 
 def trees_of(relation: Relation) -> list[Tree]:
-    """All expressions that a relation computes."""
+    """Return all expressions that a relation computes."""
     return [tree for rows in node(relation).walk() for tree in rows.trees if tree is not None]
 
 
 def tests_of(relation: Relation) -> tuple[dict[str, int], int]:
-    """How large each column of a relation is when it is written out over tables, and the largest of its conditions.
+    """Return the size of each column of a relation, written out over tables, and that of its largest condition.
 
     An engine moves a condition down to where the rows are, and so writes out all that it reads, however deep.
     """

@@ -1,4 +1,4 @@
-"""Answers that follow from others: a coarser grouping, a part of the groups, other numbers of the same sums. Free.
+"""Derive answers from released ones, for free: coarser groupings, some of the groups, other numbers of the same sums.
 
 Given    a plan whose groups are declared was released, and a question asks of the same rows.
 Promise  its numbers are sums of released ones, so they cost nothing, and their margins are those of such sums.
@@ -8,10 +8,10 @@ Because  whatever is computed from an answer is free. A row of the data is in at
          catalogue is now: the same bounds and steps, caps and neighbours, and a group for every declared value of its
          keys. An owner may have changed any of them since, and then nothing follows.
 
-And answers that follow from two others: what all rows have less what those have that meet a condition. Free, too.
+Derive answers from two others, also for free: the numbers of all rows less those of the rows that meet a condition.
 
 Given    two plans of the same rows, in the same declared groups, were released, one with more conditions.
-Promise  what a question asks of the rows that do not meet them is the difference of their numbers, so it costs nothing;
+Promise  what a question asks of rows that do not meet these is the difference of their numbers, so it costs nothing;
          its margins are those of two noises added up.
 Because  whatever is computed from answers is free, and sums over some of the rows and over the rest add up to sums over
          all. Where units have many rows, which of them count depends on the question, so only rows that are units
@@ -61,7 +61,7 @@ MOST_COMPUTED = 1_000_000  # combinations of keys for which expressions are comp
 
 @dataclass(frozen=True, kw_only=True)
 class Derivation:
-    """How a question follows from plans that were released: what it reads there, and which groups it adds up."""
+    """A derivation of a question from released plans: what it reads there, and which groups it adds up."""
 
     plans: tuple[Plan, ...]
     draft: Draft
@@ -72,13 +72,13 @@ class Derivation:
 
     @property
     def expected(self) -> float:
-        """How wrong the answer will be: the mean over its numbers, squared, in people."""
+        """Return the expected squared error, the mean over the numbers, where what one unit can move counts as one."""
         errors = [self.plan.measurements[each.measure].error(self.merge) for each in self.draft.readings]
         return sum(errors) / max(len(errors), 1)
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What there is to say beside the answer."""
+        """Return the remarks beside the answer."""
         many = "an earlier answer" if len(self.plans) == 1 else "two earlier answers"
         left = ("Rows whose keys there were not among the declared ones are left out.",) if self.plan.keys else ()
         caps = self.plan.caps
@@ -90,7 +90,7 @@ class Derivation:
 
 
 def derive(draft: Draft, plan: Plan) -> Derivation | None:
-    """How a question follows from a plan that was released, if it does."""
+    """Return the derivation of a question from a released plan; None where it does not follow."""
     draft = replace(draft, alternatives=())
     extra = _extra(draft.where, plan.where)
     if plan.naming is not None or draft.private or extra is None or not _same_rows(draft, plan):
@@ -121,13 +121,13 @@ def derive(draft: Draft, plan: Plan) -> Derivation | None:
 
 
 def reads(draft: Draft) -> set[str]:
-    """The columns that a question reads, with the one that says whose row it is."""
+    """Return the columns that a question reads, with that of the unit."""
     trees = [draft.where, *(key.tree for key in draft.keys), *(tree for each in draft.measures for tree in each.trees)]
     return set[str]({draft.caps.unit} if draft.caps.unit else set()).union(*(fields(tree) for tree in trees))
 
 
 def _same_rows(draft: Draft, plan: Plan) -> bool:
-    """Whether both read the same relation, of the same units, with as many rows and groups of each as are declared."""
+    """Return True if both read the same relation, of the same unit, with the contribution bounds declared now."""
     caps, other, said = draft.caps, plan.caps, draft.catalogue
     same = prune(plan.table, reads(draft)) == draft.relation
     groups = None
@@ -139,7 +139,7 @@ def _same_rows(draft: Draft, plan: Plan) -> bool:
 
 
 def _uncut(plan: Plan) -> bool:
-    """Whether no unit is left out of a group that it has rows in: else sums of groups are not those of all rows."""
+    """Return True if no unit is left out of a group that it has rows in: else sums of groups are not of all rows."""
     caps, adds = plan.caps, all(each.exact.of_units for each in plan.measures)
     return caps.unit is None or adds or caps.most_groups >= min(plan.cells, caps.most_rows)
 
@@ -149,7 +149,7 @@ def _counts_rows(plan: Plan) -> bool:
 
 
 def _speaks_of_missing(plan: Plan, asked: list[q.Expression], filters: int, catalogue: Catalogue) -> bool:
-    """Whether a filter is true, or a key has a value, for rows in which a key of the plan that it reads has none.
+    """Return True if a filter is true, or a key has a value, for rows where a key of the plan that it reads is NULL.
 
     Those rows are in no group of the plan, so their part of the answer is not there.
     """
@@ -167,26 +167,26 @@ def _speaks_of_missing(plan: Plan, asked: list[q.Expression], filters: int, cata
 
 
 def _required(key: Key, plan: Plan, catalogue: Catalogue) -> bool:
-    """Whether a key is a column that is declared to have a value in every row."""
+    """Return True if a key is a column that is declared to have a value in every row."""
     table = catalogue.table(plan.table) if isinstance(plan.table, str) else None
     column = None if table is None or key.tree.column is None else table.column(key.tree.column)
     return column is not None and column.required
 
 
 def _complete(key: Key, plan: Plan, catalogue: Catalogue) -> bool:
-    """Whether the values that were released are all that a key can have, of what is declared now."""
+    """Return True if the released values of a key are all that it can have by the present catalogue."""
     now = _possible(_bare(key.tree), plan.table, catalogue)
     return now is not None and now.domain is not None and set(now.domain) == set(key.domain)
 
 
 def _extra(asked: Tree | None, released: Tree | None) -> list[Tree] | None:
-    """The conditions of a filter that another does not have; None where it lacks one of the other's."""
+    """Return the conditions of a filter that the released one does not have; None where it lacks one of those."""
     mine, theirs = conjuncts(asked), conjuncts(released)
     return None if set(theirs) - set(mine) else [each for each in mine if each not in theirs]
 
 
 def _readings(draft: Draft, plan: Plan) -> tuple[Reading, ...] | None:
-    """Where each number is read among the measures of a plan."""
+    """Return where each number is read among the measures of a plan; None if one cannot be."""
     found = []
     for reading in draft.readings:
         wanted = draft.measures[reading.measure]
@@ -200,7 +200,7 @@ def _readings(draft: Draft, plan: Plan) -> tuple[Reading, ...] | None:
 
 
 def _same_values(statistic: Statistic, released: Measure, wanted: Measure, draft: Draft) -> bool:
-    """Whether a number that is wanted of one measure is read from another as it would be from that one.
+    """Return True if reading a number from the `released` measure gives the same as from the `wanted` one.
 
     Values are clamped to the same ends, in the same steps; where the upper end is found in the data, to any.
     """
@@ -216,7 +216,7 @@ def _same_values(statistic: Statistic, released: Measure, wanted: Measure, draft
 
 
 def _found(value: Steps, draft: Draft) -> bool:
-    """Whether a value is a column whose upper end is found in the data, and starts where it is declared to."""
+    """Return True if a value is a column whose upper bound is found in the data, and its lower one is as declared."""
     table = draft.catalogue.table(draft.relation) if isinstance(draft.relation, str) else None
     column = table.column(value.of.column) if table is not None and value.of.column is not None else None
     if column is None or column.auto is None or value.step is None:
@@ -225,18 +225,18 @@ def _found(value: Steps, draft: Draft) -> bool:
 
 
 def _bare(tree: Tree) -> Tree:
-    """A key, as the dates that days are counted of."""
+    """Return the dates of a key that counts days; any other key as it is."""
     return next(iter(tree.operands("day number")), tree)
 
 
 def _computed(plan: Plan, asked: list[q.Expression]) -> list[tuple[Any, ...]]:
-    """The value of each expression, for each group of a plan."""
+    """Return the value of each expression, for each group of a plan."""
     given = [Given(f"k{n}", key.kind, [group[n] for group in plan.groups]) for n, key in enumerate(plan.keys)]
     return _values(given, asked, len(plan.groups))
 
 
 def _merge(draft: Draft, keys: list[tuple[Any, ...] | None]) -> Merge:
-    """Which groups each row of the answer adds up, when each group has this key in it, or is left out."""
+    """Return which groups each row of the answer adds up; `keys` has the key of each group in the answer, or None."""
     base = grouped(draft.keys, draft.sets or [range(len(draft.keys))])
     place = {key: n for n, key in enumerate(product(*(key.domain for key in draft.keys)))}
     rows_of: list[list[int]] = [[] for _ in place]
@@ -251,7 +251,7 @@ def _merge(draft: Draft, keys: list[tuple[Any, ...] | None]) -> Merge:
 
 
 def _possible(tree: Tree, relation: Relation, catalogue: Catalogue) -> Typed | None:
-    """What is known of an expression over a relation when it is compiled now; None where that is not known."""
+    """Return what is known of an expression over a relation by the present catalogue; None where it is not known."""
     if tree.column is not None:
         found = _column(tree.column, relation, catalogue)
         return None if found is None else replace(found, tree=tree, kind=tree.kind)
@@ -283,7 +283,7 @@ def _constant(tree: Tree) -> Typed:
 
 
 def _over(tree: Tree, names: dict[Tree, str]) -> q.Expression | None:
-    """An expression over others that have names; None where it reads anything else."""
+    """Return an expression over others that have names; None where it reads anything else."""
     if tree in names:
         return q.Name(name=names[tree], place=NOWHERE)
     if tree.is_constant:
@@ -292,7 +292,7 @@ def _over(tree: Tree, names: dict[Tree, str]) -> q.Expression | None:
 
 
 def _called(tree: Tree, names: dict[Tree, str]) -> q.Call | None:
-    """A function of expressions over others that have names; None where it is no function, or reads anything else."""
+    """Return a function of expressions over others that have names; None where it is none, or reads anything else."""
     parts = [_over(each, names) for each in tree.children]
     known = [each for each in parts if each is not None]
     if tree.applies is None or len(known) < len(parts):
@@ -302,7 +302,7 @@ def _called(tree: Tree, names: dict[Tree, str]) -> q.Call | None:
 
 
 def _values(given: list[Given], asked: list[q.Expression], rows: int) -> list[tuple[Any, ...]]:
-    """The value of each expression, for each of so many rows of columns."""
+    """Return the value of each expression, for each of so many rows of columns."""
     row = Given("\x01row", "integer", list(range(rows)))
     items = [q.Item(what=each, name=f"x{n}", place=NOWHERE) for n, each in enumerate(asked)]
     items.append(q.Item(what=q.Name(name=row.name, place=NOWHERE), name=row.name, place=NOWHERE))
@@ -314,7 +314,7 @@ def _values(given: list[Given], asked: list[q.Expression], rows: int) -> list[tu
 
 
 def _column(name: str, relation: Relation, catalogue: Catalogue) -> Typed | None:
-    """What is known of a column of a relation, of what is declared now; None where that is not known."""
+    """Return what is known of a column of a relation by the present catalogue; None where it is not known."""
     if isinstance(relation, str):
         table = catalogue.table(relation)
         column = None if table is None else table.column(name)
@@ -366,7 +366,7 @@ COLUMNS: dict[type[Rows], Callable[[str, Any, Catalogue], Typed | None]] = {
 
 
 def _counts(total: UnitAggregate) -> Typed | None:
-    """What a count within one unit can be, which is cut off."""
+    """Return what is known of a count within one unit, which is cut off at its limit; None for other aggregates."""
     if total.most is None or total.function not in ("rows", "present", "distinct"):
         return None
     bounds = Fraction(0), Fraction(total.most)
@@ -383,20 +383,20 @@ TWO_VALUED = {*OPPOSITE, "and", "or", "not", "in", "like", "ilike"}  # true or f
 
 
 def best(draft: Draft, earlier: Sequence[Plan]) -> Derivation | None:
-    """How a question follows from plans that were released, most exactly; None where it does not."""
+    """Return the most exact derivation of a question from released plans; None where there is none."""
     ways = [found for plan in earlier if (found := derive(draft, plan)) is not None]
     ways += [] if draft.caps.unit is not None or draft.private else _differences(draft, earlier)
     place = {id(plan): n for n, plan in enumerate(earlier)}
 
     def rank(way: Derivation) -> tuple[float, int, list[int]]:
-        """Of two that are as exact, the one of fewer answers, and of those that were there before."""
+        """Order by error; of two that are as exact, the one of fewer answers first, and of earlier ones."""
         return way.expected, len(way.plans), [place[id(each)] for each in way.plans]
 
     return min(ways, key=rank, default=None)
 
 
 def _differences(draft: Draft, earlier: Sequence[Plan]) -> Iterator[Derivation]:
-    """What is asked, as all rows less some of them: for each two filters that fit, the most exact plans."""
+    """Yield derivations as all rows less some of them: for each two filters that fit, by the most exact plans."""
     asked = conjuncts(draft.where)
     alike: dict[tuple[Any, ...], dict[frozenset[Tree], list[Plan]]] = {}
     for plan in earlier:
@@ -412,7 +412,7 @@ def _differences(draft: Draft, earlier: Sequence[Plan]) -> Iterator[Derivation]:
 
 
 def _ways(draft: Draft, plans: Sequence[Plan]) -> dict[tuple[Measure, ...], Derivation]:
-    """How a question follows from each of these plans, by what is read there, most exactly."""
+    """Return the most exact derivation of a question from these plans, for each tuple of measures that can be read."""
     found: dict[tuple[Measure, ...], Derivation] = {}
     for way in (each for plan in plans if (each := derive(draft, plan)) is not None):
         read = tuple(way.plan.measures[each.measure] for each in way.draft.readings)
@@ -422,7 +422,7 @@ def _ways(draft: Draft, plans: Sequence[Plan]) -> dict[tuple[Measure, ...], Deri
 
 
 def _difference(draft: Draft, whole: Derivation, part: Derivation) -> Derivation:
-    """Their numbers, one less the other; both read the same, in the same groups."""
+    """Return the derivation of `whole` less `part`, which read the same measures in the same groups."""
     pairs = [(a.measure, b.measure) for a, b in zip(whole.draft.readings, part.draft.readings, strict=True)]
     measures = tuple(whole.plan.measures[a] for a, _ in pairs)
     laws = tuple(DifferenceOf(whole.plan.laws[a], part.plan.laws[b]) for a, b in pairs)
@@ -438,7 +438,7 @@ def _difference(draft: Draft, whole: Derivation, part: Derivation) -> Derivation
 
 
 def _where(draft: Draft, conditions: Sequence[Tree]) -> Draft:
-    """The same question of the rows that meet these conditions."""
+    """Return the question asked of the rows that meet these conditions."""
     where: Tree | None = None
     for each in conditions:
         where = both(where, each)
@@ -447,7 +447,7 @@ def _where(draft: Draft, conditions: Sequence[Tree]) -> Draft:
 
 
 def _others(asked: Sequence[Tree], met: Set[Tree]) -> list[Tree] | None:
-    """The conditions of a question but those that are the opposite of these; None where none are."""
+    """Return the conditions of a question without those that are the opposite of `met`; None where none are."""
     for each in asked:
         others = [one for one in asked if one != each]
         if any(set(conjuncts(tree)) == met and (sure or _certain(tree, others)) for tree, sure in _opposites(each)):
@@ -461,7 +461,7 @@ def _others(asked: Sequence[Tree], met: Set[Tree]) -> list[Tree] | None:
 
 
 def _opposites(tree: Tree) -> Iterator[tuple[Tree, bool]]:
-    """The conditions that are not true where this one is, and true elsewhere: surely, or where they are not NULL."""
+    """Yield the conditions that are true where `tree` is not, and only there: always, or where they are not NULL."""
     if tree.applies in OPPOSITE:
         yield Apply(function=OPPOSITE[tree.applies], arguments=tree.children, kind="boolean"), False
     for inner in tree.operands("not"):
@@ -472,7 +472,7 @@ def _opposites(tree: Tree) -> Iterator[tuple[Tree, bool]]:
 
 
 def _certain(tree: Tree, others: Sequence[Tree]) -> bool:
-    """Whether a condition is true or false in every row that meets these others: they rule out every NULL in it."""
+    """Return True if a condition is never NULL in a row that meets the `others`: they rule out every NULL in it."""
     if tree.is_constant:
         return tree.literal is not None
     if tree.column is not None:

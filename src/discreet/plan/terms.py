@@ -1,4 +1,4 @@
-"""What an analyst asks for: a cost, or a margin; and which plans answer a question on these terms."""
+"""The terms of a question: a cost, or a margin; and the plans that answer the question on these terms."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ __all__ = ["Spend", "Terms", "Within", "read_terms", "search"]
 
 
 class Terms(ABC):
-    """What an answer is asked for: a cost, which is all that is said here by default, or a margin."""
+    """Terms of an answer: a cost, which the methods here assume, or a margin."""
 
     epsilon: Fraction | None  # the cost, where it was named
-    most: Fraction | None  # what may be spent at most, where that was named
+    most: Fraction | None  # the most that may be spent, where that was named
     delta: Fraction | None  # for naming private keys, where it is not the budget's share
     confidence: Fraction
     relative = False
 
     def reachable(self, draft: Draft) -> Draft:
-        """A question with the confidence it is asked with, of numbers that can be answered on these terms."""
+        """Fix the confidence level of the draft; refuse numbers that cannot be answered on these terms."""
         measures = tuple(each.sure(self.confidence) for each in draft.measures)
         return draft if measures == draft.measures else replace(draft, measures=measures)
 
     @abstractmethod
     def plans(self, draft: Draft) -> tuple[Plan, ...]:
-        """The plans for what is wanted, by their predicted error; where that is a margin, at the least cost."""
+        """Return the plans on these terms, by their predicted error; for a margin, at the least cost."""
 
     @abstractmethod
     def least_cost(self, draft: Draft) -> Fraction:
-        """The least ε, to some digits, that a question costs."""
+        """Return the least ε, to some digits, that a question costs."""
 
     def sought(self, draft: Draft) -> Within | None:
-        """The margin whose cost depends on the data; None where a cost is known without looking."""
+        """Return the margin, if its cost depends on the data; None where the cost is known before data are read."""
         return None
 
     def met(self, numbers: Iterable[tuple[Any, Any]]) -> bool:
@@ -55,7 +55,7 @@ class Terms(ABC):
     # ── of several questions ─────────────────────────────────────────────────────────────────────────────────────
 
     def share(self, part: Fraction) -> Terms:
-        """The terms for a part of the cost; a margin is what it is."""
+        """Return the terms for a part of the cost; a margin stays what it is."""
         return self
 
     def joins(self, draft: Draft) -> bool:
@@ -63,11 +63,11 @@ class Terms(ABC):
         return True
 
     def at_known_cost(self, draft: Draft, seeks: Callable[[Draft], object]) -> Terms:
-        """The terms with the cost of a question as the most; a refusal where it depends on data, which `seeks` says."""
+        """Return the terms with a question's cost as the most; refuse one that depends on data, as `seeks` may say."""
         return self
 
     def uncapped(self) -> Terms:
-        """The same margin, whatever it costs."""
+        """Return the terms without a limit on what a margin may cost."""
         return self
 
     @abstractmethod
@@ -77,7 +77,7 @@ class Terms(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Spend(Terms):
-    """An answer for an ε; `delta` is for naming private keys, where it is not the budget's share."""
+    """Terms that name a cost: an ε; `delta` is for naming private keys, where it is not the budget's share."""
 
     epsilon: Fraction
     delta: Fraction | None
@@ -102,7 +102,7 @@ class Spend(Terms):
 
 @dataclass(frozen=True, kw_only=True)
 class Within(Terms):
-    """An answer of which every number is within a margin, or a share of the number itself, for `most` at most."""
+    """Terms that name a margin: every number is within it, or within a share of itself, for `most` at most."""
 
     margin: Fraction
     relative: bool
@@ -112,7 +112,7 @@ class Within(Terms):
     epsilon = None
 
     def reachable(self, draft: Draft) -> Draft:
-        """The same; numbers that have no margin are refused. A margin is bought for numbers, also unseen ones."""
+        """Fix the confidence level of the draft; refuse it if some number has no error margin, shown or not."""
         views = [reading.estimator(draft.measures) for reading in draft.readings]
         without = [title for title, view in zip(draft.titles, views, strict=True) if not view.ranged]
         if without:
@@ -142,7 +142,7 @@ class Within(Terms):
         return tuple(plan for plan in plans if numbers.within(draft, plan, self.confidence, self.margin))
 
     def least_cost(self, draft: Draft) -> Fraction:
-        """The least ε, to some digits, for which every number of the answer is within the margin."""
+        """Return the least ε, to some digits, for which every number of the answer is within the margin."""
         if not draft.readings:
             raise NotUnderstood(
                 "`within=` needs a number, and this question has keys only.",
@@ -161,7 +161,7 @@ class Within(Terms):
         return self.worst(numbers) <= 1
 
     def worst(self, numbers: Iterable[tuple[Any, Any]]) -> float:
-        """The largest margin, in terms of the one asked for."""
+        """Return the largest margin, as a multiple of the one asked for."""
         worst = 0.0
         for value, margin in numbers:
             if value is None or margin is None:
@@ -171,7 +171,7 @@ class Within(Terms):
         return worst
 
     def joins(self, draft: Draft) -> bool:
-        """The same; a margin of what is computed from counts is known alone."""
+        """Return True if all numbers are shown as counted; a margin of numbers computed from counts is known alone."""
         return shown(draft).plain
 
     def at_known_cost(self, draft: Draft, seeks: Callable[[Draft], object]) -> Within:
@@ -198,13 +198,13 @@ class Within(Terms):
 
 
 def _ranged(way: Alternative) -> bool:
-    """Whether all numbers have an interval around them."""
+    """Return True if all numbers of an alternative have an interval around them."""
     return all(reading.estimator(way.measures).ranged for reading in way.readings)
 
 
 @lru_cache(maxsize=1024)
 def _least_cost(draft: Draft, wanted: Within) -> Fraction:
-    """The least cost of numbers. Which of their plans errs least is of no matter here; that takes longer."""
+    """Return the least cost of a margin. Plans are not sorted by their error here, as that takes longer."""
     numbers, margin, wide = shown(draft), wanted.margin, Counter[int]()
 
     def enough(epsilon: Fraction) -> bool:
@@ -217,7 +217,7 @@ def _least_cost(draft: Draft, wanted: Within) -> Fraction:
 def read_terms(
     *, epsilon: Number | None, within: Number | None, confidence: Number, delta: Number | None, default: Fraction | None
 ) -> Terms:
-    """What a user asked for, read and checked."""
+    """Read and check what a user asked for."""
     sure = probability(confidence, "confidence")
     keys = None if delta is None else probability(delta, "delta")
     if within is None:
@@ -239,7 +239,7 @@ def read_terms(
 
 
 def search(enough: Callable[[Fraction], bool], margin: Fraction) -> Fraction:
-    """The least number with few digits for which a property holds, that holds for all larger ones."""
+    """Return the least number with three digits that is `enough`, as all larger ones are; refuse where none is."""
     most, exponent = Fraction(10**6), 0
     if not enough(most):
         raise NotAllowed(

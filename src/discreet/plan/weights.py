@@ -1,7 +1,7 @@
 """Row width: how much an engine carries of each joined row of one unit, in rows of a few numbers.
 
 Rows of one unit that meet each other are many more than it has, so what is carried of each decides how much memory one
-person can take. A row that weighs w takes the room of w rows, so fewer of them may meet.
+unit can take. A row that weighs w takes the room of w rows, so fewer of them may meet.
 
 Given    of each table at most as many rows of a unit meet others as a `UnitLimit` says, with at most HELD bytes of text
          for each of them, and names of units of at most NAMED bytes (`engines/sql/relations`); a text that is computed,
@@ -56,8 +56,8 @@ __all__ = ["HELD", "LEAST", "NAMED", "copied", "weight"]
 HELD = 4000  # bytes of text for each row of a unit that meets others: a thousand letters, of four bytes at most
 LEAST = 100_000  # … and so many for each unit and table, where few rows meet
 NAMED = 256  # bytes of the name of a unit whose rows meet others
-MILD = 4  # rows of a few numbers that each row of a table may become, and nobody minds
-TEXT, NUMBERS = 16, 32  # what a text weighs, and how many numbers weigh 1
+MILD = 4  # rows of a few numbers that each row of a table may become without a limit
+TEXT, NUMBERS = 16, 32  # the weight of a text, and how many numbers weigh 1
 SET = 8  # numbers that a row takes in each set of different values of a unit
 STATEMENTS = 10  # of one plan, each of which may read all rows of a unit that meet
 PRINTED = 32  # bytes of a number, a date or a truth, as text
@@ -66,7 +66,7 @@ PRINTED = 32  # bytes of a number, a date or a truth, as text
 def weight(
     relation: Relation, catalogue: Catalogue, *, where: Tree | None, keys: Sequence[Key], measures: Sequence[Measure]
 ) -> int:
-    """How many rows of a few numbers a joined row of a plan is as heavy as; 1 where no rows meet."""
+    """Return the weight of a joined row of a plan, in rows of a few numbers; 1 where no rows meet."""
     rows = node(relation)
     if not _joins(rows):
         return 1
@@ -76,9 +76,9 @@ def weight(
 
 
 def _making(rows: Rows, below: list[int]) -> int:
-    """How many texts an engine makes of each joined row, in a relation and below it.
+    """Return how many texts an engine makes of each joined row, in a relation and below it.
 
-    It filters by one side before it joins. A row of a UNION ALL is a row of one of its parts.
+    An engine filters by one side before it joins. A row of a UNION ALL is a row of one of its parts.
     """
     if rows.joins:
         return sum(below) + sum(texts(part) for tree in rows.trees for part in _across(tree, rows))
@@ -86,13 +86,14 @@ def _making(rows: Rows, below: list[int]) -> int:
 
 
 def _across(condition: Tree | None, rows: Rows) -> list[Tree]:
-    """The parts of a condition that read columns of several sides of a join; all, where its rows are no join itself."""
+    """Return the parts of a condition that read columns of several sides of a join; all parts, if `rows` is no join."""
     sides = rows.sides
     return [each for each in conjuncts(condition) if sum(bool(fields(each) & side) for side in sides) != 1]
 
 
 def copied(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], measures: Sequence[Measure]) -> int:
-    """How many rows of a few numbers a row of a table may become that meets no others; 1 where that is at most MILD.
+    """Return how many rows of a few numbers a row of a table that meets no others becomes; 1 where that is at most
+    MILD.
 
     A UNION ALL of a table with itself has each of its rows several times, and a computed text may be longer than what
     is stored; what is carried of them all is then much more than a unit has.
@@ -110,7 +111,7 @@ def copied(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], mea
 
 
 def _shown(keys: Sequence[Key], measures: Sequence[Measure]) -> int:
-    """The weight of what the windows and groupings of a plan itself carry of a row."""
+    """Return the weight of what the windows and groupings of a plan itself carry of a row."""
     texts = sum(key.kind == "text" and not key.declared for key in keys)
     texts += sum(_text(tree) for each in measures for tree in each.told_apart)
     named = sum(longest(key.values or ()) // NUMBER for key in keys if key.declared)
@@ -131,12 +132,12 @@ def _text(tree: Tree | None) -> bool:
 
 
 def _joins(rows: Rows) -> bool:
-    """Whether rows meet somewhere in a relation."""
+    """Return True if rows meet somewhere in a relation."""
     return any(each.joins for each in rows.walk())
 
 
 def _carried(rows: Rows, catalogue: Catalogue) -> Iterator[int]:
-    """The weights of joined rows wherever they are carried below a plan."""
+    """Yield the weights of joined rows wherever they are carried below a plan."""
     for each in rows.walk():
         if type(each) in CARRIED:
             yield from CARRIED[type(each)](each, catalogue)
@@ -161,7 +162,7 @@ def _added(relation: PerUnit, catalogue: Catalogue) -> Iterator[int]:
 
 
 def _kept(relation: PerUnit) -> int:
-    """The weight of what a SELECT that groups by the unit carries of a row."""
+    """Return the weight of what a SELECT that groups by the unit carries of a row."""
     kept = [_text(each.of) for each in relation.totals if each.function in ("distinct", "min", "max")]
     texts = sum(each.kind == "text" for each in relation.keys) + sum(kept)
     sets = sum(each.function == "distinct" for each in relation.totals)
@@ -173,7 +174,7 @@ CARRIED: dict[type[Rows], Callable[..., Iterator[int]]] = {Join: _met, UnitLimit
 
 
 def _texts(rows: Rows, catalogue: Catalogue) -> set[str]:
-    """The columns of a relation that are texts, except those that carry the unit."""
+    """Return the columns of a relation that are texts, except those that carry the unit."""
     return TEXTS[type(rows)](rows, catalogue)
 
 

@@ -1,1 +1,1 @@
-"""Post-processing: what is computed from released numbers, which is free."""
+"""Post-processing: computations from released numbers, which are free."""

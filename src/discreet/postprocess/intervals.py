@@ -1,4 +1,4 @@
-"""Intervals of whole columns: what an expression over released numbers can be, given an interval around each."""
+"""Interval arithmetic above the aggregation: the interval of an expression, from one around each released number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_PARTS = 2_000  # of an expression whose interval is computed
 
 
 def flatten(view: q.Select, what: q.Expression) -> q.Expression | None:
-    """An expression of a view, over the released table itself; None where it depends on other rows, or is too long."""
+    """Return an expression of a view over the released table itself; None if it reads other rows, or is too long."""
     left = MOST_PARTS
 
     def flat(what: q.Expression) -> q.Expression:
@@ -47,12 +47,12 @@ class _NotFlat(Exception):
 
 
 def released_names(what: q.Expression) -> set[str]:
-    """The released numbers, a0, a1, …, that an expression reads."""
+    """Return the released numbers, a0, a1, …, that an expression reads."""
     return {name for name in what.columns if name.startswith("a")}
 
 
 def enclose(what: q.Expression, known: Mapping[str, Box]) -> Box | None:
-    """The interval of an expression, row by row; None where no rule is known for it."""
+    """Return the interval of an expression, row by row; None where no rule is known for it."""
     with np.errstate(all="ignore"):
         return _enclosed(what, known)
 

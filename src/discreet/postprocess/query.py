@@ -1,7 +1,7 @@
-"""Everything above the aggregation: HAVING, ORDER BY, LIMIT, windows, arithmetic, SELECTs around it.
+"""Compute what stands above the aggregation: HAVING, ORDER BY, LIMIT, windows, arithmetic, SELECTs around it.
 
-It runs on released numbers only, in a DuckDB of its own that has no tables, no files and no network. Its SQL is written
-from our own tree, like that for the data.
+The computation reads released numbers only, in a DuckDB of its own that has no tables, no files and no network. Its SQL
+is written from our own tree, like that for the data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["carry", "check", "keeps_rows", "spell"]
 
 
 def carry(view: q.Select, given: Sequence[Given], hidden: Sequence[str]) -> Rows:
-    """The view of a released table; `hidden` columns come along, after the others, where rows keep their identity."""
+    """Return the view of a released table; `hidden` columns come along, at the end, where rows keep their identity."""
     if _plain(view):
         there = {each.name: each for each in given}
         found = [there[item.what.column] for item in view.items if item.what.column is not None]
@@ -30,14 +30,25 @@ def carry(view: q.Select, given: Sequence[Given], hidden: Sequence[str]) -> Rows
         names = (*(item.name for item in view.items), *hidden)
         return Rows(names, tuple(each.kind for each in found), tuple(each.values for each in found))
     text = _select(view, [] if _mixes(view) else list(hidden))
+    given = [_double(each) if _too_wide(each) else each for each in given]
     try:
         return run(text, given)
-    except NotUnderstood:  # a whole number too large for its type: compute with doubles, which have no end
-        return run(text, [Given(each.name, "real", each.values) if each.kind == "integer" else each for each in given])
+    except NotUnderstood:  # a whole number that is computed is too large for its type: doubles have no end
+        return run(text, [_double(each) for each in given])
+
+
+def _too_wide(given: Given) -> bool:
+    """Return True if a column holds a whole number that 64 bits do not hold."""
+    return given.kind == "integer" and any(each is not None and abs(each) >= 1 << 63 for each in given.values)
+
+
+def _double(given: Given) -> Given:
+    """Return a column of whole numbers as doubles, and any other column as it is."""
+    return Given(given.name, "real", given.values) if given.kind == "integer" else given
 
 
 def _plain(view: q.Select) -> bool:
-    """Whether a view is the released table itself, perhaps under other names: nothing to compute."""
+    """Return True if a view is the released table itself, perhaps under other names: nothing to compute."""
     more = view.where or view.keys or view.having or view.qualify or view.order or view.distinct
     cut = view.limit is not None or view.offset is not None
     names = all(item.what.column is not None for item in view.items)
@@ -45,14 +56,14 @@ def _plain(view: q.Select) -> bool:
 
 
 def check(view: q.Select, given: Sequence[Given]) -> tuple[Kind, ...]:
-    """The kinds of a view's columns, or a refusal where its parts do not fit together, tried on some plain values."""
+    """Return the kinds of a view's columns, tried on the values `given`; refuse a view whose parts do not fit."""
     if _plain(view):
         return carry(view, given, []).kinds
     return run(_select(view, []), given, trial=True).kinds[: len(view.items)]
 
 
 def keeps_rows(view: q.Select) -> bool:
-    """Whether every row of a view is one row of the released table."""
+    """Return True if every row of a view is one row of the released table."""
     return not _mixes(view)
 
 
@@ -60,7 +71,7 @@ def keeps_rows(view: q.Select) -> bool:
 
 
 def _mixes(view: q.Select) -> bool:
-    """Whether rows are merged somewhere above the released table."""
+    """Return True if rows are merged somewhere above the released table."""
     adds = any(each.as_aggregate for item in view.items for each in item.what.walk())
     merged = bool(view.distinct or view.keys or view.having or adds)
     return (view.inner is not None and (merged or _mixes(view.inner))) or view.distinct
@@ -93,7 +104,7 @@ def _order(each: q.Order) -> str:
 
 
 def spell(what: q.Expression) -> str:
-    """One expression in DuckDB's words."""
+    """Write an expression in DuckDB's SQL."""
     return SPELLED[type(what)](what)
 
 

@@ -1,4 +1,4 @@
-"""An empty database that computes what stands above the aggregation."""
+"""The sandbox: an empty database that computes what stands above the aggregation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = {"BIGINT": "integer", "HUGEINT": "integer", "INTEGER": "integer", "SMALL
          "UBIGINT": "integer", "DOUBLE": "real", "FLOAT": "real", "VARCHAR": "text", "BOOLEAN": "boolean",
          "DATE": "date", "TIMESTAMP": "timestamp"}  # fmt: skip
 
-SECONDS, MEMORY = 60.0, "2GB"  # what follows from an answer may take so much
+SECONDS, MEMORY = 60.0, "2GB"  # limits of what is computed from an answer
 
 TRIAL_SECONDS, TRIAL_MEMORY = 5.0, "200MB"  # … and what is tried before anything is paid, on four rows
 
@@ -32,7 +32,7 @@ _own = threading.local()
 
 
 def _connection(memory: str) -> duckdb.DuckDBPyConnection:
-    """An empty DuckDB of this thread's own. One thread computes, so that sums do not depend on luck."""
+    """Return an empty DuckDB of this thread's own. It computes in one thread, so that sums are the same every time."""
     if getattr(_own, "process", None) != os.getpid():  # a forked process opens its own
         for each in getattr(_own, "ducks", {}).values():
             abandon(each)
@@ -56,7 +56,7 @@ def _connection(memory: str) -> duckdb.DuckDBPyConnection:
 
 
 def run(select: str, given: Sequence[Given], *, trial: bool = False) -> Rows:
-    """What a SELECT makes of released numbers, in an empty database."""
+    """Run a SELECT over released numbers, in an empty database."""
     import duckdb  # noqa: PLC0415
 
     columns = ", ".join(
@@ -91,7 +91,7 @@ def run(select: str, given: Sequence[Given], *, trial: bool = False) -> Rows:
 
 
 def _value(value: Any, kind: Kind) -> Any:
-    """As Python has it; a date that it does not have is none."""
+    """Return a value as Python has it; None for a date that Python does not have."""
     if value is None or (kind in ("date", "timestamp") and not isinstance(value, date)):
         return None
     return float(value) if kind == "real" else value

@@ -1,8 +1,8 @@
-"""How large what is computed above the aggregation can become, known without computing it.
+"""Bound the size of what is computed above the aggregation, before it is computed.
 
 Released numbers are short, but LPAD('x', 100000000, 'y') is not, and REPLACE in REPLACE in REPLACE grows like a power.
-So every expression over an answer has a bound on its letters that follows from the question, and is refused where that
-is too large; before anything is paid, and the same for any data.
+So every expression over an answer has a bound on its letters that follows from the question. An expression is refused
+where that bound is too large; before anything is paid, and the same for any data.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from discreet.sql.types import Kind
 __all__ = ["LONGEST_TEXT", "MOST_LETTERS", "MOST_PARTS", "fits"]
 
 LONGEST_TEXT = 20_000  # letters of a text above the aggregation
-MOST_LETTERS = 400_000  # of all texts that are made for one row, on their way to it, too
+MOST_LETTERS = 400_000  # of all texts that are made for one row, intermediate ones included
 MOST_PARTS = 10_000  # nodes of all SELECTs around an aggregation
 MOST_PLANNED = 30_000  # … of one expression, as an engine plans it: what is compared with zero or NaN is there twice
 RELEASED_TEXT = 1_000  # letters of a key
@@ -41,15 +41,15 @@ def fits(view: q.Select, kinds: Mapping[str, Kind]) -> None:
 
 
 class _Sizes:
-    """Bounds of every expression of a view, counted as they are found."""
+    """Bounds on the letters of every expression of a view, and their running totals."""
 
     def __init__(self, view: q.Select, released: Lengths) -> None:
         self.letters = self.parts = 0
-        self.inside = False  # an expression that was counted as a whole
+        self.inside = False  # whether the expression is part of one that was counted as a whole
         self.select(view, released)
 
     def select(self, view: q.Select, released: Lengths) -> dict[str, int]:
-        """The bounds of a SELECT's columns, by their names."""
+        """Return the bounds of a SELECT's columns, by their names."""
         known = released if view.inner is None else self.select(view.inner, released)
         found = {item.name.lower(): self.letters_of(item.what, known) for item in view.items}
         names = {**found, **known}
@@ -59,7 +59,7 @@ class _Sizes:
         return found
 
     def letters_of(self, what: q.Expression, known: Lengths) -> int:
-        """The most letters that an expression can have, as text."""
+        """Return the most letters that an expression can have, as text."""
         self.parts += 1
         if self.parts > MOST_PARTS:
             raise NotAllowed(
@@ -95,7 +95,7 @@ class _Sizes:
 
 
 def _planned(what: q.Expression) -> int:
-    """How many nodes an engine makes of an expression, at most."""
+    """Return how many nodes an engine makes of an expression, at most."""
 
     def times(part: q.Expression) -> int:
         function = FUNCTIONS.get(part.applies or "")
@@ -105,13 +105,13 @@ def _planned(what: q.Expression) -> int:
 
 
 def _over(what: q.Aggregate | q.Window, sizes: list[int]) -> int:
-    """The most letters of an aggregate or a window: of what it is of, where it gives one of these on."""
+    """Return the most letters of an aggregate or a window: those of its arguments, where it returns one of these."""
     given = sizes[: len(what.arguments)]
     return max(given, default=PLAIN) if what.function in OVER else PLAIN
 
 
 def _call(what: q.Call, sizes: list[int]) -> int:
-    """The most letters that a function can make of texts of these sizes."""
+    """Return the most letters that a function can make of texts of these sizes."""
     function = FUNCTIONS.get(what.function)
     return PLAIN if function is None else function.above.letters(what, sizes)
 

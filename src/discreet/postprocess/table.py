@@ -1,4 +1,4 @@
-"""Released numbers as a table, and the rows that come out."""
+"""Tables of post-processing: the released table, and the rows that are computed from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["INNER", "RELEASED", "Given", "Rows"]
 
 RELEASED = "released"
 
-INNER = "inner"  # what an answer inside is called that has no name
+INNER = "inner"  # the name of an answer inside that has none
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Given:
-    """A column that goes in."""
+    """A column of the released table."""
 
     name: str
     kind: Kind

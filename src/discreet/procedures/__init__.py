@@ -1,1 +1,1 @@
-"""Procedures: what is bought, in which order, to answer a question."""
+"""Procedures: which plans are bought, in which order, to answer a question."""

@@ -1,7 +1,7 @@
-"""Upper bounds on request: a column with `max = 'auto'` has its bound found in the data, for a part of the cost.
+"""Automatic upper bounds: the bound of a column with `max = 'auto'` is found in the data, for a part of the cost.
 
 The bound is a question of its own: it is planned, paid, released and kept like any other. Then the question is asked
-with that bound, for the rest. Later questions use it for nothing, unless their part of the cost buys a better one.
+with that bound, for the rest. Later questions use the bound for free, unless their part of the cost buys a better one.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from discreet.procedures.recall import plans_of
 __all__ = ["PART", "ask_bounded", "assumed", "bounded", "choices", "divided", "foretold", "plan_of", "wanted_bounds"]
 
 PART = Fraction(1, 10)  # of the cost; by simulation, see tests/procedures/test_automatic.py
-ASSUMED = 1000  # the bound, above the least value, for which things are explained before one is known
+ASSUMED = 1000  # the bound, above the least value, that explanations assume before one is known
 
 
 def assumed(catalogue: Catalogue) -> Catalogue:
-    """The same with an upper bound for every column that has none yet."""
+    """Return the catalogue with an assumed upper bound for every column with an automatic one."""
     for table in catalogue.tables:
         for column in table.columns:
             if column.auto is not None:
@@ -43,7 +43,7 @@ def assumed(catalogue: Catalogue) -> Catalogue:
 
 
 def bounded(catalogue: Catalogue, table: str, name: str, high: Fraction) -> Catalogue:
-    """The same with this upper bound of a column."""
+    """Return the catalogue with `high` as upper bound of a column."""
 
     def known(column: Column) -> Column:
         if column.name != name or column.auto is None:
@@ -58,7 +58,7 @@ def bounded(catalogue: Catalogue, table: str, name: str, high: Fraction) -> Cata
 
 
 def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
-    """The columns whose upper bound a question needs."""
+    """Return the columns whose automatic upper bound a question needs; refuse a question that cannot use one."""
     read = columns_of(draft.relation)
     auto = {
         each.name: each
@@ -90,7 +90,7 @@ def wanted_bounds(draft: Draft) -> tuple[Column, ...]:
 
 
 def _bounding(tree: Tree) -> set[str]:
-    """The columns whose bounds decide those of an expression: not those that only conditions read."""
+    """Return the columns whose bounds decide those of an expression: not those that only conditions read."""
     if tree.applies is None:
         return fields(tree)
     if tree.kind == "boolean":
@@ -102,13 +102,13 @@ def _bounding(tree: Tree) -> set[str]:
 
 
 def _tables(draft: Draft) -> list[Table]:
-    """The tables of the catalogue that a question reads."""
+    """Return the tables of the catalogue that a question reads."""
     names = tables_of(draft.relation)
     return [each for each in draft.catalogue.tables if each.name in names]
 
 
 def plan_of(draft: Draft, column: Column, epsilon: Fraction) -> Plan:
-    """The question for the upper bound of one column, over all rows of the table."""
+    """Return the plan for the upper bound of one column, over all rows of the table."""
     assert column.auto is not None
     assert column.kind is not None
     (table,), catalogue = _tables(draft), draft.catalogue
@@ -127,14 +127,14 @@ def plan_of(draft: Draft, column: Column, epsilon: Fraction) -> Plan:
 
 
 def choices(wanted: Sequence[Plan], earlier: Past) -> list[tuple[Plan, ...]]:
-    """The bounds to use, one for each that is wanted, last; before them those that were the ones to use earlier.
+    """Return the bounds to use, one for each of `wanted`, last; before them those that were to be used earlier.
 
     Given    all plans that were paid for, in their order.
-    Promise  those are the bounds that the same question was asked with before, if it was; and they cost nothing.
-    Because  a bound that was paid for and never answered, as whoever asked gave it up, is no bound yet, and nobody has
-             to wait for it. One that was released is a number like any other: the most exact one for the same rows is
-             used, whatever it was bought for. A wanted one is bought where all of them leave clearly more rows above
-             them: more than that part of the cost would lower the noise. It is worth it: see
+    Promise  the earlier ones include the bounds that the same question was asked with before; and they cost nothing.
+    Because  a bound that was paid for and never answered, because its question was cancelled, is no bound yet, and no
+             question has to wait for it. One that was released is a number like any other: the most exact one for the
+             same rows is used, whatever it was bought for. A wanted one is bought where all of them leave clearly more
+             rows above them: more than that part of the cost would lower the noise. It is worth it: see
              tests/procedures/test_automatic.py. What was best after each purchase is what a question between it and the
              next was asked with.
     """
@@ -155,19 +155,19 @@ def _subject(bound: Plan) -> int | None:
 
 
 def _leaves(bound: Plan) -> float:
-    """How many rows may be just above a bound; ten times as much is three rungs further up."""
+    """Return how many rows may be just above a bound, up to three rungs further, which is ten times as much."""
     return _ceilings(bound).mechanism(bound.laws[0], bound.setting).error.above(3)
 
 
 def _ceilings(bound: Plan) -> Ceilings:
-    """What a plan for an upper bound measures."""
+    """Return the measure of a plan for an upper bound."""
     (measure,) = bound.measures
     assert isinstance(measure, Ceilings)
     return measure
 
 
 def divided(draft: Draft, wanted: Terms) -> tuple[Fraction, Terms]:
-    """What each bound costs, and what is left of the cost for the question itself."""
+    """Return the cost of each bound, and the terms that remain for the question itself."""
     if wanted.epsilon is None:
         raise NotAllowed(
             "a column with max = 'auto' needs a fixed cost, because a part of it pays for finding the bound.",
@@ -180,7 +180,7 @@ def divided(draft: Draft, wanted: Terms) -> tuple[Fraction, Terms]:
 
 
 def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Left) -> None:
-    """Refuse before a bound is bought when there is no room for the question that it is for."""
+    """Refuse before a bound is bought if there is no room for the question that needs it."""
     bounds = [each.loss for each in missing]
     if bounds and not any(sum(bounds, plan.loss) in left for plan in plans):
         raise BudgetExceeded(
@@ -191,7 +191,7 @@ def affordable(missing: Sequence[Plan], plans: Sequence[Plan], left: Left) -> No
 
 
 def foretold(draft: Draft, part: Fraction) -> tuple[str, ...]:
-    """What will be done first, in words."""
+    """Return the explanation of finding the bounds, in words."""
     return tuple(
         f"The upper bound of {each.name} is found first, for ε = {show(part)} more, unless one as good was found"
         f" before; this is for {show(each.auto + ASSUMED)}. It wants many more than"
@@ -204,7 +204,7 @@ def foretold(draft: Draft, part: Fraction) -> tuple[str, ...]:
 def lowered(
     plan: Plan, released: Released, catalogue: Catalogue, column: Column, again: Callable[[Catalogue], Draft]
 ) -> tuple[Draft, Catalogue, Fraction]:
-    """The question and the catalogue with the bound that was released, or with the highest one below it with which the
+    """Return the draft and the catalogue with the released bound, or with the highest one below it with which the
     question can be answered, and that bound.
 
     Because  which bound is too high depends on the question and the released one alone, so lowering it is free.
@@ -221,7 +221,7 @@ def lowered(
 
 
 def found_said(column: Column, high: Fraction, plan: Plan, *, before: bool) -> str:
-    """Which bound was found, in words: now, or earlier.
+    """Return a remark on the bound that was found, now or earlier.
 
     Because  ten times as much is three rungs further up, which would have been chosen with more rows in between.
     """
@@ -239,7 +239,7 @@ def ask_bounded(
 ) -> Procedure[Answer]:
     """Find upper bounds first, each for its part of the cost, then ask with them for the rest.
 
-    What was asked before is asked with the bounds of then, so that it is the same, and free.
+    A question that was asked before is asked with the bounds of then, so that it is the same, and free.
     """
     columns, (part, rest) = wanted_bounds(draft), divided(draft, wanted)
     paid = context.paid()

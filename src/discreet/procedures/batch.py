@@ -1,4 +1,4 @@
-"""Several questions at once: read, divided into those that one release answers and the rest, and priced together.
+"""Several questions at once: divided into those that one release answers and the rest, and priced together.
 
 Counts of one table are answered together, from one release; each other question is asked on its own. All of them share
 one cost, each release in proportion to the questions it answers. Nothing is spent unless there is room for all.
@@ -62,7 +62,7 @@ Asked = Sequence[tuple[str, Params]]
 
 @dataclass(frozen=True)
 class Division:
-    """Several questions, by their places: those that are answered together, and what to ask each of the others for."""
+    """Several questions, by their places: those that are answered together, and the terms of each other one."""
 
     joints: tuple[tuple[tuple[int, ...], Joint], ...]
     alone: Mapping[int, Terms]
@@ -70,11 +70,11 @@ class Division:
 
     @property
     def ways(self) -> tuple[tuple[int, ...], ...]:
-        """The places of each batch."""
+        """The places of the questions of each joint release."""
         return tuple(places for places, _ in self.joints)
 
     def remarks(self, place: int) -> tuple[str, ...]:
-        """What there is to say beside an answer."""
+        """Return the remarks on an answer."""
         if place in self.apart:
             return (FILTERS,)
         return tuple(
@@ -87,11 +87,11 @@ class Division:
 def ask_many(asked: Asked, wanted: Terms, context: Context) -> Procedure[list[Answer]]:
     """Answer several questions, for one cost or with every number within a margin; the same again is free.
 
-    All that needs nothing found first is bought together, whole or not at all.
+    All questions but those that need automatic bounds are bought together, all or none.
     """
     (found, every), answers = _divided(asked, wanted, context, context.left()), dict[int, Answer]()
     drafts = {n: own.reachable(every[n]) for n, own in found.alone.items()}
-    known = [n for n in drafts if not wanted_bounds(drafts[n])]  # bounds that are sought are bought first
+    known = [n for n in drafts if not wanted_bounds(drafts[n])]  # automatic bounds are bought first
     wants = [plans_of(drafts[n], found.alone[n], context) for n in known]
     sold = yield [Purchase(plans) for plans in (*(each.plans for _, each in found.joints), *wants)]
     for (places, together), one in zip(found.joints, sold, strict=False):
@@ -106,7 +106,7 @@ def ask_many(asked: Asked, wanted: Terms, context: Context) -> Procedure[list[An
 
 
 def explain_many(asked: Asked, wanted: Terms, context: Context) -> Explanations:
-    """What `ask_many` would cost, and how exact every number would be."""
+    """Explain what `ask_many` would cost, and how exact every number would be."""
     (found, drafts), each = _divided(asked, wanted, context, None), dict[int, Explanation]()
     for places, together in found.joints:
         one = explained(together.whole, together.plans, wanted, context)
@@ -119,7 +119,7 @@ def explain_many(asked: Asked, wanted: Terms, context: Context) -> Explanations:
 
 
 def _divided(asked: Asked, wanted: Terms, context: Context, left: Left | None) -> tuple[Division, Sequence[Draft]]:
-    """Several questions as they are divided, and what each asks; a refusal where all are too much work together."""
+    """Compile and divide several questions; refuse if they are too much work together."""
     drafts = dict[Any, Draft]()
     with work.counted(work.MOST_WORK_TOGETHER, together=True):
         keys = [(each if isinstance(each, str) else None, Parameters.of(given).key) for each, given in asked]
@@ -133,7 +133,7 @@ def _divided(asked: Asked, wanted: Terms, context: Context, left: Left | None) -
 
 
 def several(questions: Iterable[str], params: Params) -> list[tuple[str, Params]]:
-    """A list of questions, each with its parameters, or a refusal."""
+    """Read a list of questions, each with its parameters, or refuse."""
     texts = isinstance(questions, Iterable) and not isinstance(questions, (str, bytes, Mapping))
     found = list(islice(questions, MOST_QUESTIONS + 1)) if texts else []
     if not found:
@@ -166,12 +166,12 @@ def several(questions: Iterable[str], params: Params) -> list[tuple[str, Params]
 
 
 def _asks_one(text: object) -> bool:
-    """Whether a question has one `?` and nothing that is numbered."""
+    """Return True if a question has one `?` and no numbered parameter."""
     return str(text).count("?") == 1 and re.search(r"\$\d", str(text)) is None
 
 
 def _used(params: Mapping[str, object], text: str, first: bool, texts: Sequence[str]) -> Params:
-    """Of parameters for all questions those that this one has; what none has goes to the first, which refuses it."""
+    """Return the parameters that this question has; one that no question has goes to the first, which refuses it."""
 
     def has(name: object, said: object) -> bool:
         written = str(said)
@@ -183,7 +183,7 @@ def _used(params: Mapping[str, object], text: str, first: bool, texts: Sequence[
 
 
 def wanted_once(epsilon: Number | None, within: Number | None, confidence: Number, default: Fraction | None) -> Terms:
-    """What all of them may cost together, or how exact each number must be; or a refusal."""
+    """Read the cost of all questions together, or the margin of each number; or refuse."""
     if epsilon is None and within is None and default is None:
         raise NotUnderstood(
             "say what all of these may cost together, or how exact they must be.",
@@ -201,11 +201,11 @@ def wanted_once(epsilon: Number | None, within: Number | None, confidence: Numbe
 
 
 def divided(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Left | None) -> Division:
-    """Several questions, divided, for one cost or one margin; a refusal where not all of them fit into what is left.
+    """Divide several questions into joint releases and single ones, on these terms; refuse if not all fit into `left`.
 
-    Promise  all that are found here can be bought, one after another, from what is left; None: it is not asked for.
-    Because  what was paid for before is free, and the others are bought here as they will be: each by the first of its
-             plans that has room beside those before it.
+    Promise  all that are returned can be bought, one after another, from `left`; None skips this check.
+    Because  what was paid for before is free, and the others are counted here as they will be bought: each by the first
+             of its plans that has room beside those before it.
     """
     different = len(set(drafts))
     joints, alone = list[tuple[tuple[int, ...], Joint]](), dict.fromkeys(range(len(drafts)))
@@ -225,7 +225,7 @@ def divided(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Left | 
     rest = {drafts[n]: one.at_known_cost(drafts[n], wanted_bounds) for n in alone}
     costs = (wanted.least_cost(each.whole) for _, each in joints)
     wanted.allowed(chain(costs, (each.most or Fraction(0) for each in rest.values())))
-    if rest or len(joints) > 1:  # one release is refused by whoever pays for it
+    if rest or len(joints) > 1:  # a single release is refused by the ledger
         _room([*(each.plans for _, each in joints), *(own.plans(each) for each, own in rest.items())], earlier, left)
     own = dict.fromkeys(alone, one.uncapped())
     apart = [n for places in _together(drafts, wanted) for n in places if n in alone and drafts[n].caps.most_rows > 1]
@@ -233,12 +233,12 @@ def divided(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Left | 
 
 
 def _together(drafts: Sequence[Draft], wanted: Terms) -> list[list[int]]:
-    """The places of counts that may be answered together; a margin of what is computed from them is known alone."""
+    """Return the places of counts that may be answered together on these terms."""
     return [[n for n in places if wanted.joins(drafts[n])] for places in together(drafts)]
 
 
 def _room(parts: Sequence[tuple[Plan, ...]], earlier: Past, left: Left | None) -> None:
-    """Refuse what does not fit as a whole, each part by the first of its plans that fits after those before it."""
+    """Refuse parts that do not fit as a whole, each by the first of its plans that fits after those before it."""
     spent = Loss.ZERO
     for plans in parts if left is not None else ():
         costs = (spent if each in earlier else spent + each.loss for each in plans)
@@ -260,7 +260,7 @@ class Joint:
     plans: tuple[Plan, ...]
 
     def read(self, plan: Plan) -> list[Draft]:
-        """Each question, as what it reads of the one release."""
+        """Return the draft of each question over the joint release."""
         readings = self.whole.measured(plan.measures).readings
         place = dict(zip(_different(self.drafts), readings, strict=True))
         return [
@@ -273,12 +273,12 @@ class Joint:
 
     @property
     def remark(self) -> str:
-        """What there is to say beside the answers."""
+        """The remark on the answers."""
         return f"{len(self.drafts)} questions were answered together, from one release; the cost is that of all."
 
 
 def together(drafts: Sequence[Draft]) -> list[list[int]]:
-    """The places of questions that only count the rows of one table, each table's for itself."""
+    """Return the places of questions that only count the rows of one table, for each table."""
     found: dict[Any, list[int]] = {}
     for n, each in enumerate(drafts):
         if isinstance(each.relation, str) and not each.keys and counted(each):
@@ -287,11 +287,11 @@ def together(drafts: Sequence[Draft]) -> list[list[int]]:
 
 
 def joint(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Left | None) -> Joint | None:
-    """These questions as one that counts everything, with its plans; or None, where they must be asked one by one.
+    """Return the questions as one that counts everything, with its plans; None if they must be asked one by one.
 
-    A batch that was paid for before, in any order, is asked again as it was: it is the same question, whatever machine
-    found the strategy. Where a unit has more than one row that counts, which of them do depends on the question, and
-    one choice for all would leave out rows that each question on its own would count: then there is none.
+    A batch that was paid for before, in any order, is asked again with its old plan: it is the same question, whatever
+    machine found the strategy. Where more than one row of a unit counts, contribution bounding may keep other rows for
+    each question, and one choice for all would drop rows that a question on its own would use: then the result is None.
     """
     whole = _merged(drafts)
     found = None if whole is None else regions(list(_different(drafts).values()), MOST_PLANNED)
@@ -311,7 +311,7 @@ def joint(drafts: Sequence[Draft], wanted: Terms, earlier: Past, left: Left | No
 
 
 def no_room(cost: Loss, left: Left | None) -> BudgetExceeded:
-    """A refusal of several questions, that says what they cost and what is left."""
+    """Return the refusal of several questions, with their cost and what is left."""
     return BudgetExceeded(
         f"the budget has no room for all of these: together they cost {cost}.",
         code="budget-exceeded",
@@ -320,7 +320,7 @@ def no_room(cost: Loss, left: Left | None) -> BudgetExceeded:
 
 
 def _merged(drafts: Sequence[Draft]) -> Draft | None:
-    """One question that counts what several count; None where they cannot be one."""
+    """Return one draft that counts what several count; None if they cannot be one."""
     first = drafts[0]
     alike = first.caps.most_rows == 1 and all(_alike(each, first) for each in drafts)
     if not alike or len(set(drafts)) < 2 or not all(counted(each) for each in drafts):
@@ -346,11 +346,11 @@ def _alike(draft: Draft, first: Draft) -> bool:
 
 
 def _different(drafts: Sequence[Draft]) -> dict[str, Tree | None]:
-    """The different conditions in an order of their own, so that a batch in another order is the same."""
+    """Return the different conditions, sorted, so that a batch in another order is the same."""
     every = {repr(each): each for draft in drafts for each in _trees(draft)}
     return {name: every[name] for name in sorted(every)}
 
 
 def _trees(draft: Draft) -> list[Tree | None]:
-    """Which rows of its table each number of a question counts; None: all."""
+    """Return for each number of a question the condition on the rows that it counts; None for all rows."""
     return [both(draft.where, None if each == ALL else each) for each in counted(draft)]

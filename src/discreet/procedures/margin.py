@@ -1,4 +1,4 @@
-"""Margins that depend on the data: asking until an answer is exact enough, and what a better one would cost."""
+"""Margins that depend on the data: ask with rising cost until an answer is exact enough."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ HOPELESS = (
     "The margin was not reached, because a number is NULL or too close to zero for a relative margin. Set epsilon= to"
     " allow a higher cost."
 )
-ROOM = Fraction(21, 20)  # a little more than it seems to take, so that once is mostly enough
-MOST, LEAST = 16, Fraction(3, 2)  # how much more the next answer costs
+ROOM = Fraction(21, 20)  # a little more than the estimate, so that one more answer is mostly enough
+MOST, LEAST = 16, Fraction(3, 2)  # the largest and the least factor from one cost to the next
 
 
 def first_cost(budget: Fraction, wanted: Within) -> Fraction:
-    """The cost of a first, rough answer, where the data decide how much it takes: a hundredth of a budget's ε."""
+    """Return the cost of a first, rough answer, if the data decide the cost: a hundredth of the budget's ε."""
     return budget / 100 if wanted.most is None else min(budget / 100, wanted.most)
 
 
 def ask_within(draft: Draft, wanted: Within, context: Context) -> Procedure[Answer]:
-    """Ask ever more exactly until the margin is reached, each time for what the last answer says it takes.
+    """Ask ever more exactly until the margin is reached, each time for the cost that the last answer suggests.
 
     Because  each cost is computed from released numbers, so choosing it is free; what was spent on the way counts.
     """
@@ -59,18 +59,18 @@ def ask_within(draft: Draft, wanted: Within, context: Context) -> Procedure[Answ
 
 
 def _lost(answer: Answer, wanted: Within) -> bool:
-    """Whether some number has no value, or cannot be told from zero, of which no share is a margin."""
+    """Return True if some number has no value, or cannot be told from zero, so that it has no relative margin."""
     worst = wanted.worst(_numbers(answer, wanted))
     return math.isinf(worst) or (wanted.relative and worst * float(wanted.margin) >= 1)
 
 
 def enough(answer: Answer, wanted: Terms) -> bool:
-    """Whether every number is as exact as was asked for."""
+    """Return True if every number is as exact as was asked for."""
     return wanted.met(_numbers(answer, wanted))
 
 
 def next_cost(answer: Answer, cost: Fraction, wanted: Within) -> Fraction:
-    """What a better answer should cost: margins shrink in proportion to ε. To three digits, upwards."""
+    """Return the cost of a better answer, rounded up to three digits: margins shrink in proportion to ε."""
     worst = wanted.worst(_numbers(answer, wanted))
     factor = Fraction(MOST) if not math.isfinite(worst) else min(Fraction(MOST), max(LEAST, ROOM * Fraction(worst)))
     cost = cost * factor
@@ -79,7 +79,7 @@ def next_cost(answer: Answer, cost: Fraction, wanted: Within) -> Fraction:
 
 
 def _numbers(answer: Answer, wanted: Terms) -> Iterator[tuple[Any, Any]]:
-    """The numbers of an answer, each with its margin."""
+    """Yield the numbers of an answer, each with its margin."""
     margins = answer.margin(wanted.confidence)
     for kind, values, around in zip(answer.kinds, answer.data.columns, margins.data.columns, strict=True):
         if kind in ("integer", "real") and around != values:

@@ -1,8 +1,8 @@
-"""Procedures: generators that yield what they want to buy and receive what was sold.
+"""Procedures: generators that yield purchases and receive what was sold.
 
-A procedure decides which plans to buy, in which order, and makes an answer of what was released. It never spends and
-never looks: whoever drives it (a session of a curator) charges the ledger, asks the engine and sends the results in. So
-the same procedure serves a blocking call, a server's thread and a request that is cancelled between two purchases.
+A procedure decides which plans to buy, in which order, and makes an answer of what was released. It never spends budget
+and never reads data: its driver (a session of a curator) charges the ledger, asks the engine and sends the results in.
+So the same procedure serves a blocking call, a server's thread and a request that is cancelled between two purchases.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Purchase:
-    """Plans of which one is wanted: the first that fits into what is left is charged, and run."""
+    """Alternative plans: the first that fits into the remaining budget is charged, and run."""
 
     plans: tuple[Plan, ...]
-    kept: bool = False  # all were paid for and answered before, so what was released is read once more
+    kept: bool = False  # all were paid for and answered before, so the kept releases are read
 
 
 @dataclass(frozen=True)
 class Sold:
-    """What was bought: the plan that was run, what it released, and what that cost."""
+    """A purchase that was made: the plan that was run, what it released, and the bill."""
 
     plan: Plan
     released: Released
@@ -49,19 +49,19 @@ Procedure = Generator[Sequence[Purchase], Sequence[Sold], T]
 
 
 class Past(Protocol):
-    """Plans that were paid for, in their order."""
+    """The plans that were paid for, in their order."""
 
     def about(self, *subjects: int | None) -> Iterator[Plan]:
-        """All that are about one of these, and perhaps others; see `discreet.plan.outline.subject`."""
+        """Yield all plans with one of these subjects, and perhaps others; see `discreet.plan.outline.subject`."""
 
     def near(self, draft: Draft) -> Iterator[Plan]:
-        """Those whose answers are kept and from which a question may follow."""
+        """Yield the plans whose answers are kept and from which the answer of `draft` may be derived."""
 
     def __contains__(self, plan: Plan, /) -> bool:
-        """Whether this very one was paid for."""
+        """Return True if this very plan was paid for."""
 
     def answered(self, plan: Plan) -> bool:
-        """Whether this very one was paid for, and its answer is kept."""
+        """Return True if this very plan was paid for, and its answer is kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,13 +71,13 @@ class Context:
     snapshot: Snapshot
     catalogue: Catalogue  # of the snapshot, with bounds assumed where they are to be found
     paid: Callable[[], Past]  # of the snapshot's version
-    left: Callable[[], Left]  # to whoever asks
+    left: Callable[[], Left]  # for the analyst
     remarks: tuple[str, ...]  # beside every answer
-    worked: Callable[[str, Params], tuple[Draft, int]]  # what a text asks, and how much work it is to find out
+    worked: Callable[[str, Params], tuple[Draft, int]]  # the draft of a text, and the steps of work of compiling it
     compiled: Callable[[str | Select, Params, Catalogue], Draft]
 
     def draft(self, question: str | Select, params: Params = None) -> Draft:
-        """What a text, or a query built by hand, asks."""
+        """Return the draft of a text, or of a query built by hand."""
         if isinstance(question, str):
             return self.worked(question, params)[0]
         return self.compiled(question, params, self.catalogue)
@@ -89,23 +89,23 @@ class Context:
 
 
 class Buyer(Protocol):
-    """Whoever drives procedures: a session of a curator."""
+    """The driver of procedures: a session of a curator."""
 
     def context(self) -> Context:
-        """What may be known now, to explain something."""
+        """Return the current context, for explanations."""
 
     def run(self, procedure: Callable[[Context], Procedure[T]]) -> T:
-        """Buy what a procedure wants, step by step; return what it makes of it."""
+        """Buy what a procedure wants, step by step; return its result."""
 
 
 class Seller(Protocol):
-    """Whoever holds data and a ledger: a curator."""
+    """The holder of data and a ledger: a curator."""
 
     def session(self, *, analyst: str = "") -> Buyer:
-        """Buy as this analyst."""
+        """Return a session of this analyst."""
 
 
 def buy(draft: Draft, plans: tuple[Plan, ...], confidence: Fraction) -> Procedure[Answer]:
-    """Buy the first plan that fits; return what it released as the answer to a question."""
+    """Buy the first plan that fits; return its release as the answer to `draft`."""
     (sold,) = yield (Purchase(plans),)
     return Answer.of(draft, sold.plan, sold.released, sold.bill, confidence=confidence)

@@ -1,4 +1,4 @@
-"""Plans that were paid for before, found again though another machine would have found another strategy."""
+"""Recall plans that were paid for before, even if another machine found another strategy for them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["again", "plans_of", "recalled"]
 
 
 def plans_of(draft: Draft, wanted: Terms, context: Context) -> tuple[Plan, ...]:
-    """The plans that answer a question on these terms, the one of least expected error first."""
+    """Return the plans that answer a question on these terms, the one of least expected error first."""
     plans = wanted.plans(draft)
     return recalled(draft, plans, context.paid()) if draft.recounted else plans
 
 
 def recalled(draft: Draft, plans: tuple[Plan, ...], earlier: Past) -> tuple[Plan, ...]:
-    """The plans of a question; the one alone that was paid for, where another machine found another strategy for it."""
+    """Return `plans`, or only the plan that was paid for if another machine found another strategy for it."""
     of = _regions(plans[0])
     if of is None:
         return plans
@@ -31,7 +31,7 @@ def recalled(draft: Draft, plans: tuple[Plan, ...], earlier: Past) -> tuple[Plan
 
 
 def again(earlier: Past, draft: Draft, of: tuple[Tree, tuple[str, ...]], costs: Sequence[Loss]) -> Plan | None:
-    """A plan that was paid for, of these regions of the same rows, at one of these costs."""
+    """Return a plan that was paid for, of these regions of the same population, at one of these costs; None if none."""
     paid = {(each.pure, None if each.pure is not None else each.rho, each.event) for each in costs}
     for plan in earlier.about(subject(draft.population, "batch/1", *of)):
         if _regions(plan) == of and plan.population == draft.population:
@@ -42,5 +42,5 @@ def again(earlier: Past, draft: Draft, of: tuple[Tree, tuple[str, ...]], costs: 
 
 
 def _regions(plan: Plan) -> tuple[Tree, tuple[str, ...]] | None:
-    """The regions that a plan counts, where it does nothing else."""
+    """Return the regions that a plan counts, if it measures nothing else; else None."""
     return plan.measures[0].regions if len(plan.measures) == 1 else None

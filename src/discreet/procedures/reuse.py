@@ -1,4 +1,4 @@
-"""Answers that follow from earlier ones: plans that are all paid for are read once more, for nothing."""
+"""Reuse: derive answers from earlier releases. All plans are paid for, and their releases are read again for free."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["follow"]
 
 
 def follow(draft: Draft, wanted: Terms, context: Context) -> Procedure[Answer | None]:
-    """The most exact answer that follows from earlier ones, or None where none does."""
+    """Return the most exact answer that can be derived from earlier ones, or None."""
     if (way := best(draft, list(context.paid().near(draft)))) is None:
         return None
     sold = yield [Purchase((plan,), kept=True) for plan in way.plans]

@@ -1,4 +1,4 @@
-"""One question: the procedure that answers it, and what asking would cost."""
+"""One question: the procedure that answers it, and the explanation of its cost."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ask(question: str | Select, params: Params, wanted: Terms, context: Context)
 
 
 def ask_free(sql: str, params: Params, wanted: Terms, context: Context, *, or_buy: bool) -> Procedure[Answer]:
-    """Answer a question from earlier answers, for nothing; where it does not follow from them, buy it or refuse."""
+    """Answer a question from earlier answers, for free; if it cannot be derived from them, buy it or refuse."""
     draft = context.draft(sql, params)
     found = yield from follow(draft, wanted, context)
     if found is not None and enough(found, wanted):
@@ -52,7 +52,7 @@ def ask_free(sql: str, params: Params, wanted: Terms, context: Context, *, or_bu
 
 
 def explain(draft: Draft, wanted: Terms, context: Context) -> Explanation:
-    """What asking a question would cost and how exact the answer would be."""
+    """Explain what asking a question would cost and how exact the answer would be."""
     draft = wanted.reachable(draft)
     remarks: tuple[str, ...] = ()
     if auto_bounds.wanted_bounds(draft):
@@ -69,7 +69,7 @@ def explain(draft: Draft, wanted: Terms, context: Context) -> Explanation:
 def explained(
     draft: Draft, plans: tuple[Plan, ...], wanted: Terms, context: Context, remarks: tuple[str, ...] = ()
 ) -> Explanation:
-    """What the first of these plans that fits costs and tells."""
+    """Explain the first of these plans that fits: its cost and its margins."""
     left = context.left()
     plan = next((each for each in plans if each.loss in left), plans[0])
     context.snapshot.check(plan)

@@ -1,4 +1,4 @@
-"""Analysts' SQL, read into our own frozen tree. Sees no data."""
+"""Parse analysts' SQL into a frozen tree of our own. Nothing here sees data."""
 
 import logging
 

@@ -14,29 +14,29 @@ NOWHERE = Place("", 0, 0)
 
 
 def column(name: str) -> q.Name:
-    """A column."""
+    """Return a column by its name."""
     return q.Name(name=name, place=NOWHERE)
 
 
 def number(value: int | Fraction) -> q.Expression:
-    """A constant; one below zero is the negative of another, as it is in a text."""
+    """Return a constant; one below zero is the negative of another, as it is in a text."""
     size: int | Fraction = -value if value < 0 else value
     found = q.Constant(value=size, place=NOWHERE)
     return call("negative", found) if value < 0 else found
 
 
 def truth(value: bool | None) -> q.Constant:
-    """TRUE, FALSE or NULL."""
+    """Return the constant TRUE, FALSE or NULL."""
     return q.Constant(value=value, place=NOWHERE)
 
 
 def call(function: str, *arguments: q.Expression) -> q.Call:
-    """A function or an operator, by our own name for it."""
+    """Return a function or an operator, by its internal name."""
     return q.Call(function=function, arguments=arguments, place=NOWHERE)
 
 
 def conjunction(conditions: Sequence[q.Expression]) -> q.Expression:
-    """All conditions, joined two by two, so that many are not deep."""
+    """Combine conditions by AND, two by two, so that many are not deep."""
     while len(conditions) > 1:
         pairs = [conditions[n : n + 2] for n in range(0, len(conditions), 2)]
         conditions = [call("and", *pair) if len(pair) == 2 else pair[0] for pair in pairs]
@@ -44,12 +44,12 @@ def conjunction(conditions: Sequence[q.Expression]) -> q.Expression:
 
 
 def total(function: str, of: q.Expression | None = None) -> q.Aggregate:
-    """An aggregate of many rows; COUNT(*) is of nothing."""
+    """Return an aggregate of many rows; without `of`, COUNT(*)."""
     return q.Aggregate(function=function, argument=of, place=NOWHERE)
 
 
 def width_bucket(of: q.Expression, low: int | Fraction, high: int | Fraction, buckets: int) -> q.Call:
-    """WIDTH_BUCKET(of, low, high, buckets): 0 below low, one more than there are from high on."""
+    """Return WIDTH_BUCKET(of, low, high, buckets): 0 below `low`, and `buckets` + 1 from `high` on."""
     first, last, one = number(low), number(high), number(1)
     steps = call("/", call("-", of, first), q.Constant(value=Fraction(high - low) / buckets, place=NOWHERE))
     inside = call("least", call("greatest", call("+", call("floor", steps), one), one), number(buckets))
@@ -59,7 +59,7 @@ def width_bucket(of: q.Expression, low: int | Fraction, high: int | Fraction, bu
 
 
 def table(name: str) -> q.Source:
-    """A table of the catalogue."""
+    """Return a table of the catalogue."""
     return q.Source(name=name, alias=name, place=NOWHERE)
 
 
@@ -70,6 +70,6 @@ def select(
     where: q.Expression | None = None,
     keys: Sequence[q.Expression] = (),
 ) -> q.Select:
-    """SELECT what is named FROM a table or another SELECT."""
+    """Return a SELECT of named `items` from a table or another SELECT."""
     found = tuple(q.Item(what=what, name=name, place=NOWHERE) for name, what in items.items())
     return q.Select(items=found, source=source, where=where, keys=tuple(keys), place=NOWHERE)

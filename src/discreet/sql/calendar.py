@@ -1,4 +1,4 @@
-"""The calendar: days as numbers, their parts, the beginnings of months, and what is a month later. All of it exact.
+"""The calendar: dates as day numbers, their parts, truncation, and additions of intervals. All of it exact.
 
 A date is the number of its day, the first of January of the year 1 being day 1; a timestamp is such a number with a
 fraction. Python and the engines have the same calendar, the Gregorian one for all times, and here it has the years 1 to
@@ -28,7 +28,7 @@ WEEK = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 
 
 def number(value: date) -> Fraction:
-    """The number of a date or a timestamp."""
+    """Return the number of a date or a timestamp."""
     days = Fraction(value.toordinal())
     if isinstance(value, datetime):
         days += Fraction(
@@ -38,21 +38,21 @@ def number(value: date) -> Fraction:
 
 
 def moment(days: Fraction) -> datetime | None:
-    """The timestamp of a number, to the microsecond before it; None outside the calendar."""
+    """Return the timestamp of a number, to the microsecond before it; None outside the calendar."""
     whole, rest = int(days // 1), int(days % 1 * DAY)
     inside = FIRST.toordinal() <= whole <= LAST.toordinal()
     return datetime.fromordinal(whole) + timedelta(microseconds=rest) if inside else None
 
 
 def consecutive(days: Sequence[Any]) -> tuple[int, int] | None:
-    """The numbers of the first and the last, where they are several days, and all from one to another."""
+    """Return the numbers of the first and the last of three or more days that are consecutive; None for other days."""
     if len(days) < 3:
         return None
     first, last = days[0].toordinal(), days[-1].toordinal()
     return (first, last) if list(map(date.toordinal, days)) == list(range(first, last + 1)) else None
 
 
-PARTS: dict[str, tuple[int | None, int | None, Callable[[date], int]]] = {  # least, most, and which it is
+PARTS: dict[str, tuple[int | None, int | None, Callable[[date], int]]] = {  # least, most, and the part of a day
     "year": (None, None, lambda day: day.year),
     "quarter": (1, 4, lambda day: (day.month + 2) // 3),
     "month": (1, 12, lambda day: day.month),
@@ -65,12 +65,12 @@ PARTS: dict[str, tuple[int | None, int | None, Callable[[date], int]]] = {  # le
     "yearweek": (None, None, lambda day: day.isocalendar()[0] * 100 + day.isocalendar()[1]),
     "decade": (None, None, lambda day: day.year // 10),
 }
-TIMES = {"hour": 23, "minute": 59, "second": 59}  # parts that only a timestamp has, and their most
+TIMES = {"hour": 23, "minute": 59, "second": 59}  # parts that only a timestamp has, and their largest value
 UNITS = ("year", "quarter", "month", "week", "day")  # of which a date is the beginning
 
 
 def begin(unit: str, value: date) -> date:
-    """When the year, …, second of a moment began: a date for days and longer, else a timestamp."""
+    """Return when the year, …, second of a moment began: a date for days and longer, else a timestamp."""
     if unit in SECONDS:
         assert isinstance(value, datetime)
         return value - timedelta(
@@ -84,7 +84,7 @@ def begin(unit: str, value: date) -> date:
 
 
 def begins(unit: str, first: date, last: date) -> Iterator[date]:
-    """All beginnings from that of the first moment to that of the last."""
+    """Yield all beginnings of a unit, from that of the `first` moment to that of the `last`."""
     step = {"year": Interval(12), "quarter": Interval(3), "month": Interval(1), "week": Interval(0, 7)}.get(
         unit, Interval(0, 1) if unit == "day" else Interval(0, 0, SECONDS.get(unit, 0) * 10**6)
     )
@@ -96,7 +96,7 @@ def begins(unit: str, first: date, last: date) -> Iterator[date]:
 
 
 def count(unit: str, value: date) -> int:
-    """How many years, …, seconds have begun until then."""
+    """Return how many years, …, seconds have begun until a moment, from a fixed origin."""
     if unit in SECONDS:
         return int(number(value) * 86400 // SECONDS[unit])
     day = whole_day(value)
@@ -105,7 +105,7 @@ def count(unit: str, value: date) -> int:
 
 
 def after(value: date, step: Interval) -> date | None:
-    """A date or a timestamp and an interval later: months first, to the last day of a month where it is shorter.
+    """Add an interval to a date or a timestamp: months first, to the last day of a month where it is shorter.
 
     A date stays a date unless the interval has hours. None outside the calendar.
     """

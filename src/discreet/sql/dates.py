@@ -1,4 +1,4 @@
-"""Dates, timestamps and intervals as they are written."""
+"""Dates, timestamps and intervals, as they are written in a question."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST = 1000  # years of an interval
 
 @dataclass(frozen=True)
 class Interval:
-    """So many months, then so many days, then so many microseconds."""
+    """An interval of months, then days, then microseconds."""
 
     months: int = 0
     days: int = 0
@@ -35,13 +35,13 @@ class Interval:
 
     @property
     def reasonable(self) -> bool:
-        """Whether it leads from one date of the calendar to another, or nearly."""
+        """Return True if the interval is not longer than `MOST` years."""
         days = abs(self.days) + abs(self.microseconds) // (24 * MICROSECONDS["hour"])
         return abs(self.months) <= 12 * MOST and days <= 365 * MOST
 
 
 def iso(text: str) -> date | datetime | None:
-    """The date in '2024-01-31', the timestamp in '2024-01-31 10:30:00', or None where there is neither."""
+    """Return the date in '2024-01-31', or the timestamp in '2024-01-31 10:30:00'; None for any other text."""
     said = ISO.fullmatch(text)
     if said is None:
         return None
@@ -55,17 +55,17 @@ def iso(text: str) -> date | datetime | None:
 
 
 def whole_day(value: date) -> date:
-    """The date of a timestamp; a date is its own."""
+    """Return the date of a timestamp; return a date as it is."""
     return value.date() if isinstance(value, datetime) else value
 
 
 def midnight(value: date) -> datetime:
-    """The beginning of a date; a timestamp is its own."""
+    """Return the beginning of a date; return a timestamp as it is."""
     return value if isinstance(value, datetime) else datetime.combine(value, time.min)
 
 
 def interval(text: str, unit: str | None) -> Interval | None:
-    """The interval in '90' and DAY, or in '1 year 3 months'; None where there is none."""
+    """Return the interval in '90' and DAY, or in '1 year 3 months'; None for any other text."""
     pieces = [(text, unit)] if unit is not None else [(piece[1], piece[2]) for piece in PIECE.finditer(text)]
     if not pieces or (unit is None and "".join(piece[0] for piece in PIECE.finditer(text)) != text):
         return None

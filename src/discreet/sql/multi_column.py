@@ -1,4 +1,4 @@
-"""One item of a SELECT that stands for several columns: a list of quantiles, and the counts of a histogram."""
+"""Expand items of a SELECT that stand for several columns: a list of quantiles, and the counts of a histogram."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OF_A_LIST = ("QUANTILE_LOW", "QUANTILE_HIGH")
 
 
 def one_by_one(item: Any) -> list[Any]:
-    """A list of quantiles is a column for each of them: QUANTILE(x, [0.25, 0.5]) AS q is q_0.25 and q_0.5."""
+    """Expand a list of quantiles to a column for each: QUANTILE(x, [0.25, 0.5]) AS q becomes q_0.25 and q_0.5."""
     inner = item.this if isinstance(item, exp.Alias) else item
     while isinstance(inner, (exp.Filter, exp.WithinGroup)):
         inner = inner.this
@@ -44,7 +44,7 @@ def one_by_one(item: Any) -> list[Any]:
 
 
 def renumber(node: exp.Select, sizes: list[int]) -> None:
-    """Let numbers of columns, in ORDER BY and GROUP BY, mean the columns that were written: of a list its first."""
+    """Let column numbers in ORDER BY and GROUP BY mean the columns as written; a list is its first column."""
     if max(sizes, default=1) == 1:
         return
     clauses = [node.args.get("order"), node.args.get("group")]
@@ -58,13 +58,13 @@ def renumber(node: exp.Select, sizes: list[int]) -> None:
 
 
 def histogram(item: q.Item) -> q.Aggregate | None:
-    """The histogram that an item is, if it is one."""
+    """Return the histogram that an item is; None for any other item."""
     what = item.what.as_aggregate
     return what if what is not None and what.function in BINNED else None
 
 
 def binned(item: q.Item) -> list[q.Item]:
-    """The counts of a histogram with bins, each with its upper end in it, and of what is above them all.
+    """Return the counts of a histogram with bins, each with its upper end in it, and of what is above them all.
 
     HISTOGRAM(x, [10, 20]) AS h is h_10, h_20 and h_above; HISTOGRAM_EXACT(x, [1, 2]) AS h is h_1, h_2 and h_other.
     """
@@ -87,7 +87,7 @@ def binned(item: q.Item) -> list[q.Item]:
 
 
 def _counted(item: q.Item, what: q.Aggregate, conditions: Iterable[tuple[str, q.Expression]]) -> list[q.Item]:
-    """A count of the rows of a histogram that meet each condition, by its label; no row meets two."""
+    """Return a count of the rows of a histogram that meet each condition, by its label; no row meets two."""
     only, one, found = _filter(what), q.Constant(value=1, place=what.place), []
     for label, condition in conditions:
         both = condition if only is None else q.Call(function="and", arguments=(only, condition), place=what.place)
@@ -98,7 +98,7 @@ def _counted(item: q.Item, what: q.Aggregate, conditions: Iterable[tuple[str, q.
 
 
 def labelled(item: q.Item, what: q.Aggregate, values: Iterable[Any]) -> list[q.Item]:
-    """The counts of a histogram of these values."""
+    """Return the counts of a histogram of these values."""
     constants = [q.Constant(value=each, place=what.place) for each in values]
     return _counted(
         item,
@@ -108,7 +108,7 @@ def labelled(item: q.Item, what: q.Aggregate, values: Iterable[Any]) -> list[q.I
 
 
 def _cased(what: q.Aggregate) -> tuple[q.Expression, ...]:
-    """The condition and the value of a CASE with one branch, which is what FILTER makes of an argument."""
+    """Return the condition and the value of a CASE with one branch, which FILTER makes of an argument; else ()."""
     parts = what.argument.operands("case") if what.argument is not None else ()
     return parts if len(parts) == 2 else ()
 
@@ -118,7 +118,7 @@ def _filter(what: q.Aggregate) -> q.Expression | None:
 
 
 def _value(what: q.Aggregate) -> q.Expression:
-    """What a histogram is of, without its FILTER.
+    """Return the argument of a histogram, without its FILTER.
 
     Because  CASE WHEN c THEN x END meets a comparison if, and only if, c is true and x meets it.
     """
@@ -127,7 +127,7 @@ def _value(what: q.Aggregate) -> q.Expression:
 
 
 def _label(what: q.Expression) -> str:
-    """A constant in the name of a column."""
+    """Return a constant as part of a column name."""
     value = what.literal
     if isinstance(value, bool):
         return str(value).lower()

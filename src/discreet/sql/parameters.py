@@ -23,7 +23,7 @@ from discreet.sql import query as q
 __all__ = ["UNHEARD", "Parameters", "marked"]
 
 UNHEARD = re.compile("[\0\ud800-\udfff]")  # NUL and halves of letters, which no engine can hold
-ENDS = re.compile(r"[\w\])\"']")  # what a value ends with, so that a colon after it means something else
+ENDS = re.compile(r"[\w\])\"']")  # the end of a value, after which a colon means something else
 NAME = re.compile(r"\w{1,200}")
 MOST = 2_000  # parameters
 LONGEST = 20_000  # letters of all texts together
@@ -33,7 +33,7 @@ Params = Sequence[Any] | Mapping[str, Any] | None
 
 
 def marked(tokens: list[Token], text: str) -> tuple[list[Token], dict[int, str]]:
-    """The words of a text with each parameter as one word, and the names of these by where they start."""
+    """Merge each parameter of a text into one token; return the tokens, and names of parameters by where they start."""
     found: list[Token] = []
     names: dict[int, str] = {}
     at = unnamed = 0
@@ -62,11 +62,11 @@ class Parameters:
     """The values that a question is asked with, by name; those of a list are called 1, 2, …"""
 
     values: Mapping[str, q.Value] = field(default_factory=dict)
-    named: bool = False  # by the user
+    named: bool = False  # whether the user gave names
 
     @classmethod
     def of(cls, given: Params) -> Parameters:
-        """From what a user gives: a list for `?` and `$1`, a dict for `$name` and `:name`."""
+        """Read what a user gives: a list for `?` and `$1`, a dict for `$name` and `:name`."""
         if given is None:
             return cls()
         if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, Mapping)):
@@ -88,7 +88,7 @@ class Parameters:
 
     @property
     def key(self) -> tuple[tuple[str, str, q.Value], ...]:
-        """What tells them from others; 1, 1.0 and true are not the same."""
+        """Return a key that tells these values from others; 1, 1.0 and true are not the same."""
         return tuple((name, type(each).__name__, each) for name, each in sorted(self.values.items()))
 
     def check(self, names: Mapping[int, str], text: str) -> None:
@@ -115,7 +115,7 @@ class Parameters:
             )
 
     def constant(self, name: str, place: Place) -> q.Expression:
-        """The constant that a parameter stands for, as if it were written there."""
+        """Return the constant that a parameter stands for, as if it were written there."""
         value = self.values[name]
         if isinstance(value, (int, Fraction)) and not isinstance(value, bool) and value < 0:
             inner = q.Constant(value=-value, place=place)
@@ -124,7 +124,7 @@ class Parameters:
 
 
 def _value(name: str, given: Any) -> q.Value:
-    """One value; a float is read as the decimal that it prints as."""
+    """Return one value as a constant; a float is read as the decimal that it prints as."""
     if given is None or isinstance(given, bool):
         return given
     if isinstance(given, str):

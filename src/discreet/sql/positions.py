@@ -1,4 +1,4 @@
-"""Where in its text a part of a question stands, for refusals to point at."""
+"""Locate parts of a question in its text, for refusals to point at."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEAR = 100  # characters before a function's arguments in which its name is look
 
 
 def place(text: str, node: Any) -> Place:
-    """From the first to the last character of a node, as far as its parts know theirs; else all of the text."""
+    """Return the range of characters of a node, as far as its parts know theirs; else that of the whole text."""
     known = [each.meta for each in node.walk() if "start" in each.meta] if isinstance(node, exp.Expression) else []
     if not known:
         word = re.search(rf"\b{node.sql_name()}\b", text, re.IGNORECASE) if isinstance(node, exp.Func) else None
@@ -34,7 +34,7 @@ def place(text: str, node: Any) -> Place:
 
 
 def spot(text: str, problem: ParseError) -> Place | None:
-    """Where a text stops being SQL."""
+    """Return where a text stops being SQL; None if the parser does not say."""
     for error in problem.errors:
         line, column, word = error.get("line"), error.get("col"), error.get("highlight") or " "
         if isinstance(line, int) and isinstance(column, int):

@@ -1,7 +1,7 @@
-"""A question as a frozen tree of our own: what `parse` makes of a text, and all that later stages ever see of it.
+"""The tree of a question: frozen, made by `parse` from a text, and all that later stages ever see of it.
 
-Nothing in it is a text of the analyst's but names, words in quotes and numbers. Every expression remembers its place in
-the question, for refusals; places take no part in comparisons.
+Nothing in the tree is a text of the analyst's but names, words in quotes and numbers. Every expression remembers its
+place in the question, for refusals; places take no part in comparisons.
 """
 
 from __future__ import annotations
@@ -29,54 +29,54 @@ class _Placed:
 
 @dataclass(frozen=True, kw_only=True)
 class _Expression(_Placed, Formula["Expression"]):
-    """What can be asked of every expression; see `Formula` for more."""
+    """An expression, with what can be asked of every kind; see `Formula` for more."""
 
     @property
     def as_aggregate(self) -> Aggregate | None:
-        """The aggregate that this is, if it is one."""
+        """Return this expression if it is an aggregate; None otherwise."""
         return None
 
     @property
     def as_window(self) -> Window | None:
-        """The window that this is, if it is one."""
+        """Return this expression if it is a window; None otherwise."""
         return None
 
     @property
     def as_star(self) -> Star | None:
-        """The `*` that this is, if it is one."""
+        """Return this expression if it is `*`; None otherwise."""
         return None
 
     @property
     def bare(self) -> str | None:
-        """A name without that of a table, in small letters; None of anything else."""
+        """Return a name without that of a table, in small letters; None for any other expression."""
         return None
 
     def means(self, column: str, alias: str) -> bool:
-        """Whether this is the name of a column, alone or after the name `alias` of its table."""
+        """Return True if this is the name of a column, alone or after the name `alias` of its table."""
         return False
 
     @property
     def tests(self) -> list[Exists]:
-        """Every EXISTS and IN (SELECT …)."""
+        """Return every EXISTS and IN (SELECT …) in the expression."""
         return [test for each in self.children for test in each.tests]
 
     @property
     def as_exists(self) -> Exists | None:
-        """The EXISTS or IN (SELECT …) that this is, if it is one."""
+        """Return this expression if it is EXISTS or IN (SELECT …); None otherwise."""
         return None
 
     @property
     def adds(self) -> bool:
-        """Whether it adds up rows; a window alone does not."""
+        """Return True if the expression aggregates rows; a window alone does not."""
         return False
 
     @property
     def aggregates(self) -> bool:
-        """Whether an aggregate or a window is in it."""
+        """Return True if an aggregate or a window is in the expression."""
         return any(each.as_window or each.as_aggregate for each in self.walk())
 
     def rename(self, by: Callable[[Name], Expression]) -> Expression:
-        """The same expression with other names."""
+        """Return the expression with each name replaced by `by(name)`."""
         return self.fold(lambda part, inner: part._renamed(by, inner))
 
     def _renamed(self, by: Callable[[Name], Expression], children: Sequence[Expression]) -> Expression:
@@ -129,7 +129,7 @@ class Constant(_Expression):
 
 @dataclass(frozen=True, kw_only=True)
 class Call(_Expression):
-    """An operator or function of the allow-list, by our own name for it."""
+    """An operator or function of the allow-list, by its internal name."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -152,7 +152,7 @@ class Call(_Expression):
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregate(_Expression):
-    """COUNT, SUM, … of many rows; without an argument, COUNT(*). Whatever else it takes is in `more`."""
+    """An aggregate of many rows, such as SUM; without an argument, COUNT(*). Further arguments are in `more`."""
 
     function: str
     argument: Expression | None = None
@@ -221,9 +221,9 @@ class Star(_Expression):
 
 @dataclass(frozen=True, kw_only=True)
 class Exists(_Expression):
-    """Whether another SELECT has a row for this one; `of` IN (SELECT …) is written so, too.
+    """A condition that another SELECT has a row for this one; `of` IN (SELECT …) is written so, too.
 
-    It is a question of its own, so it has no children here.
+    The SELECT is a question of its own, so the condition has no children here.
     """
 
     select: Select
@@ -260,21 +260,21 @@ class Item(_Placed):
 
 @dataclass(frozen=True, kw_only=True)
 class _Origin(_Placed, Node["Origin"]):
-    """What a SELECT reads: tables, SELECTs, or several of these."""
+    """A source that a SELECT reads: a table, a SELECT, or several of these."""
 
     @property
     def tables(self) -> tuple[Origin, ...]:
-        """What stands side by side."""
+        """Return the sources that stand side by side."""
         return (self,)  # type: ignore[return-value]
 
     @property
     def joined(self) -> tuple[Joined, ...]:
-        """All of these but the first, each with how it is joined."""
+        """Return all sources but the first, each with how it is joined."""
         return ()
 
     @property
     def as_select(self) -> Select | None:
-        """The SELECT that this is, if it is one."""
+        """Return this source if it is a SELECT; None otherwise."""
         return None
 
 
@@ -288,7 +288,7 @@ class Source(_Origin):
 
 @dataclass(frozen=True, kw_only=True)
 class Joined(_Placed):
-    """One table more: how, and under which condition; a comma has none."""
+    """One more table of a join: how it is joined, and under which condition; a comma has none."""
 
     source: Source | Select | Union
     how: str  # "inner", "left" or ","
@@ -298,7 +298,7 @@ class Joined(_Placed):
 
 @dataclass(frozen=True, kw_only=True)
 class Join(_Origin):
-    """Several tables side by side."""
+    """A join of several tables."""
 
     first: Source | Select | Union
     others: tuple[Joined, ...]
@@ -319,7 +319,7 @@ class Join(_Origin):
 
 @dataclass(frozen=True, kw_only=True)
 class Union(_Origin):
-    """The rows of several SELECTs, one after the other."""
+    """UNION ALL: the rows of several SELECTs, one after the other."""
 
     parts: tuple[Select, ...]
     alias: str | None = None
@@ -330,7 +330,7 @@ class Union(_Origin):
 
     @property
     def first_items(self) -> tuple[Item, ...]:
-        """The columns that give their names to those of the whole."""
+        """Return the columns that give their names to those of the whole."""
         return self.parts[0].items
 
 
@@ -353,12 +353,12 @@ class Select(_Origin):
 
     @property
     def children(self) -> tuple[Origin, ...]:
-        """What stands after FROM, and the SELECTs that test its rows."""
+        """Return the source, and the SELECTs that test its rows."""
         return (self.source, *(each.select for each in (self.where.tests if self.where else ())))
 
     @property
     def first_items(self) -> tuple[Item, ...]:
-        """The columns of the answer."""
+        """Return the columns of the answer."""
         return self.items
 
     @property
@@ -367,12 +367,12 @@ class Select(_Origin):
 
     @property
     def inner(self) -> Select | None:
-        """The SELECT that this one reads, if it reads one alone."""
+        """Return the SELECT that this one reads, if it reads one alone."""
         return self.source.as_select
 
     @property
     def innermost(self) -> Select:
-        """The last of the SELECTs inside each other."""
+        """Return the last of the SELECTs inside each other."""
         return self if self.inner is None else self.inner.innermost
 
 
@@ -380,7 +380,7 @@ Origin = Source | Select | Join | Union
 
 
 def written(select: Select) -> tuple[int, int]:
-    """How many tables a question reads and how deep it is, when each name after WITH is written out."""
+    """Return how many tables a question reads and how deep it is, when each name after WITH is written out."""
 
     def count(_: Origin, inside: list[tuple[int, int]]) -> tuple[int, int]:
         inside = inside or [(1, 0)]

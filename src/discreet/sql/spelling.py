@@ -13,17 +13,17 @@ BIG = 1 << 62  # whole numbers below it are written as such
 
 
 def quoted(name: str) -> str:
-    """An identifier."""
+    """Write an identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def text(value: str) -> str:
-    """A text in quotes."""
+    """Write a text in quotes."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def constant(value: bool | int | Fraction | str | date | Interval | None) -> str:
-    """A literal."""
+    """Write a literal."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -38,6 +38,6 @@ def constant(value: bool | int | Fraction | str | date | Interval | None) -> str
 
 
 def case(*arguments: str) -> str:
-    """Conditions and values by turns, then perhaps what else."""
+    """Write a CASE of conditions and values by turns, then perhaps ELSE."""
     pairs = [arguments[i : i + 2] for i in range(0, len(arguments), 2)]
     return "CASE " + " ".join(f"WHEN {p[0]} THEN {p[1]}" if len(p) == 2 else f"ELSE {p[0]}" for p in pairs) + " END"

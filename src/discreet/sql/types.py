@@ -6,7 +6,7 @@ from typing import Literal
 
 __all__ = ["STORED", "TYPES", "WORDS", "Kind"]
 
-TYPES: dict[str, str] = {  # what CAST may make; what cannot be read so becomes NULL
+TYPES: dict[str, str] = {  # types that CAST may make; a value that cannot be read so becomes NULL
     "BOOLEAN": "boolean",
     "TINYINT": "integer",
     "SMALLINT": "integer",

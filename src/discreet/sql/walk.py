@@ -24,7 +24,7 @@ class Node(Generic[N]):
 
     @property
     def children(self) -> tuple[N, ...]:
-        """The nodes right below this one, in the order in which they are written."""
+        """Return the nodes right below this one, in the order in which they are written."""
         return ()
 
     def rebuilt(self, children: Sequence[N]) -> N:
@@ -62,45 +62,45 @@ class Formula(Node[F]):
 
     @property
     def literal(self) -> Any:
-        """The value of a constant; None of anything else."""
+        """Return the value of a constant; None for any other expression."""
         return None
 
     @property
     def column(self) -> str | None:
-        """The column that a name stands for; None of anything else."""
+        """Return the column that a name stands for; None for any other expression."""
         return None
 
     @property
     def applies(self) -> str | None:
-        """The function of a function of expressions, by our own name for it; None of anything else."""
+        """Return the internal name of the function that this expression applies; None for any other expression."""
         return None
 
     def operands(self, *functions: str) -> tuple[F, ...]:
-        """The arguments, where this applies one of these functions; none otherwise."""
+        """Return the arguments, if this expression applies one of these functions; () otherwise."""
         return self.children if self.applies in functions else ()
 
     def conjuncts(self) -> list[F]:
-        """The conditions that AND joins."""
+        """Return the conditions that AND joins."""
         parts = self.operands("and")
         return [each for part in parts for each in part.conjuncts()] if parts else [cast("F", self)]
 
     @property
     def columns(self) -> set[str]:
-        """Every column that is named."""
+        """Return every column that is named."""
         return {each.column for each in self.walk() if each.column is not None}
 
     def size(self, sizes: Mapping[str, int] = NONE) -> int:
-        """How many nodes there are when all is written out; parts that stand in two places count twice.
+        """Return how many nodes there are when all is written out; parts that stand in two places count twice.
 
         `sizes` are those of columns that are made of others.
         """
         return self.fold(lambda part, inner: 1 + sum(inner) if inner else sizes.get(part.column or "", 1))
 
     def depth(self) -> int:
-        """How many levels there are."""
+        """Return how many levels there are."""
         return self.fold(lambda _, inner: 1 + max(inner, default=0))
 
 
 def conjuncts(what: Formula[F] | None) -> list[F]:
-    """The conditions of a filter; none where there is no filter."""
+    """Return the conditions of a filter; [] where there is no filter."""
     return [] if what is None else what.conjuncts()

@@ -1,4 +1,4 @@
-"""Many linear queries at once, at the least error: `Workload(matrix).plan(epsilon=1)`."""
+"""Workloads: many linear queries at once, at the least error: `Workload(matrix).plan(epsilon=1)`."""
 
 from discreet.workload.mechanism import Answers, Planned
 from discreet.workload.workload import Workload

@@ -1,4 +1,4 @@
-"""A plan: how many linear queries will be answered together, what that costs, and how wrong each answer will be."""
+"""The mechanism of a workload: many linear queries answered together, its loss, and the error of each answer."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """All answers, each with a margin; `cells` are the counts they were read from, where these follow, too.
+    """All answers, each with a margin; `cells` are the counts from which they were computed, if the design estimates
+    counts.
 
-    They are listed when they are read: what was paid for is never lost, also where there are too many to list.
+    Answers are computed when they are read. A paid release is never lost, even if its answers are too many to list.
     """
 
     estimate: Estimate
@@ -46,16 +47,16 @@ class Answers:
 
     @property
     def cells(self) -> Floats | None:
-        """The counts of all cells, where they follow."""
+        """The estimated counts of all cells; None if the design does not estimate them."""
         return self.estimate.cells
 
     @once
     def values(self) -> Floats:
-        """All answers in the order of the queries; refused where they are too many to list."""
+        """All answers in the order of the queries; refused if they are too many to list."""
         return self.estimate.answers
 
     def margin(self, confidence: Number = "0.95") -> Floats:
-        """Each answer is off by at most so much, with this confidence."""
+        """Return the margin of each answer, with this confidence."""
         return self.error.radius(confidence)
 
     def __len__(self) -> int:
@@ -82,15 +83,17 @@ class Answers:
 
 
 class Footing(NamedTuple):
-    """What margins follow from: weights of draws from one law, or the variance of each answer; neither of very many."""
+    """The data of margins: weights of draws from one law, or the variance of each answer; neither for very many
+    answers.
+    """
 
     law: Law | None = None
-    inverse: Floats | None = None  # row after row, from what was released to the counts; None: these alone
+    inverse: Floats | None = None  # row-major, maps the release to counts; None: the identity
     variance: Floats | None = None
 
 
 class KnownError(Protocol):
-    """How wrong the answers to some queries are."""
+    """The error of the answers to some queries."""
 
     @property
     def queries(self) -> Queries:
@@ -105,23 +108,23 @@ class KnownError(Protocol):
         """The mean squared error of the answers."""
 
     def radius(self, confidence: Number = "0.95") -> Floats:
-        """Each answer is off by at most so much, with this confidence."""
+        """Return the margin of each answer, with this confidence."""
 
     def describe(self) -> str:
-        """The error in words."""
+        """Return the error in words."""
 
     @property
     def heavy(self) -> bool:
-        """Whether some of its noise has the tails of Laplace laws."""
+        """True if some of the noise has the tails of Laplace laws."""
 
     @property
     def footing(self) -> Footing:
-        """What margins follow from."""
+        """The data from which margins are computed."""
 
 
 @dataclass(frozen=True)
 class WorkloadError:
-    """How wrong the answers will be: known before anything is spent."""
+    """The error of the answers, known before anything is spent."""
 
     design: Design
     laws: tuple[Law, ...]
@@ -139,7 +142,7 @@ class WorkloadError:
     @property
     def noise(self) -> tuple[float, ...]:
         """The variance of the noise on each strategy."""
-        return tuple(max(each.variance, 1e-200) for each in self.laws)  # so small that it is none
+        return tuple(max(each.variance, 1e-200) for each in self.laws)  # never zero, to divide by
 
     @once
     def mean(self) -> float:
@@ -148,11 +151,11 @@ class WorkloadError:
 
     @once
     def variance(self) -> Floats:
-        """The squared error of each answer."""
+        """The expected squared error of each answer."""
         return np.maximum(self.design.variances(self.noise), 0.0)
 
     def radius(self, confidence: Number = "0.95") -> Floats:
-        """Each answer is off by at most so much, with this confidence.
+        """Return the margin of each answer, with this confidence.
 
         Because  an answer is a weighted sum of draws from one law; see `margins`. Where the weights are too many to
                  write out, or there are several laws: a sum of Laplace draws has a lighter tail than one draw of its
@@ -164,7 +167,7 @@ class WorkloadError:
 
     @property
     def heavy(self) -> bool:
-        """Whether some of its noise has the tails of Laplace laws."""
+        """True if some of the noise has the tails of Laplace laws."""
         return any(each.family.heavy for each in self.laws)
 
     @property
@@ -183,18 +186,18 @@ class WorkloadError:
 
 
 def described(error: KnownError) -> str:
-    """How wrong answers are, in words."""
+    """Return the error of the answers in words."""
     off = show(math.sqrt(error.mean), 4)
     return f"{error.queries.size:,} answers are off by {off} in the root mean square ({error.name})."
 
 
 def weighted(law: Law, weights: Floats, confidence: Fraction) -> Floats:
-    """The margins of answers that are weighted sums of draws from one law; see `margins`."""
+    """Return the margins of answers that are weighted sums of draws from one law; see `margins`."""
     return np.concatenate([margins(law, part, confidence) for part in _pages(weights)])
 
 
 def spread(variance: Floats, heavy: bool, confidence: Fraction) -> Floats:
-    """The margins of answers with these variances; see `WorkloadError.radius`."""
+    """Return the margins of answers with these variances; see `WorkloadError.radius`."""
     missed = float(1 - confidence)
     found = normal_quantile(missed)
     if heavy:
@@ -208,7 +211,7 @@ def _pages(weights: Floats) -> list[Floats]:
 
 @dataclass(frozen=True)
 class Reading:
-    """From what is released to all answers."""
+    """Compute all answers from the released numbers."""
 
     error: WorkloadError
 
@@ -219,7 +222,7 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True)
 class Planned(Then):
-    """Many linear queries, answered together from one release of some other combinations of the counts.
+    """Many linear queries, answered together from one release of other linear combinations of the counts.
 
     `mechanism` is what a ledger charges for. `release(counts)` takes the exact counts of all cells, in any shape, and
     returns all answers.
@@ -245,12 +248,14 @@ class Planned(Then):
 
     @property
     def certificate(self) -> Certificate | None:
-        """For Gaussian noise, what proves how close to the best strategy it is."""
+        """For Gaussian noise, the proof of how close the strategy is to the best one."""
         return self.error.design.certificate
 
     @property
     def gap(self) -> float | None:
-        """How much larger the error is than that of the best Gaussian strategy, at most; 0.001 is one in a thousand."""
+        """An upper bound on the relative excess of the error over that of the best Gaussian strategy: 0.001 is one in a
+        thousand.
+        """
         proven = self.certificate
         if proven is None or self.mechanism.laws[0].family is not GAUSSIAN:
             return None
@@ -267,7 +272,7 @@ def planned(
     found: Sequence[Design], price: Price, *, cells: int, rows: int,
     neighbours: Neighbours, chosen: Design | None = None, unit: str = "person",
 ) -> Planned:  # fmt: skip
-    """The chosen design as a mechanism: by default the one of least expected error at this cost."""
+    """Return the mechanism of the chosen design; by default that of the least expected error at this price."""
     errors = [noised(each, price, rows=rows, neighbours=neighbours, unit=unit) for each in found]
     errors.sort(key=lambda each: (chosen is not None and each.design is not chosen, each.mean))
     best = errors[0]
@@ -279,7 +284,7 @@ def planned(
 
 
 def noised(design: Design, price: Price, *, rows: int, neighbours: Neighbours, unit: str = "person") -> WorkloadError:
-    """How wrong a design is at this cost, with the noise that this buys."""
+    """Return the error of a design with the noise that `price` buys."""
     laws = bought(design.strategies, design.shares, price, rows=rows, neighbours=neighbours, unit=unit)
     return WorkloadError(design, laws)
 
@@ -287,9 +292,9 @@ def noised(design: Design, price: Price, *, rows: int, neighbours: Neighbours, u
 def cheapest(
     found: Sequence[T], margin: Fraction, confidence: Fraction, noised: Callable[[T, Fraction], WorkloadError]
 ) -> tuple[Fraction, T]:
-    """The least ε for which some design is within this margin in every answer, and that design; or a refusal.
+    """Return the least ε for which every answer of some design is within `margin`, and that design; or refuse.
 
-    `noised` says how wrong a design is for an ε.
+    `noised` returns the error of a design for an ε.
 
     Because  the margin of one design falls with ε, so each is searched on its own; that of whichever errs least in the
              mean need not fall, as another one may have taken its place.

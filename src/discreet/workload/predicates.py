@@ -1,4 +1,4 @@
-"""Conditions in SQL as regions."""
+"""Compile SQL conditions to the regions into which they divide the rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["conditions"]
 
 
 def conditions(texts: Sequence[str], columns: Mapping[str, Any]) -> Regions:
-    """The regions of some SQL conditions on columns that are declared as for `open`, or a refusal."""
+    """Return the regions of SQL conditions on columns that are declared as for `open`; refuse too many regions."""
     if isinstance(texts, str) or not texts or not all(isinstance(each, str) for each in texts):
         raise NotUnderstood(
             "conditions are a list of SQL texts.",
@@ -49,7 +49,7 @@ def conditions(texts: Sequence[str], columns: Mapping[str, Any]) -> Regions:
 
 
 def _stored(column: Any) -> str:
-    """As what a column of its kind would be stored, where there are no data."""
+    """Return the storage type that a declared column would have, as there are no data here."""
     first = (column.values or (None,))[0]
     if isinstance(first, bool):
         return "boolean"

@@ -1,8 +1,8 @@
-"""Workloads of a table that a curator holds: one count by groups, one charge, all answers.
+"""Ask a workload of a table that a curator holds: one count by groups, one charge, all answers.
 
-The groups are those of an ordinary question, SELECT …, COUNT(*) … GROUP BY …, so their keys, the unit and its caps are
-the curator's, and so are the ledger and the engine. Only what is released of the counts is chosen here: the
-combinations from which all answers follow with the least expected error.
+The groups are those of an ordinary question, SELECT …, COUNT(*) … GROUP BY …, so the curator provides their keys, the
+unit and its contribution bounds, the ledger and the engine. Only the released combinations of the counts are chosen
+here: those from which all answers follow with the least expected error.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from discreet.workload.results import Foreseen, Offer, Told, axes_of
 __all__ = ["Cost", "Question"]
 
 BY = 'by=["age"], or by=["age", "WIDTH_BUCKET(cost, 0, 1000, 50)"]'
-PIECE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|.""", re.DOTALL)  # of SQL: what is quoted is one
-LITTLE = 10**9  # of an ε, or of its square: no strategy of a million cells loses less in ρ
+PIECE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|.""", re.DOTALL)  # a token of SQL: a quoted text, or one character
+LITTLE = 10**9  # one part in this of ε, or of ε²: no strategy of a million cells has a smaller ρ
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What all answers may cost, or how exact every one must be."""
+    """The cost of all answers together, or the margin that every one must meet."""
 
     epsilon: Fraction | None
     rho: Fraction | None
@@ -61,7 +61,7 @@ class Cost:
 
     @classmethod
     def of(cls, epsilon: Number | None, rho: Number | None, within: Number | None, confidence: Number) -> Cost:
-        """What a user asked for, read and checked; with a margin, ε is the most that may be spent."""
+        """Read and check the terms of a user. With `within`, `epsilon` is the most that may be spent."""
         if (rho is not None) + (epsilon is not None or within is not None) != 1:
             raise NotUnderstood(
                 "say one of cost and margin.", code="no-terms", instead='epsilon=1, rho="0.1" or within=25'
@@ -90,7 +90,7 @@ class Question:
         cls, queries: Queries, context: Context, table: str, *, by: str | Iterable[str], where: str | None, count: str,
         params: Any,
     ) -> Question:  # fmt: skip
-        """Refused where the groups are not the cells of the workload."""
+        """Build the question; refuse if the groups are not the cells of the workload."""
         known = next((each for each in context.catalogue.tables if each.name == table), None)
         columns = _columns(by, known)
         if not all(isinstance(each, str) for each in (table, count, "" if where is None else where)):
@@ -133,14 +133,14 @@ class Question:
         return cls(queries, context, draft)
 
     def explain(self, cost: Cost) -> Foreseen:
-        """What asking would cost and tell. Sees no data."""
+        """Return the cost and the error of asking. Sees no data."""
         offers, snapshot = self._offers(cost), self.context.snapshot
         plan = offers[0].plan
         snapshot.check(plan)
         return Foreseen.of(self.draft, offers, self.context.left(), snapshot.sql(plan), snapshot.remarks(plan))
 
     def ask(self, cost: Cost) -> Procedure[Told]:
-        """All answers; the same again is free, and so are the margins.
+        """Buy and return all answers; the same question again is free, and so are the margins.
 
         Given    a curator, who charges for a plan before anything is counted, and counts what its record says.
         Promise  each unit's loss is that of the plan; see `discreet.plan.measures.workload_cells`. Reading the
@@ -156,7 +156,8 @@ class Question:
     # ── plans ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _offers(self, cost: Cost, *, paying: bool = False) -> tuple[Offer, ...]:
-        """The plans that this cost buys, that of least expected error first; what was paid for before, as it was.
+        """Return the plans that this cost buys, the one of least expected error first; or only the plan that was paid
+        for before.
 
         Because  a strategy is found with floats, and another machine may find one that differs in the last digit: the
                  question is the same.
@@ -185,7 +186,7 @@ class Question:
         return tuple(sorted(found, key=lambda each: each.error.mean))
 
     def _room(self, epsilon: Fraction | None, rho: Fraction | None) -> None:
-        """Refuse what no plan would fit, before time is spent on finding one."""
+        """Refuse if no plan can fit the remaining budget, before time is spent on finding one."""
         left = self.context.left()
         pure = epsilon is not None and Loss(pure=epsilon, rho=min(epsilon, epsilon**2) / LITTLE) in left
         if not pure and not (rho and Loss(rho=rho) in left):
@@ -194,11 +195,11 @@ class Question:
             )
 
     def _designs(self, families: Iterable[NoiseFamily]) -> list[tuple[NoiseFamily, Design]]:
-        """All designs for these kinds of noise."""
+        """Return all designs for these noise families."""
         return [(family, each) for family in families for each in designs(self.queries, family)]
 
     def _cheapest(self, margin: Fraction, cost: Cost) -> tuple[Fraction, tuple[NoiseFamily, Design]]:
-        """The least ε for which some design is within the margin in every answer, and that design."""
+        """Return the least ε for which every answer of some design is within the margin, and that design."""
         self.queries.listed()
         budget = self.draft.catalogue.budget
 
@@ -209,7 +210,7 @@ class Question:
 
         found = self._designs(each.family for each in prices(budget, Fraction(1)))
         measures = [self._measure(design) for _, design in found]
-        short = [_short(each, record.MOST * 3 // 4) and _few(each) for each in measures]  # there are laws besides
+        short = [_short(each, record.MOST * 3 // 4) and _few(each) for each in measures]  # the laws need the rest
         fit = [each for each, fits in zip(found, short, strict=True) if fits]
         least, best = cheapest(fit, margin, cost.confidence, noised)
         if cost.epsilon is not None and least > cost.epsilon:
@@ -227,7 +228,7 @@ class Question:
         return Cells(asked=_name(self.queries), of=of, cells=self.queries.cells, strategies=strategies, shares=shares)
 
     def _offer(self, design: Design, price: Price) -> Offer | None:
-        """A design at this cost; none where its record would be too long, or what it releases."""
+        """Return the offer of a design at this price; None if its record or its release would be too long."""
         measure, setting = self._measure(design), self.draft.setting
         laws = measure.law(price, setting)
         plan = _plan(self.draft, measure, laws)
@@ -235,7 +236,7 @@ class Question:
         return Offer(plan, WorkloadError(design, laws), measure) if fits else None
 
     def _earlier(self, epsilon: Fraction | None, rho: Fraction | None) -> Iterator[Offer]:
-        """What was paid for before: the same queries of the same groups, at the same cost."""
+        """Yield the plans that were paid for before: the same queries of the same groups, at the same cost."""
         name, draft, past = _name(self.queries), self.draft, self.context.paid()
         for plan in past.about(subject(draft.population, "cells/1", name, draft.measures[0])):
             (measure, *rest) = plan.measures or (None,)
@@ -250,7 +251,7 @@ class Question:
 
 
 def _short(thing: Any, most: int) -> bool:
-    """Whether its record is not too long."""
+    """Return True if the record of `thing` has at most `most` characters."""
     try:
         return len(record.write(thing)) <= most
     except Refusal:
@@ -258,7 +259,7 @@ def _short(thing: Any, most: int) -> bool:
 
 
 def _few(measure: Cells) -> bool:
-    """Whether what it releases is not too much to keep."""
+    """Return True if the release of `measure` is small enough to be stored."""
     return measure.size * DIGITS <= LARGEST
 
 
@@ -271,7 +272,7 @@ def _plan(draft: Draft, measure: Cells, laws: tuple[Any, ...]) -> Plan:
 
 
 def _columns(by: Any, known: Table | None) -> list[str]:
-    """What rows are grouped by: columns, or expressions."""
+    """Return the columns or expressions that rows are grouped by."""
     if isinstance(by, (set, frozenset)):
         raise NotUnderstood("a set has no order, and cells have one.", code="wrong-argument", instead=BY)
     columns = [by] if isinstance(by, str) else list(by) if isinstance(by, Iterable) else []
@@ -289,7 +290,7 @@ def _columns(by: Any, known: Table | None) -> list[str]:
 
 
 def _parts(text: str) -> list[str]:
-    """The parts of a text between its commas: those in no brackets and no quotes."""
+    """Split a text at its commas, except those in brackets or quotes."""
     found, depth = [""], 0
     for piece in PIECE.findall(text):
         depth += (piece in "([{") - (piece in ")]}")
@@ -308,7 +309,10 @@ def _not_a_count(unit: str | None) -> NotUnderstood:
 
 
 def _sql(table: str, known: Table | None, by: Sequence[str], where: str | None, count: str) -> str:
-    """The question whose groups are the cells. Names of tables and columns are taken as such; all else is SQL."""
+    """Return the SQL whose groups are the cells.
+
+    Names of known tables and columns are quoted; all else is taken as SQL.
+    """
     source = table if known is None else quoted(table)
     keys = [each if known is None or known.column(each) is None else quoted(each) for each in by]
     items = ", ".join(f"{each} AS c{n}" for n, each in enumerate(keys))
@@ -322,7 +326,7 @@ def _product(sizes: Iterable[int]) -> str:
 
 
 def _name(queries: Queries) -> str:
-    """The same for the same queries."""
+    """Return a digest of the queries: equal queries have equal names."""
     found = hashlib.sha256()
     for part in _spelled(queries):
         found.update(len(part).to_bytes(8, "little") + part)

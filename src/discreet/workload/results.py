@@ -1,4 +1,4 @@
-"""What asking a workload of a table would cost and tell, and what it told. Both are values that travel."""
+"""Results of a workload on a table: the explanation before it is asked, and the answers. Both can be serialised."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Axis = tuple[Value, ...]  # the values of a column, in order
 
 
 class Offer(NamedTuple):
-    """A plan, and how wrong all answers will be with it."""
+    """A plan, and the error that all answers will have with it."""
 
     plan: Plan
     error: WorkloadError
@@ -35,23 +35,23 @@ class Offer(NamedTuple):
 
     @property
     def cost(self) -> Loss:
-        """What the plan costs."""
+        """The loss of the plan."""
         return self.plan.loss
 
     @property
     def noise(self) -> str:
-        """Its noise in words."""
+        """The kind of noise, in words."""
         return str(self.plan.laws[0][0]).split(" noise")[0]
 
     @property
     def said(self) -> str:
-        """What it promises, in a sentence."""
+        """The privacy promise of the plan, in a sentence."""
         return self.plan.describe().split(". ")[0] + "."
 
 
 @dataclass(frozen=True)
 class Prospect:
-    """An offer, as it is known where an explanation arrives."""
+    """An offer as it is known to the receiver of an explanation: without its plan."""
 
     cost: Loss
     noise: str
@@ -60,7 +60,7 @@ class Prospect:
 
     @property
     def plan(self) -> Plan:
-        """Not known."""
+        """Refuse: the plan stays with the curator."""
         raise _behind()
 
 
@@ -73,24 +73,24 @@ def _behind() -> NotAllowed:
 
 
 def axes_of(draft: Draft) -> tuple[Axis, ...]:
-    """Of each column of `by` its values."""
+    """Return the values of each column of `by`."""
     return tuple(each.domain for each in draft.keys)
 
 
 def _labels(error: KnownError, axes: tuple[Axis, ...]) -> Labels:
-    """What each answer counts; refused where they are too many to list."""
+    """Return the labels of the answers; refuse if they are too many to list."""
     error.queries.listed()
     return Labels(error.queries, axes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Told(Answers):
-    """All answers, each with a margin, and what they cost."""
+    """All answers to a workload, each with a margin, and their cost."""
 
     heard: Bill
     axes: tuple[Axis, ...]
     caps: tuple[str, ...]
-    run: Plan | None = None  # None where the answers arrived from elsewhere
+    run: Plan | None = None  # None if the answers were deserialised
 
     @property
     def plan(self) -> Plan:
@@ -101,22 +101,23 @@ class Told(Answers):
 
     @property
     def cost(self) -> Loss:
-        """What asking cost; nothing, when the same was asked before."""
+        """The loss that was charged; zero if the same was asked before."""
         return self.heard.cost
 
     @property
     def left(self) -> Left:
-        """What was left of the budget afterwards, to whoever asked."""
+        """The analyst's remaining budget afterwards."""
         return self.heard.left
 
     @property
     def receipt(self) -> Stub:
-        """The facts of the ledger's receipt: `entry` is where it was charged, or asked again."""
+        """The facts of the ledger's receipt: `entry` is where the question was charged, or asked again."""
         return self.heard.receipt
 
     @property
     def labels(self) -> Labels:
-        """What each answer counts, in their order: for each column of `by` a value, or None for all of them.
+        """The labels of the answers, in their order: for each column of `by` a value, or None for the sum over all
+        values.
 
         A range is a pair, its first value and its last; where it runs over several columns together, its first key and
         its last. A query of a matrix has its number.
@@ -125,23 +126,23 @@ class Told(Answers):
 
     @property
     def cell_keys(self) -> tuple[tuple[Value, ...], ...]:
-        """What the rows of each of the `cells` have in common, in their order; answers have `labels`."""
+        """The values of `by` for each of the `cells`, in their order; for those of the answers see `labels`."""
         return tuple(product(*self.axes))
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is counted of each unit, where that is not everything; and what else is to be known."""
+        """The contribution bounds, if some rows may have been dropped, and further remarks."""
         return (*self.caps, *self.heard.remarks)
 
     def to_dict(self) -> dict[str, Any]:
-        """All answers as plain values that JSON has; `from_dict` makes the same of them, wherever."""
+        """Return all answers as plain values for JSON; `from_dict` reads them."""
         from discreet.workload.sent import told_sent  # noqa: PLC0415
 
         return told_sent(self)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Told:
-        """The answers that `to_dict` wrote; a refusal where it is anything else."""
+        """Read the answers that `to_dict` wrote; refuse anything else."""
         from discreet.workload.sent import told_read  # noqa: PLC0415
 
         return told_read(document)
@@ -156,39 +157,42 @@ class Told(Answers):
 
 @dataclass(frozen=True, repr=False)
 class Foreseen:
-    """What asking would cost, and how exact all answers would be. Free, and the same for any data."""
+    """The cost of asking a workload, and the error of all answers. Free, and the same for any data."""
 
     offers: tuple[Offer | Prospect, ...]
     left: Left
     sql: str
     axes: tuple[Axis, ...]
     cells: int
-    remarks: tuple[str, ...]  # what would be counted of each unit, where that is not everything; and what else is known
+    remarks: tuple[str, ...]  # contribution bounds, if some rows would be dropped, and further remarks
 
     @classmethod
     def of(cls, draft: Draft, offers: tuple[Offer, ...], left: Left, sql: str, remarks: tuple[str, ...]) -> Foreseen:
-        """What is foreseen of a question, with these offers."""
+        """Build the explanation of a question with these offers."""
         said = (*caps_said(draft, draft.keys), *remarks)
         return cls(offers, left, sql, axes_of(draft), offers[0].plan.cells, said)
 
     @property
     def plan(self) -> Plan:
-        """What would be charged for: the first that fits, or the first; it stays with the curator."""
+        """The plan that would be charged: the first that fits the budget, or else the first.
+
+        It stays with the curator.
+        """
         return self._chosen.plan
 
     @property
     def error(self) -> KnownError:
-        """How wrong each answer would be."""
+        """The error of the answers with the chosen plan."""
         return self._chosen.error
 
     @property
     def fits(self) -> bool:
-        """Whether the budget has room for it."""
+        """True if the remaining budget has room for one of the offers."""
         return any(each.cost in self.left for each in self.offers)
 
     @property
     def cost(self) -> Loss:
-        """What asking would cost."""
+        """The loss of the chosen plan."""
         return self._chosen.cost
 
     @property
@@ -202,12 +206,12 @@ class Foreseen:
         return self.error.name
 
     def margin(self, confidence: Number = "0.95") -> Floats:
-        """Each answer would be off by at most so much, with this confidence."""
+        """Return the margin of each answer, with this confidence."""
         return self.error.radius(confidence)
 
     @property
     def labels(self) -> Labels:
-        """What each answer would count; see `Told.labels`."""
+        """The labels of the answers; see `Told.labels`."""
         return _labels(self.error, self.axes)
 
     @property
@@ -215,14 +219,14 @@ class Foreseen:
         return next((each for each in self.offers if each.cost in self.left), self.offers[0])
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as plain values that JSON has."""
+        """Return the explanation as plain values for JSON."""
         from discreet.workload.sent import foreseen_sent  # noqa: PLC0415
 
         return foreseen_sent(self)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Foreseen:
-        """The explanation that `to_dict` wrote; a refusal where it is anything else."""
+        """Read the explanation that `to_dict` wrote; refuse anything else."""
         from discreet.workload.sent import foreseen_read  # noqa: PLC0415
 
         return foreseen_read(document)

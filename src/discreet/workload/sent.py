@@ -1,8 +1,8 @@
-"""Answers to workloads on their way: the queries, the counts they were read from, and what their margins follow from.
+"""Serialise answers to workloads: the queries, the counts they were computed from, and the data of their margins.
 
-Queries of a family are sent as the family, and answers that follow from counts as these counts: what is sent grows with
-the cells and not with the ranges over them. Where margins follow from weights, the matrix that these are made of is
-sent; elsewhere the variance of each answer.
+A family of queries is sent as the family, and answers that follow from counts as these counts: the size of a document
+grows with the cells and not with the ranges over them. If margins follow from weights, the matrix that gives the
+weights is sent; otherwise the variance of each answer.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ NO_MARGINS: dict[str, Any] = {"law": None, "inverse": None, "variance": None}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SentError:
-    """How wrong answers are, where they arrive: from weights of draws from one law, or from their variances."""
+    """The error of answers as the receiver knows it: from weights of draws from one law, or from variances."""
 
     queries: Queries
     name: str
     mean: float
     heavy: bool
     law: Law | None = None
-    inverse: NDArray[np.float64] | None = None  # row after row, from what was released to the counts; None: these alone
+    inverse: NDArray[np.float64] | None = None  # row-major, maps the release to counts; None: the identity
     variance: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, error: KnownError) -> SentError:
-        """What is sent of an error."""
+        """Return what is sent of an error."""
         queries, name, mean, heavy = error.queries, error.name, error.mean, error.heavy
         return cls(queries=queries, name=name, mean=mean, heavy=heavy, **error.footing._asdict())
 
@@ -78,7 +78,7 @@ class SentError:
         return self.queries.times(np.eye(cells) if self.inverse is None else self.inverse.reshape(cells, -1))
 
     def radius(self, confidence: Number = "0.95") -> Floats:
-        """Each answer is off by at most so much, with this confidence."""
+        """Return the margin of each answer, with this confidence."""
         sure = probability(confidence, "confidence")
         self.queries.listed()
         if self.law is not None:
@@ -95,7 +95,7 @@ class SentError:
         return described(self)
 
     def check(self) -> None:
-        """Refuse what cannot be, or would take for ever."""
+        """Refuse values that are impossible, or that would take too long to compute with."""
         _true(self.queries.sound())
         size, cells = self.queries.size, self.queries.cells
         _true(0 <= self.mean < math.inf)
@@ -110,7 +110,7 @@ class SentError:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Told:
-    """All answers, as they are written; those that follow from the counts of all cells are not."""
+    """All answers as they are serialised; those that follow from the counts of all cells are omitted."""
 
     error: SentError
     heard: Bill
@@ -120,7 +120,7 @@ class _Told:
     values: NDArray[np.float64] | None = None
 
     def check(self) -> None:
-        """Refuse what its types do not."""
+        """Refuse what the types of the fields do not exclude."""
         self.error.check()
         queries = self.error.queries
         _true(self.cells is not None or self.values is not None)
@@ -131,7 +131,7 @@ class _Told:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Prospect:
-    """An offer, as it is written."""
+    """An offer as it is serialised."""
 
     cost: Loss
     noise: str
@@ -142,7 +142,7 @@ class _Prospect:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Foreseen:
-    """An explanation, as it is written: of the offer that is chosen all of the error."""
+    """An explanation as it is serialised: the whole error of the chosen offer only."""
 
     offers: tuple[_Prospect, ...]
     error: SentError
@@ -153,7 +153,7 @@ class _Foreseen:
     remarks: tuple[str, ...]
 
     def check(self) -> None:
-        """Refuse what its types do not."""
+        """Refuse what the types of the fields do not exclude."""
         _true(0 < len(self.offers) <= MOST_PARTS and all(0 <= each.mean < math.inf for each in self.offers))
         self.error.check()
         _axes(self.axes, self.error.queries)
@@ -163,7 +163,7 @@ class _Foreseen:
 
 
 def told_sent(told: Told) -> dict[str, Any]:
-    """All answers as a document."""
+    """Serialise all answers to a document."""
     error, cells = SentError.of(told.error), told.cells
     listed = error.queries.size <= MOST_LISTED
     if cells is None or (listed and not np.array_equal(read(error.queries, cells), told.values)):
@@ -175,7 +175,7 @@ def told_sent(told: Told) -> dict[str, Any]:
 
 
 def foreseen_sent(found: Foreseen) -> dict[str, Any]:
-    """An explanation as a document."""
+    """Serialise an explanation to a document."""
     offers = tuple(
         _Prospect(cost=each.cost, noise=each.noise, said=each.said, name=each.error.name, mean=each.error.mean)
         for each in found.offers
@@ -191,7 +191,7 @@ def foreseen_sent(found: Foreseen) -> dict[str, Any]:
 
 
 def told_read(document: object) -> Told:
-    """The answers of a document."""
+    """Read the answers from a document."""
     sent = unpack(TOLD, _Told, document, _Told.check)
     listed = partial(_listed, sent.error.queries, sent.cells, sent.values)
     return Told(Estimate(listed, sent.cells), sent.error, sent.heard, sent.axes, sent.caps)
@@ -206,7 +206,7 @@ def _listed(queries: Queries, cells: Floats | None, values: Floats | None) -> Fl
 
 
 def foreseen_read(document: object) -> Foreseen:
-    """The explanation of a document."""
+    """Read the explanation from a document."""
     sent = unpack(FORESEEN, _Foreseen, document, _Foreseen.check)
     chosen, left = sent.error, sent.left
     place = next((n for n, each in enumerate(sent.offers) if each.cost in left), 0)
@@ -218,7 +218,9 @@ def foreseen_read(document: object) -> Foreseen:
 
 
 def _axes(axes: tuple[tuple[Value, ...], ...], queries: Queries) -> None:
-    """Refuse columns whose combinations are not the cells of some queries; those of a matrix are known by number."""
+    """Refuse columns whose combinations are not the cells of `queries`; the cells of a matrix are known by number
+    alone.
+    """
     _true(math.prod(map(len, axes)) <= MOST_CELLS)
     _true(queries.numbered or queries.misfit(tuple(map(len, axes))) is None)
 

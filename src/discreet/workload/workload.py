@@ -45,7 +45,7 @@ MATRIX = "pass rows of numbers, one for each query: Workload([[1, 1, 0], [0, 1, 
 
 @dataclass(frozen=True)
 class Workload:
-    """Some linear queries over the cells of a histogram: a matrix with a row for each, or one of the families below."""
+    """Linear queries over the cells of a histogram: a matrix with a row for each, or one of the families below."""
 
     queries: Any
 
@@ -78,7 +78,7 @@ class Workload:
 
     @classmethod
     def windows(cls, cells: int, width: int) -> Workload:
-        """Every range of so many consecutive cells."""
+        """Every range of `width` consecutive cells."""
         n, wide = whole(cells, "cells"), whole(width, "width")
         if wide > n:
             raise NotUnderstood(
@@ -88,14 +88,16 @@ class Workload:
 
     @classmethod
     def total(cls, cells: int) -> Workload:
-        """All cells together."""
+        """The sum of all cells."""
         return cls._intervals(cells, "total")
 
     @classmethod
     def marginals(
         cls, sizes: Iterable[int], *, ways: int | None = None, kept: Iterable[Iterable[int]] | None = None
     ) -> Workload:
-        """Tables of counts by attributes with so many values each: by all sets of `ways` of them, or by those kept."""
+        """Tables of counts by attributes with these numbers of values: by all sets of `ways` attributes, or by those in
+        `kept`.
+        """
         known = tuple(whole(each, "size") for each in _listed(sizes))
         if not known:
             raise NotUnderstood(
@@ -125,9 +127,10 @@ class Workload:
 
     @classmethod
     def predicates(cls, texts: Sequence[str], *, columns: Mapping[str, Any]) -> Workload:
-        """How many rows fulfil each SQL condition on declared columns; the cells are the regions they divide rows into.
+        """The number of rows that satisfy each SQL condition on declared columns.
 
-        `columns` is what `dp.open` takes: {"age": (0, 120), "sex": ["F", "M"]}. Cells are in the order of `regions`.
+        The cells are the regions into which the conditions divide the rows, in the order of `regions`. `columns` is
+        what `dp.open` takes: {"age": (0, 120), "sex": ["F", "M"]}.
         """
         return cls(Dense.of(conditions(texts, columns).matrix))
 
@@ -138,14 +141,14 @@ class Workload:
 
     @classmethod
     def product(cls, *parts: Workload) -> Workload:
-        """Every combination of a query of each, over the product of their cells (the first changes slowest)."""
+        """Every combination of one query of each part, over the product of their cells (the first changes slowest)."""
         _some(parts)
         axes = [axis for each in parts for axis in each.queries.factors]
         return parts[0] if len(parts) == 1 else cls(Crossed(tuple(axes)))
 
     @classmethod
     def union(cls, *parts: Workload) -> Workload:
-        """The queries of all of them, over the same cells."""
+        """The queries of all parts, over the same cells."""
         _some(parts)
         if len({each.cells for each in parts}) > 1:
             raise NotUnderstood(
@@ -161,14 +164,14 @@ class Workload:
 
     @property
     def cells(self) -> int:
-        """How many counts it reads."""
+        """The number of cells."""
         return int(self.queries.cells)
 
     def __len__(self) -> int:
         return int(self.queries.size)
 
     def answer(self, counts: Any) -> Any:
-        """The exact answers, for comparison; not private."""
+        """Return the exact answers, for comparison; not private."""
         return self.queries.times(np.asarray(counts, np.float64).reshape(self.cells, 1))[:, 0]
 
     # ── planning ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -183,11 +186,11 @@ class Workload:
         rows: int = 1,
         neighbours: str = "add-remove",
     ) -> Planned:
-        """The strategy of least expected error, as a mechanism.
+        """Return the strategy of least expected error, as a mechanism.
 
-        For pure `epsilon`, for `rho` of zCDP, or for the least ε for which every answer is `within` this of the exact
-        one, with this confidence. One person adds at most `rows` to all counts together. Planning sees no data, and the
-        same workload is planned once.
+        The cost is pure `epsilon`, or `rho` of zCDP, or the least ε for which every answer is `within` this of the
+        exact one, with this confidence. One unit adds at most `rows` to all counts together. Planning sees no data, and
+        the same workload is planned once.
         """
         if sum(each is not None for each in (epsilon, rho, within)) != 1:
             raise NotUnderstood(
@@ -225,13 +228,14 @@ class Workload:
         confidence: Number = "0.95",
         analyst: str = "",
     ) -> Told:
-        """All answers about a table that a curator holds, charged to the ledger once; the same again is free.
+        """Return all answers about a table that a curator holds, charged to the ledger once; the same question again is
+        free.
 
-        Its cells are all combinations of the declared values of `by`, columns or expressions that GROUP BY takes, in
-        their order; the first changes slowest. Only rows `where` a condition holds count, and of each unit as many as
-        the catalogue says; count="COUNT(DISTINCT patient_id)" counts units. In these texts, `params` are the values of
-        `?` and `$1` as a list, or of `$name` and `:name` as a dict. An ε buys Laplace noise, or Gaussian noise under
-        the budget's δ, whichever errs less; with `within`, it is the most that may be spent.
+        The cells are all combinations of the declared values of `by`, columns or expressions that GROUP BY takes, in
+        their order; the first changes slowest. Only rows `where` a condition holds are counted, and of each unit as
+        many as the catalogue allows; count="COUNT(DISTINCT patient_id)" counts units. In these texts, `params` are the
+        values of `?` and `$1` as a list, or of `$name` and `:name` as a dict. An ε buys Laplace noise, or Gaussian
+        noise under the budget's δ, whichever errs less; with `within`, `epsilon` is the most that may be spent.
         """
         said: Any = {"by": by, "where": where, "count": count, "params": params}
 
@@ -256,14 +260,14 @@ class Workload:
         confidence: Number = "0.95",
         analyst: str = "",
     ) -> Foreseen:
-        """What `ask` would cost, and how exact all answers would be. Free, and the same for any data."""
+        """Return the cost of `ask`, and the error of all answers. Free, and the same for any data."""
         said: Any = {"by": by, "where": where, "count": count, "params": params}
         question = Question.of(self.queries, curator.session(analyst=analyst).context(), table, **said)
         return question.explain(Cost.of(epsilon, rho, within, confidence))
 
 
 def _matrix(given: Any) -> Dense:
-    """A matrix of queries, or a refusal."""
+    """Read a matrix of queries, or refuse."""
     try:
         matrix = np.asarray(given, np.float64)
     except (TypeError, ValueError):
@@ -306,7 +310,7 @@ def _attributes(given: Any, known: int) -> tuple[int, ...]:
 
 
 def _listed(given: Any) -> tuple[Any, ...]:
-    """What any iterable holds; nothing for a text or what is none."""
+    """Return the elements of an iterable; none for a text, or for a value that is not iterable."""
     return tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else ()
 
 

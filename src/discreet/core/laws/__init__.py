@@ -1,1 +1,1 @@
-"""Laws of noise, exact to the last bit."""
+"""Noise laws on the integers, sampled and evaluated exactly."""

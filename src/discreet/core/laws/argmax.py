@@ -1,8 +1,8 @@
-"""Choosing the winner of a race: argmax of exact heights plus exact noise, among a million in a few milliseconds.
+"""Draw the argmax of exact scores plus exact noise, among a million candidates in a few milliseconds.
 
-Three passes, each over fewer candidates than the one before. The first sees all of them through 32 bits of noise and
-the exponent of a float; the second sees those that could still win in double precision; the third, hardly ever
-needed, in balls with as many bits of noise as it takes. Whatever a pass cannot exclude, it keeps.
+Three passes, each over fewer candidates than the one before. The first sees all candidates through 32 bits of noise and
+the exponent of a float; the second sees those that could still win in double precision; the third, hardly ever needed,
+in balls with as many bits of noise as it takes. A pass keeps every candidate that it cannot exclude.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ class Jitter(ABC):
 
     @abstractmethod
     def rough(self, words: Words) -> NDArray[np.float32]:
-        """The noise to within `spread`."""
+        """Return the noise to within `spread`."""
 
     @abstractmethod
     def extreme(self, words: Words) -> bool:
-        """Whether some word leaves the noise unbounded."""
+        """Return True if some word leaves the noise unbounded."""
 
     @abstractmethod
     def between(self, words: Words) -> tuple[Floats, Floats]:
-        """The least and the greatest noise with these bits, to 2^-40."""
+        """Return the least and the greatest noise with these bits, to 2^-40."""
 
     @abstractmethod
     def enclose(self, uniform: Uniform) -> Ball:
-        """The noise of every number with the known bits."""
+        """Return a ball around the noise of every number with the known bits."""
 
 
 def _rough_log(words: Words, less: float = 0.0) -> NDArray[np.float32]:
@@ -141,7 +141,7 @@ def race(
     jitter: Jitter,
     coins: Coins,
 ) -> int:
-    """The candidate with the greatest height plus noise.
+    """Return the candidate with the greatest height plus noise.
 
     Given    rate·heights(part) are the exact heights of a part of the candidates, less that of the highest, to 2^-20
              plus 2^-40 of themselves, where NaN and -∞ stand for anything below -2^100; exact(i) is a ball around the
@@ -171,7 +171,7 @@ def race(
 
 
 def _settle(left: dict[int, Uniform], exact: Callable[[int], Ball], jitter: Jitter) -> int:
-    """The winner among the few that floats could not separate."""
+    """Return the winner among the few candidates that floats could not separate."""
     bits = 96
     while len(left) > 1:
         with precision(bits):

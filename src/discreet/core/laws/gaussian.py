@@ -34,7 +34,7 @@ NEAR = 2.0**-44  # bound on the error of an acceptance probability in floats
 
 
 class GaussianFamily(NoiseFamily):
-    """Gaussian noise: the variance that a ρ buys falls in proportion to it."""
+    """Gaussian noise: its variance is inversely proportional to its cost ρ."""
 
     name = "discrete Gaussian"
     power = 1
@@ -67,7 +67,7 @@ class DiscreteGaussian(Law):
     # ── drawing ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def draw(self, count: int, coins: Coins = SYSTEM) -> Integers:
-        """Independent draws, exactly distributed: from a table for ordinary scales, in blocks beyond."""
+        """Return independent draws, exactly distributed: from a table for ordinary scales, in blocks beyond."""
         if self.scale_squared > ORDINARY:
             return self._draw_in_blocks(count, coins)
         out = np.empty(count, np.int64)
@@ -89,9 +89,10 @@ class DiscreteGaussian(Law):
 
         Promise  exactly this law.
         Because  |X| = m·Y + R with m a power of two and R uniform below m. Y is drawn with the weight of the first
-                 place in its block, so accepting with w(m·Y + R)/w(m·Y) = exp(-(2mYR + R²)/(2·scale²)) <= 1 leaves
-                 the weights w, and a random sign the law, once -0 is rejected. The table's scale is scale/m, between
-                 32 and 64, so about one in a hundred is rejected. How often does not depend on what is accepted.
+                 place in its block, so accepting with w(m·Y + R)/w(m·Y) = exp(-(2mYR + R²)/(2·scale²)) <= 1 leaves the
+                 weights w, and a random sign the law, once -0 is rejected. The table's scale is scale/m, between 32 and
+                 64, so about one in a hundred is rejected. The number of rejections is independent of the accepted
+                 values.
         """
         width = self._width
         propose = self._places if width <= WIDEST else self._wide_places
@@ -111,7 +112,7 @@ class DiscreteGaussian(Law):
 
     @once
     def _width(self) -> int:
-        """Bits of a block: so many that the table's scale is between 32 and 64."""
+        """Bits of a block: as many as keep the table's scale between 32 and 64."""
         return math.isqrt(int(self.scale_squared)).bit_length() - 6
 
     @once
@@ -119,7 +120,7 @@ class DiscreteGaussian(Law):
         return HalfGaussian(self.scale_squared / (1 << (2 * self._width)), Fraction(1))
 
     def _places(self, first: NDArray[np.int64], width: int, coins: Coins) -> tuple[Integers, NDArray[np.bool_]]:
-        """Where in its block each draw lies, and whether it stays. One word holds both.
+        """Return the place of each draw in its block, and whether it is accepted. One word holds both.
 
         Because  U < exp(-z) is decided in floats where they differ by more than their errors: every quantity in z is
                  a product of numbers below 2^53, so z errs by a few units of 2^-52 relative and exp(-z) by less than
@@ -141,7 +142,7 @@ class DiscreteGaussian(Law):
         return size, accepted
 
     def _wide_places(self, first: NDArray[np.int64], width: int, coins: Coins) -> tuple[Integers, NDArray[np.bool_]]:
-        """The same without floats, for scales that no float and no word can hold."""
+        """Return what `_places` returns, without floats, for scales that no float and no word can hold."""
         size = np.empty(len(first), object)
         accepted = np.empty(len(first), bool)
         for index, block in enumerate(first):
@@ -159,20 +160,20 @@ class DiscreteGaussian(Law):
 
         return uniform.below(ratio)
 
-    # ── what it says of itself ───────────────────────────────────────────────────────────────────────────────
+    # ── probabilities and moments ─────────────────────────────────────────────────────────────────────────────
 
     def enclose_pmf(self, k: int) -> Ball:
         return weight(self.scale_squared, k) / total(self.scale_squared)
 
     def enclose_above(self, k: int) -> Ball:
-        """A ball around P(X >= k)."""
+        """Return a ball around P(X >= k)."""
         if k < 1:
             return 1 - self.enclose_above(1 - k)
         return above(self.scale_squared, k) / self._total
 
     @property
     def _total(self) -> Ball:
-        """What the weights add up to, computed once for each precision."""
+        """The sum of the weights, computed once for each precision."""
         if ctx.prec not in self._totals:
             self._totals[ctx.prec] = total(self.scale_squared)
         return self._totals[ctx.prec]
@@ -183,7 +184,7 @@ class DiscreteGaussian(Law):
 
     @once
     def float_scale(self) -> float:
-        """The scale in floats."""
+        """The scale as a float."""
         return math.sqrt(self.scale_squared)
 
     @property
@@ -197,7 +198,10 @@ class DiscreteGaussian(Law):
         return np.asarray(np.exp(-((sizes / self.float_scale) ** 2) / 2))
 
     def chernoff(self, sizes: Floats, missed: float) -> Floats:
-        """Because  E e^(tX) is at most e^(σ²t²/2)."""
+        """Return Chernoff's bound.
+
+        Because  E e^(tX) is at most e^(σ²t²/2).
+        """
         return np.asarray(self.float_scale * np.sqrt(2 * math.log(2 / missed) * (sizes**2).sum(axis=1)))
 
     def _quantile(self, missed: float) -> float:
@@ -216,10 +220,10 @@ class DiscreteGaussian(Law):
         """E|X|."""
         return nearest(lambda: mean_size(self.scale_squared))
 
-    # ── what it reveals ──────────────────────────────────────────────────────────────────────────────────────
+    # ── privacy loss ──────────────────────────────────────────────────────────────────────────────────────
 
     def divergence(self, reach: Reach) -> Loss:
-        """How far one person can push two answers apart.
+        """Return the loss of a release whose sensitivity is `reach`.
 
         Given    reach.l2_squared bounds the squared distance of neighbours.
         Promise  the release is ρ-zCDP with ρ = l2_squared/(2·scale²), exactly rational.
@@ -228,13 +232,13 @@ class DiscreteGaussian(Law):
         return Loss(rho=reach.l2_squared / (2 * self.scale_squared))
 
     def delta(self, epsilon: Fraction, reach: Reach) -> Fraction:
-        """The curve of the release, from above: exact when whole answers can move by one in one cell only."""
+        """Return δ(ε) of the release, rounded up; exact if whole answers can move by one in one cell only."""
         if reach.l2_squared < 2:
             return self.hockey_stick(epsilon, 1)
         return min(self.divergence(reach).delta(epsilon), self.smooth(epsilon, reach))
 
     def hockey_stick(self, epsilon: Fraction, shift: int) -> Fraction:
-        """sup over events E of P(X in E) - e^ε·P(X + shift in E), from above. It grows with the shift.
+        """Return sup over events E of P(X in E) - e^ε·P(X + shift in E), rounded up. It grows with the shift.
 
         Because  the ratio of the two probabilities is monotone, so the best event is a half-line, and by symmetry
                  the value is P(X >= m) - e^ε·P(X >= m + shift) with m the first integer above
@@ -245,7 +249,7 @@ class DiscreteGaussian(Law):
         return ceiling(lambda: self.enclose_above(m) - ball(epsilon).exp() * self.enclose_above(m + shift), bits=256)
 
     def smooth(self, epsilon: Fraction, reach: Reach) -> Fraction:
-        """A bound on δ(ε) for every number of cells: the continuous Gaussian's, plus what the lattice can add.
+        """Return a bound on δ(ε) for every number of cells: the continuous Gaussian's, plus that of the lattice.
 
         Given    reach.l2_squared = D² bounds the squared distance of neighbours, in any number of cells.
         Because  cut the lattice into lines parallel to the shift d. On a line the law is a one-dimensional Gaussian

@@ -1,4 +1,4 @@
-"""Inverting a table: the fast, exact way to draw from half of a discrete Gaussian."""
+"""Sample half of a discrete Gaussian by inverting a table of its distribution function, fast and exactly."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class HalfGaussian:
     at_zero: Fraction
 
     def sizes(self, known: NDArray[np.int64], coins: Coins) -> NDArray[np.int64]:
-        """Y for uniforms of which these 63 bits are known.
+        """Return Y for uniforms of which the 63 bits `known` are known.
 
         Promise  exactly this law.
         Because  Y <= k iff U < P(Y <= k). `steps[k]` holds the first 63 bits of that probability, so the known bits
@@ -66,7 +66,7 @@ class HalfGaussian:
         return (total(self.scale_squared) - 1) / 2 + ball(self.at_zero)
 
     def _size(self, u: Ball) -> int | None:
-        """Y for every U in the ball, or None when they differ."""
+        """Return Y for every U in the ball, or None when they differ."""
         k, inside, everything = 0, ball(self.at_zero), self._everything()
         while True:
             level = inside / everything
@@ -79,7 +79,7 @@ class HalfGaussian:
 
 
 def guide_of(steps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each value of the first 16 bits of U, the outcome that they decide, or -1."""
+    """Return for each value of the first 16 bits of U the outcome that they decide, or -1."""
     edges = np.arange(1 << GUIDE, dtype=np.int64) << (63 - GUIDE)
     first = np.searchsorted(steps, edges, side="left")  # an edge that is itself a step decides nothing
     last = np.searchsorted(steps, edges + ((1 << (63 - GUIDE)) - 1), side="right")

@@ -27,11 +27,11 @@ CHUNK = 1 << 14  # draws at a time, so that the working arrays stay in the cache
 SMALL = 2.0**-17  # a U below this is known too coarsely from its first 63 bits
 FINE = 2.0**-45  # bound on the error of the float path, in units of the scale; see `draw`
 LARGEST = 1 << 41  # scales above this leave the float path nothing to decide
-TILTS = 1 / (1 + np.geomspace(200, 0.005, 16))  # how steep, as parts of where the moments of the widest draw end
+TILTS = 1 / (1 + np.geomspace(200, 0.005, 16))  # tilts, as parts of the largest that the widest draw allows
 
 
 class LaplaceFamily(NoiseFamily):
-    """Laplace noise: the variance that an ε buys falls with its square."""
+    """Laplace noise: its variance is inversely proportional to the square of its cost ε."""
 
     name = "discrete Laplace"
     power = 2
@@ -49,7 +49,7 @@ class LaplaceFamily(NoiseFamily):
 
 @lru_cache(maxsize=1024)
 def _quantile(weights: bytes, missed: float) -> float:
-    """That of one row, found once: a price is searched for by many laws that differ in their scale alone."""
+    """Return the quantile of one row, cached: a search for a price tries many laws that differ in their scale alone."""
     return float(_quantiles(np.frombuffer(weights)[None, :], missed)[0])
 
 
@@ -77,7 +77,7 @@ class DiscreteLaplace(Law):
     # ── drawing ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def draw(self, count: int, coins: Coins = SYSTEM) -> Integers:
-        """Independent draws: one word, one logarithm, no rejection.
+        """Return independent draws: one word, one logarithm, no rejection.
 
         Promise  exactly this law.
         Because  P(|X| >= k) = 2q^k/(1+q) with q = e^(-1/s), so |X| = floor(s·(c - ln U)) with c = ln(2/(1+q)) for
@@ -107,7 +107,7 @@ class DiscreteLaplace(Law):
         return narrowest(wide)
 
     def _propose(self, words: NDArray[np.int64], out: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Write what floating point is sure of; return where it is not."""
+        """Write the draws that floating point decides; return the places of the others."""
         if self.scale > LARGEST:
             return np.arange(len(words))
         scale, shift, error = self._floats
@@ -145,7 +145,7 @@ class DiscreteLaplace(Law):
         size = uniform.decide(lambda u: whole_part(ball(self.scale) * (self._shift() - u.log())))
         return -size if negative else size
 
-    # ── what it says of itself ───────────────────────────────────────────────────────────────────────────────
+    # ── probabilities and moments ─────────────────────────────────────────────────────────────────────────────
 
     def enclose_pmf(self, k: int) -> Ball:
         q = self._q()
@@ -156,7 +156,7 @@ class DiscreteLaplace(Law):
 
     @once
     def float_scale(self) -> float:
-        """The scale in floats."""
+        """The scale as a float."""
         return float(self.scale)
 
     @property
@@ -170,7 +170,7 @@ class DiscreteLaplace(Law):
         return np.asarray(np.exp(-sizes / self.float_scale))
 
     def chernoff(self, sizes: Floats, missed: float) -> Floats:
-        """At the best of some tilts.
+        """Return Chernoff's bound at the best of some tilts.
 
         Because  with a = e^(-1/scale), E e^(tX) = (1 - a)²/((1 - a·e^t)(1 - a·e^(-t))) for |t| < 1/scale.
         """
@@ -197,10 +197,10 @@ class DiscreteLaplace(Law):
         """E|X| = 2q/(1-q²)."""
         return nearest(lambda: 2 * self._q() / (1 - self._q() ** 2))
 
-    # ── what it reveals ──────────────────────────────────────────────────────────────────────────────────────
+    # ── privacy loss ──────────────────────────────────────────────────────────────────────────────────────
 
     def divergence(self, reach: Reach) -> Loss:
-        """How far one person can push two answers apart.
+        """Return the loss of a release whose sensitivity is `reach`.
 
         Given    reach bounds the ℓ1 and the squared ℓ2 distance of neighbours.
         Promise  the release is ε-private with ε = l1/scale, and ρ-zCDP with ρ = l2²/(2·scale²), both exactly rational.
@@ -211,14 +211,14 @@ class DiscreteLaplace(Law):
         return Loss(pure=reach.l1 / self.scale, rho=reach.l2_squared / (2 * self.scale**2))
 
     def delta(self, epsilon: Fraction, reach: Reach) -> Fraction:
-        """The curve of the release: exact for one cell that moves by whole steps, the pure bound otherwise."""
+        """Return δ(ε) of the release: exact for one cell that moves by whole steps, the pure bound otherwise."""
         bound = self.divergence(reach).delta(epsilon)
         if reach.l1 == 1:  # whole numbers can then move in one cell only
             return min(bound, self.hockey_stick(epsilon, 1))
         return bound
 
     def hockey_stick(self, epsilon: Fraction, shift: int) -> Fraction:
-        """sup over events E of P(X in E) - e^ε·P(X + shift in E), from above.
+        """Return sup over events E of P(X in E) - e^ε·P(X + shift in E), rounded up.
 
         Because  the ratio of the two probabilities at y decreases in y, so the best event is {y <= m} with m the
                  last integer where shift - 2m > ε·scale; P(X <= m) = 1 - q^(m+1)/(1+q) for m >= 0, and

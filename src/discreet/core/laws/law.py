@@ -1,10 +1,10 @@
-"""A law: a symmetric probability distribution on the integers that knows everything about itself.
+"""A law: a symmetric probability distribution on the integers, with its sampler, its error and its privacy loss.
 
-Every law here can be drawn from exactly, and states its own probabilities, its spread, and how far one person's
-reach can push two of its shifted copies apart. All three readings of a mechanism come from this one object.
+Every law here can be drawn from exactly, and states its own probabilities, its spread, and the divergence of two copies
+that are shifted by the sensitivity. All three readings of a mechanism come from this one object.
 
-What margins need of a law is its `Spread`, which sums of several draws have as well; what pricing and the matrix
-mechanism need of it is its `NoiseFamily`, Laplace or Gaussian, in place of a question for its class.
+Margins use the `Spread` of a law, which sums of several draws have as well; pricing and the matrix mechanism use its
+`NoiseFamily`, Laplace or Gaussian, instead of asking for its class.
 """
 
 from __future__ import annotations
@@ -43,15 +43,16 @@ Integers = NDArray[Any]  # int64, or Python ints where an outcome does not fit
 
 
 class NoiseFamily(ABC):
-    """A kind of noise, whatever its scale: Laplace, which an ε buys, or Gaussian, which a ρ buys."""
+    """A family of noise laws: Laplace, whose cost is an ε, or Gaussian, whose cost is a ρ."""
 
     name: str
     power: int  # of the cost that a variance falls with: 2 for an ε, 1 for a ρ
-    heavy: bool  # whether tails are heavier than those of a normal law
+    heavy: bool  # True if tails are heavier than those of a normal law
 
     @property
     def share_exponent(self) -> float:
-        """How a cost is divided for the least sum of squared errors: in proportion to this power of their weights.
+        """The exponent of the optimal split of a cost: shares proportional to this power of the weights give the least
+        sum of squared errors.
 
         Because  a weight w on noise bought for a cost c errs by w/c^p; under a fixed sum of costs the total is least
                  when c is proportional to w^(1/(p + 1)).
@@ -60,17 +61,17 @@ class NoiseFamily(ABC):
 
     @abstractmethod
     def variance(self, l1: int, l2_squared: int, cost: float) -> float:
-        """Of the continuous noise that a cost buys for answers that move by at most this."""
+        """Return the variance of the continuous noise that `cost` buys for the sensitivity `l1`, `l2_squared`."""
 
     @abstractmethod
     def sum_quantiles(self, weights: Floats, missed: float) -> Floats:
-        """The r with P(|Σ wᵢXᵢ| > r) = missed, or hardly more, for continuous draws of scale one, row by row."""
+        """Return the r with P(|Σ wᵢXᵢ| > r) = missed, or hardly more, for continuous draws of scale one, row by row."""
 
 
 class Spread(ABC):
-    """How far noise can push a number: that of one draw of a law, or of sums of draws."""
+    """The distribution of the noise in a number: of one draw of a law, or of a sum of draws."""
 
-    step: float = 1.0  # how far it is from a sum of continuous draws, at most
+    step: float = 1.0  # the largest distance of a draw from one of the continuous law
 
     @property
     @abstractmethod
@@ -79,24 +80,24 @@ class Spread(ABC):
 
     @property
     def draws(self) -> tuple[Law, int] | None:
-        """The law, and of how many draws of it this is the sum; None where it is no such sum."""
+        """The law and the number of its draws that this is the sum of; None where it is no such sum."""
         return None
 
     @property
     def floats(self) -> tuple[float, ...]:
-        """The floats that it is made of, none of which is negative; none where it is made of laws."""
+        """The non-negative floats that define this spread; empty where laws define it."""
         return ()
 
     @abstractmethod
     def summed(self, times: int) -> Spread:
-        """The sum of so many independent draws."""
+        """Return the spread of the sum of `times` independent draws."""
 
     @abstractmethod
     def sum_quantiles(self, weights: Floats, missed: float) -> Floats:
-        """The r with P(|Σ wᵢXᵢ| > r) = missed, or hardly more, with continuous draws in place of these, row by row."""
+        """Return the r with P(|Σ wᵢXᵢ| > r) = missed, or hardly more, for continuous draws of this law, row by row."""
 
     def radii(self, weights: Floats, confidence: Fraction) -> Floats:
-        """An r such that Σ wᵢXᵢ stays within ±r with this confidence, for each row of weights, none of them negative.
+        """Return an r such that Σ wᵢXᵢ stays within ±r with this confidence, for each row of non-negative weights.
 
         Because  each draw is within one step of a draw from the continuous law with the same scale (Laplace: |X| is a
                  floor of the continuous size moved by less than half a step; Gaussian: the tail of the discrete law is
@@ -109,7 +110,7 @@ class Spread(ABC):
 
 
 class Noiseless(Spread):
-    """No noise that is added: what is released was chosen."""
+    """The spread of a number without added noise: the released value was selected."""
 
     @property
     def variance(self) -> float:
@@ -126,7 +127,8 @@ NOISELESS = Noiseless()
 
 
 def sum_quantile(variance: float, parts: tuple[float, ...], missed: float, *, heavy: bool) -> float:
-    """The quantile of a sum of draws that a normal law and at most three Laplace laws of its variance have, at most.
+    """Return an upper bound on the quantile of a sum of draws: the larger of a normal law's and of at most three
+    Laplace laws' with the same variance.
 
     `parts` are the variances of at most three parts of the sum.
 
@@ -148,24 +150,24 @@ class Law(Spread):
     @property
     @abstractmethod
     def float_scale(self) -> float:
-        """The scale in floats."""
+        """The scale as a float."""
 
     @property
     @abstractmethod
     def laplace_scale(self) -> float:
-        """The scale of the continuous Laplace law of the same spread."""
+        """The scale of the continuous Laplace law with the same variance."""
 
     @abstractmethod
     def scaled(self, by: Fraction) -> Law:
-        """The law that one part in `by` of the price buys."""
+        """Return the law that one part in `by` of the price buys."""
 
     @abstractmethod
     def chances(self, sizes: Integers) -> Floats:
-        """P(X = k) for each of these sizes k, in proportion, in floats."""
+        """Return numbers proportional to P(X = k) for each k in `sizes`, as floats."""
 
     @abstractmethod
     def chernoff(self, sizes: Floats, missed: float) -> Floats:
-        """An r with P(|Σ wᵢXᵢ| > r) <= missed for each row of weights w, none negative, by Chernoff's bound.
+        """Return an r with P(|Σ wᵢXᵢ| > r) <= missed for each row of non-negative weights w, by Chernoff's bound.
 
         Because  2·E[exp(θ·Σ wᵢXᵢ)]·e^(-θr) bounds the probability for any θ > 0, with the moments of the discrete law.
         """
@@ -182,15 +184,15 @@ class Law(Spread):
 
     @abstractmethod
     def draw(self, count: int, coins: Coins = SYSTEM) -> Integers:
-        """Independent draws, exactly distributed."""
+        """Return independent draws, exactly distributed."""
 
     @abstractmethod
     def enclose_pmf(self, k: int) -> Ball:
-        """A ball around P(X = k)."""
+        """Return a ball around P(X = k)."""
 
     @abstractmethod
     def enclose_tail(self, k: int) -> Ball:
-        """A ball around P(|X| >= k), for k >= 0."""
+        """Return a ball around P(|X| >= k), for k >= 0."""
 
     @property
     @abstractmethod
@@ -199,22 +201,22 @@ class Law(Spread):
 
     @abstractmethod
     def divergence(self, reach: Reach) -> Loss:
-        """How far one person can push two answers apart, whatever the number of cells."""
+        """Return the loss of a release whose sensitivity is `reach`, whatever the number of cells."""
 
     @abstractmethod
     def delta(self, epsilon: Fraction, reach: Reach) -> Fraction:
-        """The least δ, from above, such that a release is (ε, δ)-private under this reach."""
+        """Return the least δ, rounded up, such that a release with sensitivity `reach` is (ε, δ)-private."""
 
     def pmf(self, k: int) -> float:
-        """P(X = k)."""
+        """Return P(X = k)."""
         return nearest(lambda: self.enclose_pmf(k))
 
     def tail(self, k: int) -> float:
-        """P(|X| >= k)."""
+        """Return P(|X| >= k)."""
         return 1.0 if k <= 0 else nearest(lambda: self.enclose_tail(k))
 
     def radius(self, confidence: Number = 0.95, *, cells: int = 1, union: bool = False) -> int:
-        """The least r such that `cells` independent draws all stay within ±r with this confidence.
+        """Return the least r such that `cells` independent draws all stay within ±r with this confidence.
 
         Because  P(all |X_i| <= r) = (1 - P(|X| >= r + 1))^cells exactly; with union=True the union bound
                  cells · P(|X| >= r + 1) <= 1 - confidence, which also holds for draws that are not independent.
@@ -222,7 +224,7 @@ class Law(Spread):
         sure, count = probability(confidence, "confidence"), whole(cells, "cells")
 
         def enough(r: int) -> bool:
-            """Proven, not guessed: where the enclosure cannot tell, the answer is no."""
+            """Return True if r is proven to be enough; False where the enclosure cannot tell."""
             with precision(192 + 2 * sure.denominator.bit_length()):
                 outside = self.enclose_tail(r + 1)
                 missed = count * outside if union else -(count * (-outside).log1p()).expm1()
@@ -231,7 +233,7 @@ class Law(Spread):
         return least(enough, self._near(float(1 - sure), count))
 
     def _near(self, missed: float, cells: int) -> int:
-        """About where the radius is, in floats: there it is looked for first."""
+        """Return a guess of the radius in floats, from which the search starts."""
         try:
             return max(0, round(self._quantile(-math.expm1(math.log1p(-missed) / cells))))
         except (ArithmeticError, ValueError):  # a number beyond floats
@@ -239,12 +241,12 @@ class Law(Spread):
 
     @abstractmethod
     def _quantile(self, missed: float) -> float:
-        """About the r with P(|X| > r) = missed, in floats."""
+        """Return about the r with P(|X| > r) = missed, in floats."""
 
 
 @dataclass(frozen=True)
 class SumOf(Spread):
-    """The sum of so many independent draws: the noise of groups that are added up."""
+    """The sum of `times` independent draws: the noise of groups that are added up."""
 
     law: Law
     times: int
@@ -256,7 +258,7 @@ class SumOf(Spread):
 
     @property
     def parts(self) -> tuple[float, ...]:
-        """The variances of three parts of it, or as many as there are draws, as even as can be."""
+        """The variances of three parts of the sum, as equal as can be, or of as many as there are draws."""
         draws = [self.times // 3 + (n < self.times % 3) for n in range(min(self.times, 3))]
         return tuple(each * self.law.variance for each in draws)
 
@@ -273,9 +275,9 @@ class SumOf(Spread):
 
 
 def least(enough: Callable[[int], bool], near: int) -> int:
-    """The least whole number, none negative, for which a property holds that holds for all larger ones.
+    """Return the least non-negative whole number with a property that holds for all larger numbers, too.
 
-    Because  it is looked for in both directions, in steps that double, then between the last two.
+    Because  the search goes up or down from `near` in steps that double, then bisects between the last two.
     """
     low, high, step = -1, near, 1
     if enough(near):
@@ -293,7 +295,7 @@ def least(enough: Callable[[int], bool], near: int) -> int:
 
 
 def narrowest(values: Integers) -> Integers:
-    """int64 when every value fits, else Python ints: a function of the values alone, and nothing ever wraps."""
+    """Return int64 if every value fits, else Python ints: a function of the values alone, and nothing ever wraps."""
     if values.dtype == np.int64:
         return values
     low, high = -(1 << 63), (1 << 63) - 1
@@ -303,9 +305,9 @@ def narrowest(values: Integers) -> Integers:
 
 
 def plus(exact: Integers, noise: Integers) -> Integers:
-    """The exact sum, in whatever width it needs.
+    """Return the exact sum, as int64 or as Python ints.
 
-    The type of the result depends on the published sum only, so that it tells nothing else.
+    The type of the result depends on the published sum only, so it reveals nothing else.
     """
     if exact.dtype == np.int64 and noise.dtype == np.int64:
         total: Integers = exact + noise

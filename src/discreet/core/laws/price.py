@@ -1,4 +1,4 @@
-"""What a release may cost: an ε of pure privacy, or a ρ of zCDP; and the noise that it buys."""
+"""The price of a release, an ε of pure privacy or a ρ of zCDP, and the noise law that it buys."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Pure:
         return Pure(self.epsilon * share)
 
     def law(self, reach: Reach) -> DiscreteLaplace:
-        """The noise for answers with this reach: its scale is l1/ε."""
+        """Return the noise for answers with this sensitivity: its scale is l1/ε."""
         return DiscreteLaplace(reach.l1 / self.epsilon)
 
     def exponential(self, squares: Fraction = Fraction(1)) -> Fraction:
-        """The ε of the exponential mechanism, or of several that have shares of it with this sum of `squares`."""
+        """Return the ε of an exponential mechanism, or of several whose shares of it have this sum of `squares`."""
         return self.epsilon
 
 
@@ -49,13 +49,13 @@ class Zcdp:
         return Zcdp(self.rho * share)
 
     def law(self, reach: Reach) -> DiscreteGaussian:
-        """The noise for answers with this reach: its variance is l2²/(2ρ)."""
+        """Return the noise for answers with this sensitivity: its variance is l2²/(2ρ)."""
         return DiscreteGaussian(reach.l2_squared / (2 * self.rho))
 
     def exponential(self, squares: Fraction = Fraction(1)) -> Fraction:
-        """The ε of the exponential mechanism, or of several that have shares of it with this sum of `squares`.
+        """Return the ε of an exponential mechanism, or of several whose shares of it have this sum of `squares`.
 
-        Because  the exponential mechanism has ρ = ε²/8: ε = √(8ρ/squares), from below.
+        Because  the exponential mechanism has ρ = ε²/8: ε = √(8ρ/squares), rounded down.
         """
         squared = 8 * price(self.rho, "rho") / squares
         scale = 1 << max(0, 64 - (squared.numerator.bit_length() - squared.denominator.bit_length()) // 2)
@@ -66,5 +66,5 @@ Price = Pure | Zcdp
 
 
 def price_of(loss: Loss) -> Price:
-    """The price at which something with this loss was bought: its ε where it has one, else its ρ."""
+    """Return the price of a mechanism with this loss: its ε where it has one, else its ρ."""
     return Zcdp(loss.rho) if loss.pure is None else Pure(loss.pure)

@@ -1,4 +1,4 @@
-"""Quantiles of weighted sums of continuous draws, normal and Laplace, from above."""
+"""Quantiles of weighted sums of continuous draws, normal and Laplace, rounded up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 @lru_cache(maxsize=256)
 def normal_quantile(missed: float) -> float:
-    """The z with P(|Z| > z) = missed, from above."""
+    """Return the z with P(|Z| > z) = missed, rounded up."""
     low, high = 0.0, 40.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -24,7 +24,7 @@ def normal_quantile(missed: float) -> float:
 
 
 def laplace_quantiles(scales: Floats, missed: float) -> Floats:
-    """The r with P(|Σ Xᵢ| > r) = missed for continuous Laplace laws, row by row, each with its one to three scales.
+    """Return the r with P(|Σ Xᵢ| > r) = missed for continuous Laplace laws, each row with one to three scales.
 
     Because  the characteristic function is Π 1/(1 + bᵢ²u²). With different scales it splits into partial fractions, so
              the tail is Σ cᵢ·e^(-r/bᵢ) with cᵢ = Π_{j≠i} bᵢ²/(bᵢ² - bⱼ²). Scales closer than one in a thousand are
@@ -53,7 +53,7 @@ def laplace_quantiles(scales: Floats, missed: float) -> Floats:
 
 
 def merged_scales(scales: Floats) -> Floats:
-    """Three scales in place of many, with the same sum of squares.
+    """Return three scales in place of many, with the same sum of squares.
 
     Because  a Laplace draw is a normal one whose variance is exponential, 2b²E. Putting one E in place of several, with
              the sum of their b², leaves the mean of the variance and spreads it more (it is larger in convex order), so

@@ -86,7 +86,7 @@ def _slopes(x: Ball, scale: Ball) -> list[Ball]:
 
 
 def _added_up(scale_squared: Fraction, k: int) -> Ball:
-    """So many terms that the next is below 2^-400 of the first: (2k + n)·n >= 2·scale²·ln(2^400)."""
+    """Add up as many terms as make the next one less than 2^-400 of the first: (2k + n)·n >= 2·scale²·ln(2^400)."""
     count = math.isqrt(k * k + math.ceil(555 * scale_squared)) + 1 - k
     step = (-1 / ball(scale_squared)).exp()
     term, ratio = weight(scale_squared, k), (-ball(Fraction(2 * k + 1) / (2 * scale_squared))).exp()

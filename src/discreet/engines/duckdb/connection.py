@@ -1,4 +1,4 @@
-"""Where data comes from: files, DuckDB databases and frames, opened in a DuckDB that can reach nothing else."""
+"""Data sources: files, DuckDB databases and frames, opened in a DuckDB that can reach nothing else."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KINDS = {
     **dict.fromkeys(("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "ticks"),
     "TIMESTAMP WITH TIME ZONE": "zoned",
     "TIMESTAMPTZ_NS": "zoned ticks",
-    **dict.fromkeys(("UUID", "BLOB", "TIME"), "other"),  # as texts they are as different as they are
+    **dict.fromkeys(("UUID", "BLOB", "TIME"), "other"),  # different values have different texts
 }
 
 DIGITS = re.compile(r"DECIMAL\((\d+),(\d+)\)")
@@ -62,21 +62,21 @@ SETTINGS: dict[str, Setting] = {
     "python_enable_replacements": False,
     "python_scan_all_frames": False,
     "preserve_insertion_order": False,
-    "temp_directory": "",  # nothing about people is written to disk
+    "temp_directory": "",  # no personal data is written to disk
     # A file's own statistics must not decide what is clamped; the first rows of a unit are found faster by sorting.
     "disabled_optimizers": "statistics_propagation,top_n_window_elimination",
 }
 
 
 def _settings(limits: Limits) -> dict[str, Setting]:
-    """DuckDB's settings for the most memory and threads that it may use."""
+    """Return DuckDB's settings for the memory and the threads that `limits` allow."""
     memory = limits.memory or f"{_memory() // 2 // 1_000_000}MB"
     threads = limits.threads or (len(os.sched_getaffinity(0)) if CORES else os.cpu_count() or 1)
     return {"memory_limit": memory, "threads": threads}
 
 
 def _memory() -> int:
-    """Bytes of memory that this machine has, or the container it is."""
+    """Return the bytes of memory of this machine, or of the container that this process runs in."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with suppress(OSError, ValueError):
@@ -85,7 +85,7 @@ def _memory() -> int:
 
 
 class Source:
-    """Tables of one place: how to reach each, and how each stores its columns."""
+    """The tables of one file, folder, database or set of frames: how to reach each, and how each stores its columns."""
 
     def __init__(
         self,
@@ -124,14 +124,14 @@ class Source:
         return list(self._places)
 
     def place(self, table: str) -> str:
-        """What stands after FROM."""
+        """Return the SQL that stands for `table` after FROM."""
         return self._places[table]
 
     def version(self) -> str:
-        """A fingerprint of the data: of files their size and time, of frames their content.
+        """Return a fingerprint of the data: of files their size and time, of frames their content.
 
-        It is a function of rows, so it stays inside: `Ledger.version` gives it a random name, and that is what charges,
-        receipts, kept answers and indexes go by.
+        The fingerprint is a function of rows, so it is never shown: `Ledger.version` gives it a random name, and
+        charges, receipts, kept answers and indexes use that name.
         """
         said = list(self._content)
         for path in self._paths:
@@ -144,7 +144,7 @@ class Source:
         return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
 
     def _state_of_attached(self) -> tuple[int, ...]:
-        """Which file the database is, and when it was last written to."""
+        """Return the identity, the size and the time of last writing of the attached database file."""
         if self._attach is None:
             return ()
         try:
@@ -154,7 +154,7 @@ class Source:
         return state.st_ino, state.st_dev, state.st_size, state.st_mtime_ns
 
     def steady(self) -> bool:
-        """Whether all that was read since it was opened is of the version `seen`.
+        """Return True if all that was read since this source was opened is of the version `seen`.
 
         Because  frames are in memory; a database that was replaced is still the one that is open, unless it was written
                  to in its place or had to be opened again; any other file is read anew for each question.
@@ -168,14 +168,14 @@ class Source:
             return False
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
-        """A connection for one question. A forked process opens its own."""
+        """Return a connection for one question. A forked process opens its own."""
         if self._process != os.getpid():
             abandon(self.connection)
             self.connection, self._process = self.connect(), os.getpid()
         return self.connection.cursor()
 
     def empty(self) -> duckdb.DuckDBPyConnection:
-        """A connection to tables of the same names and columns, without any row: what is tried there sees no data."""
+        """Return a connection to empty tables of the same names and columns. What is tried there sees no data."""
         if self._empty is None or self._empty[0] != os.getpid():
             if self._empty is not None:
                 abandon(self._empty[1])
@@ -185,7 +185,7 @@ class Source:
                     types,
                     [(name, "VARCHAR") if _kind(of) == "other" else (name, of) for name, of in types],
                 ):
-                    with suppress(duckdb.Error):  # a type that only the source knows: nothing can be asked about it
+                    with suppress(duckdb.Error):  # a type that only the source knows: no question can use it
                         listed = ", ".join(f"{quoted(name)} {of}" for name, of in columns)
                         made.execute(f"CREATE TABLE IF NOT EXISTS {quoted(table)} ({listed})")
             made.execute("SET enable_external_access = false")
@@ -194,14 +194,14 @@ class Source:
         return self._empty[1].cursor()
 
     def mend(self) -> None:
-        """Connect anew where a failure has made the connection useless for whoever asks next."""
+        """Connect anew if a failure has made the connection useless for the next question."""
         try:
             self.cursor().execute("SELECT 1").fetchall()
         except duckdb.Error:
             self.connection = self.connect()
 
     def current(self) -> Source:
-        """Itself, or the same place opened once more when the data have changed since."""
+        """Return this source, or a newly opened one of the same data if they have changed since."""
         if self.again is None or self.version() == self.seen:
             return self
         fresh = self.again()
@@ -209,12 +209,12 @@ class Source:
             raise NotUnderstood(
                 "the columns of the data have changed.", code="data-changed", instead="open the data again"
             )
-        return fresh  # whoever still asks the old one may finish
+        return fresh  # questions that still use the old source may finish
 
     def connect(self, *first: str) -> duckdb.DuckDBPyConnection:
-        """A DuckDB that reads this data and nothing else: no other file, no network, no extension, no new setting.
+        """Return a DuckDB that reads this data and nothing else: no other file, network, extension or new setting.
 
-        Statements that come `first` are run before all that is forbidden.
+        The statements `first` are run before access is locked down.
         """
         connection = duckdb.connect(":memory:", config=self._settings)
         try:
@@ -255,7 +255,7 @@ class Source:
         return connection
 
     def _name(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Let each table be reached by its name, so that the SQL that is checked and shown is the SQL that is run."""
+        """Create a view of each table under its name, so that the SQL that is shown is the SQL that is run."""
         try:
             for name, place in self._places.items():
                 if name not in self._frames:
@@ -272,12 +272,12 @@ def _described(connection: duckdb.DuckDBPyConnection, place: str) -> dict[str, s
 
 
 def _types(connection: duckdb.DuckDBPyConnection, place: str) -> list[tuple[str, str]]:
-    """The columns of a table, as they are declared."""
+    """Return the columns of a table with their declared types."""
     return [(name, of) for name, of, *_ in connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall()]
 
 
 def _kind(stored: str) -> str:
-    """How a type is stored. Lists, intervals, variants and the like are `mixed`: equal values of these may differ."""
+    """Return how a type is stored. Lists, intervals and so on are `mixed`: equal values may hash differently."""
     if stored.endswith("]"):
         return MIXED
     whole = {"DECIMAL(": "decimal", "ENUM(": "other"}
@@ -285,8 +285,8 @@ def _kind(stored: str) -> str:
 
 
 def only_digits(name: str, precision: int, scale: int) -> str:
-    """A decimal, in SQL; NULL where it has more digits than its type says, which its bits can, and then casts, sums
-    and groups of it fail.
+    """SQL of a decimal column that is NULL where a value has more digits than its type says. The stored bits can hold
+    such values, and casts, sums and groups of them would fail.
     """
     most = f"CAST('{'9' * (precision - scale) or '0'}.{'9' * scale}' AS DECIMAL({precision},{scale}))"
     return f"CASE WHEN {name} BETWEEN -{most} AND {most} THEN {name} END"

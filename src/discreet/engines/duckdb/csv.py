@@ -1,20 +1,21 @@
-"""CSV files as text: no line decides a type, and whatever a line holds, it changes its own record only.
+"""CSV files, read as text: no line decides a type, and a line affects its own record only.
 
-Lines end in LF or CRLF, texts are UTF-8, an empty field is NULL. As a rule a line is a record; quotes work within it.
+Lines end in LF or CRLF, texts are UTF-8, an empty field is NULL. Normally a line is a record; quotes work within a
+line.
 
 Given    a file in which each record is one line, so that the lines of one unit are added, removed or replaced.
 Promise  the records that are read of all other lines stay what they are.
-Because  the file is split at line breaks before anything is read in it, and what a line becomes (a record, or nothing)
-         is a function of that line and the first one, which belongs to nobody: nothing is carried from line to line, no
-         line makes the reader fail, and no field is read as anything but text.
+Because  the file is split at line breaks before anything in it is parsed, and what a line becomes (a record, or
+         nothing) is a function of that line and the header line, which belongs to no unit: nothing is carried from line
+         to line, no line makes the reader fail, and every field is read as text.
 
 Where quoted fields may hold line breaks (`newlines`), a record is several lines, and the owner promises that the file
 was written by a program that puts such fields in quotes and doubles the quotes in them. Neighbours are then files that
 this program wrote: the text of a record is a function of the record, the file is these texts one after the other, and
-there is one way only to read them, in which every quote closes. The bytes alone do not say which of the two a file is:
-a quote at the end of one line and a quote in a later one are the text of one person, written by such a program, or the
-lines of several people, written by another. So the owner says it. A file that does not keep to the form was not written
-so: it is refused as a whole, because where its records begin is anybody's guess.
+there is only one way to read them in which every quote closes. The bytes alone do not say which of the two a file is: a
+quote at the end of one line and a quote in a later one are one field of one unit, written by such a program, or lines
+of several units, written by another. So the owner declares it. A file that breaks the form was not written by such a
+program: the file is refused as a whole, because the beginnings of its records are unknown.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ if TYPE_CHECKING:
 
 __all__ = ["LONGEST", "MOST_LINES", "header", "read_csv", "split"]
 
-LONGEST = 1 << 20  # bytes of a record; a longer line is none
+LONGEST = 1 << 20  # bytes of a record; a longer line is skipped
 MOST_LINES = 1000  # of a record whose quoted fields hold line breaks
 BATCH = 1 << 16  # records that become Arrow at a time
-MARK = b"\xef\xbb\xbf"  # of UTF-8, before the first line
+MARK = b"\xef\xbb\xbf"  # byte order mark of UTF-8, before the first line
 Progress = Callable[[int, int], None]
 Fields = list[str | None]
 
 
 def read_csv(path: Path, form: Csv, progress: Progress | None = None) -> pyarrow.Table:
-    """The records of a CSV file as an Arrow table of texts. See the head of this file for what is promised."""
+    """Return the records of a CSV file as an Arrow table of texts. The module's docstring states the promise."""
     import pyarrow as pa  # noqa: PLC0415
 
     size, batches = path.stat().st_size, list[pa.RecordBatch]()
@@ -59,7 +60,7 @@ def read_csv(path: Path, form: Csv, progress: Progress | None = None) -> pyarrow
 
 
 def header(line: bytes, file: str, form: Csv) -> list[str]:
-    """The names of the columns, from the first line."""
+    """Return the names of the columns from the first line; refuse missing or repeated names."""
     names = [name or "" for name in split(line.removeprefix(MARK), form) or []]
     if len({name.lower() for name in names}) < len(names) or not names or not all(name.strip() for name in names):
         raise NotUnderstood(
@@ -85,7 +86,7 @@ def _batched(records: Iterable[Fields]) -> Iterator[list[Fields]]:
 
 
 def _line(file: IO[bytes]) -> bytes | None:
-    """The next line without its line break, `b""` where it is too long to be a record; None at the end."""
+    """Return the next line without its line break, `b""` where it is too long to be a record, None at the end."""
     line = file.readline(LONGEST + 3)
     if not line:
         return None
@@ -98,7 +99,7 @@ def _line(file: IO[bytes]) -> bytes | None:
 
 
 def _lines(file: IO[bytes], width: int, form: Csv) -> Iterator[Fields]:
-    """The lines that are records; each of the others is left out by itself."""
+    """Yield the lines that are records; every other line is skipped."""
     while (line := _line(file)) is not None:
         fields = split(line, form)
         if fields is not None and len(fields) == width:
@@ -106,10 +107,10 @@ def _lines(file: IO[bytes], width: int, form: Csv) -> Iterator[Fields]:
 
 
 def split(line: bytes, form: Csv, *, strict: bool = False) -> Fields | None:
-    """The fields of one record; an empty one is NULL, as is one that is not UTF-8. None where it is no record.
+    """Return the fields of one record, or None where `line` is no record. A field that is empty or not UTF-8 is NULL.
 
     As in RFC 4180 a field that begins with a quote ends with one, and holds every other quote twice. A quote within a
-    field that does not begin with one is a letter; to be `strict`, it makes the record none.
+    field that does not begin with one is a letter; with `strict`, a line with such a quote is no record.
     """
     if not line:
         return None
@@ -141,7 +142,7 @@ def split(line: bytes, form: Csv, *, strict: bool = False) -> Fields | None:
 
 
 def _closed(line: bytes, quote: bytes, at: int) -> int | None:
-    """Where the quote is that closes a field; two of them are one letter of it."""
+    """Return the position of the quote that closes a field, or None; a doubled quote is a letter of the field."""
     while (end := line.find(quote, at)) >= 0:
         if not line.startswith(quote, end + 1):
             return end
@@ -160,7 +161,7 @@ def _text(field: bytes) -> str | None:
 
 
 def _written(file: IO[bytes], width: int, name: str, form: Csv) -> Iterator[Fields]:
-    """All records of a file that keeps to its form; whatever does not is refused, with its line."""
+    """Yield all records of a file that keeps to its form; refuse any other file, with the line of the fault."""
     quote, at = form.quote.encode(), 1
     while line := file.readline(LONGEST + 3):
         first, lines, size, odd = at + 1, [line], len(line), line.count(quote) % 2

@@ -1,4 +1,4 @@
-"""DuckDB's words."""
+"""The SQL dialect of DuckDB."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TYPES = {"double": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "tinyint":
 
 
 class DuckDialect:
-    """The dialect of DuckDB, which the table of functions speaks, too."""
+    """The dialect of DuckDB, in which the table of functions is written, too."""
 
     words: Mapping[str, str] = TYPES | {"zero": "0::DOUBLE", "first_day": constant(FIRST)}
     functions: Mapping[str, Text] = {}

@@ -26,7 +26,7 @@ OPENED_AGAIN = 60.0  # seconds until data that could not be opened are tried aga
 
 
 class DuckDB:
-    """Runs plans on one source of data, or on an index of it, where there is one that will do."""
+    """Runs plans on one data source, or on its unit index where there is a usable one."""
 
     def __init__(
         self, source: Source, catalogue: Catalogue, named: Callable[[str], str], shelf: Shelf | None = None
@@ -49,10 +49,10 @@ class DuckDB:
         )
 
     def snapshot(self) -> DuckDBSnapshot:
-        """The data as they are now, opened once more if they have changed: for one question, from its price to its end.
+        """Return a snapshot of the current data, opened once more if they have changed, for one question.
 
-        Data that cannot be opened are refused by one sentence, and not tried again for a while. Whether they can be is
-        at most one bit for each state of the files, and it is their owner who puts them there.
+        Data that cannot be opened are refused by one fixed sentence, and not tried again for a while. The refusal
+        reveals at most one bit for each state of the files, and only the owner of the data changes that state.
         """
         now: str | None = None
         with self._opening:
@@ -78,12 +78,12 @@ class DuckDB:
         return self._opened
 
     def build_index(self, coins: Coins, progress: Progress | None) -> Path:
-        """Build the unit index of the data as they are; return where it is."""
+        """Build the unit index of the current data; return its path."""
         there = self.snapshot()
         return self._indexable().build(there.source, there.version, coins, progress)
 
     def drop_index(self) -> bool:
-        """Delete the unit index; return whether there was one."""
+        """Delete the unit index; return True if there was one."""
         return self._indexable().drop()
 
     def _indexable(self) -> Shelf:
@@ -96,14 +96,14 @@ class DuckDB:
         return self.shelf
 
     def close(self) -> None:
-        """Let go of the data."""
+        """Close the connections to the data and to the unit index."""
         self._closed.set()
         last = time.monotonic() + GRACE
         while True:
             try:
                 self._opened.source.connection.close()
                 break
-            except duckdb.Error:  # a question that was given up is about to end
+            except duckdb.Error:  # a cancelled question is about to end
                 if time.monotonic() > last:
                     raise
                 time.sleep(0.01)

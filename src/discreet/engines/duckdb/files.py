@@ -1,4 +1,4 @@
-"""Files, folders and databases that DuckDB reads."""
+"""Data sources on disk that DuckDB reads: files, folders and databases."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["open_path"]
 
 FILES = (".parquet", ".csv")
 
-OPENINGS = 3  # how often data are opened that change meanwhile
+OPENINGS = 3  # attempts to open data that change meanwhile
 
 DATABASES = (".duckdb", ".db", ".ddb")
 
@@ -49,10 +49,10 @@ def open_path(
     columns: Mapping[str, Iterable[str] | None] | None = None,
     telling: Mapping[str, Iterable[str]] | None = None,
 ) -> Source:
-    """A file, a database, or a folder with one file for each table.
+    """Open a file, a database, or a folder with one file for each table.
 
-    `csv` says of tables how their files are written, `columns` which of their columns are read, by default all, and
-    `telling` which of them tell whose a row is.
+    For each table `csv` says how its file is written, `columns` which columns are read (by default all), and `telling`
+    which columns identify the privacy unit of a row.
     """
     names = None if tables is None else list(tables)
     said = Said({name: form for name, form in (csv or {}).items() if form is not None}, columns or {}, telling or {})
@@ -60,7 +60,7 @@ def open_path(
 
 
 class Said(NamedTuple):
-    """What was said of files before they are opened."""
+    """The options of `open_path`, by table."""
 
     csv: Mapping[str, Csv]
     columns: Mapping[str, Iterable[str] | None]
@@ -68,7 +68,7 @@ class Said(NamedTuple):
 
 
 def _steady(path: Path, names: list[str] | None, said: Said, progress: Progress | None) -> Source:
-    """The same, opened again when the files change meanwhile."""
+    """Open the files, and open them again if they change meanwhile; refuse after too many attempts."""
     for _ in range(OPENINGS):
         before, source = _states(path), _open(path, names, said, progress)
         if _states(path) == before:
@@ -82,7 +82,7 @@ def _steady(path: Path, names: list[str] | None, said: Said, progress: Progress 
 
 
 def _states(path: Path) -> list[tuple[str, int, int, int]]:
-    """Which files there are, and when they were last written to."""
+    """Return the name, size, time of last writing and inode of each file."""
     found = []
     with suppress(OSError):
         inside = sorted(each for each in path.iterdir() if each.suffix.lower() in FILES) if path.is_dir() else [path]
@@ -169,7 +169,7 @@ def _files(files: Mapping[str, Path], said: Said, progress: Progress | None) -> 
 def _parquet(
     path: Path, wanted: Iterable[str] | None, telling: Iterable[str]
 ) -> tuple[list[parquet.Type], pyarrow.Table | None]:
-    """The columns of a Parquet file, and the wanted ones in memory, if DuckDB does not read each of them."""
+    """Return the columns of a Parquet file, and the wanted ones as an Arrow table if DuckDB cannot read all of them."""
     found = Source(places={}, paths=[path]).connection
     try:
         columns = parquet.types(found, path)
@@ -223,8 +223,8 @@ def _database(path: Path, names: list[str] | None) -> Source:
 
 
 def _table(connection: duckdb.DuckDBPyConnection, name: str) -> tuple[str, dict[str, str]]:
-    """A table of a database, each column in a form that every cast can take, and how the columns are stored that are
-    not read, or not as what they are.
+    """Return the SQL that reads a table of a database, each column in a form that every cast accepts, and the storage
+    of the columns that are not read, or not in their own type.
 
     Given    a table that any program wrote, also one that checks nothing.
     Promise  whatever a row holds, no question about a column that is read fails because of it.
@@ -254,12 +254,12 @@ def _table(connection: duckdb.DuckDBPyConnection, name: str) -> tuple[str, dict[
 
 
 def _said(computed: object) -> bool:
-    """Whether DuckDB says of a column that it is computed."""
+    """Return True if DuckDB reports a column as computed."""
     return computed not in (False, "NEVER")
 
 
 def _form(name: str, stored: str, *, plain: bool) -> str | None:
-    """A column of a database as it is read; None where its type is not."""
+    """Return the SQL that reads a column of a database, or None if its type is not read."""
     if stored == "VARCHAR":
         return name if plain else f"decode(encode({name}))"
     if stored == "JSON":

@@ -2,9 +2,9 @@
 
 Given    a frame whose columns have types, of which one unit's rows are added, removed or replaced.
 Promise  what every column becomes follows from its type, and what a value becomes from that value: itself, the nearest
-         one that the engine knows (a timestamp beyond its years), or NULL (a text that is not Unicode, a time after
-         midnight, an object that cannot be written as text). Nothing here fails because of a value. In a column that
-         tells whose a row is, no two values become one: each is itself, or NULL, or its type is refused.
+         one that the engine knows (a timestamp beyond its years), or NULL (a text that is not Unicode, a time beyond
+         the day, an object that cannot be written as text). Nothing here fails because of a value. In a column that
+         identifies the unit of a row, no two values become one: each is itself, or NULL, or its type is refused.
 Because  each type has one line in `TOTAL`, whose function works value by value and can fail on none of them; and one in
          `TELLING`, whose function is one-to-one on all that it does not make NULL, or none. Objects are named by their
          type and all that they hold (`NAMES`). The zero without a sign and the one with it are one number.
@@ -47,7 +47,7 @@ PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def read_frame(frame: Any, columns: Iterable[str], unit: str | None = None) -> pa.Table:
-    """The wanted columns of a pandas, polars or Arrow frame. Columns of mixed things are read as text."""
+    """Return the wanted columns of a pandas, polars or Arrow frame. Columns of mixed objects are read as text."""
     if not isinstance(frame, pa.Table) and type(frame).__name__ not in ("DataFrame", "LazyFrame"):
         raise NotUnderstood(
             f"a {type(frame).__name__} is not data that can be opened.",
@@ -77,7 +77,7 @@ def read_frame(frame: Any, columns: Iterable[str], unit: str | None = None) -> p
 
 
 def _column(frame: Any, place: int, name: str, *, telling: bool) -> pa.ChunkedArray:
-    """A column as `total` has it. Whatever a library cannot make of one is refused, in words of ours."""
+    """Return a column as `total` returns it. A column that its library cannot convert is refused."""
     taken: Callable[..., Any] = _arrow
     if not isinstance(frame, pa.Table):
         taken = _polars if type(frame).__module__.startswith("polars") else _pandas
@@ -96,7 +96,7 @@ def _arrow(frame: pa.Table, place: int, name: str, *, telling: bool) -> Any:
 
 
 def _polars(frame: Any, place: int, name: str, *, telling: bool) -> Any:
-    """A column of polars; objects, of which Arrow knows nothing, as text."""
+    """Return a column of polars; objects, for which Arrow has no type, as text."""
     column = frame.to_series(place)
     if str(column.dtype) in ("Object", "Unknown"):
         return _objects(column.to_list(), telling=telling)
@@ -104,11 +104,11 @@ def _polars(frame: Any, place: int, name: str, *, telling: bool) -> Any:
 
 
 def _pandas(frame: Any, place: int, name: str, *, telling: bool) -> Any:
-    """A column of pandas, so that no missing value decides a type.
+    """Return a column of pandas in an Arrow type that no missing value decides.
 
-    A single one turns whole numbers into floats and conditions into objects; so numbers of numpy's are all read as
-    floats (as texts, where they tell whose a row is), and whatever else is numpy's as text. Types of pandas's own
-    (Int64, boolean, string) know missing values.
+    A single missing value turns whole numbers into floats and booleans into objects. So all numbers of numpy are read
+    as floats (as texts in a column that identifies the unit), and any other numpy type as text. Pandas' own types
+    (Int64, boolean, string) represent missing values.
     """
     column = frame.iloc[:, place]
     kind, own = column.dtype, type(column.dtype).__name__
@@ -131,8 +131,8 @@ def _pandas(frame: Any, place: int, name: str, *, telling: bool) -> Any:
 
 
 def _numerals(column: Any) -> Any:
-    """Whom numbers of numpy's name, as texts, so that whole numbers of 64 bits stay what they are, and small ones are
-    the same when a missing one makes floats of them.
+    """Return numbers of numpy that identify units, as texts: whole numbers of 64 bits stay exact, and small ones have
+    the same text when a missing value turns the column into floats.
     """
     if column.dtype.kind != "f":
         return pa.array(column.to_numpy()).cast(pa.large_string())
@@ -150,8 +150,9 @@ def _objects(values: Iterable[Any], *, telling: bool) -> pa.Array:
 
 
 def _name(value: Any) -> str | None:
-    """Whom an object names: a text by its letters, others by their type and all that they hold. Objects of types that
-    are not in `NAMES` name nobody, and nor do texts that look like the name of another object.
+    """Return the text by which an object identifies a unit: a text is its letters, other objects are their type and all
+    that they hold. Objects of types that are not in `NAMES`, and texts that look like the name of another object, are
+    NULL.
     """
     try:
         if type(value) in (str, np.str_):
@@ -161,7 +162,7 @@ def _name(value: Any) -> str | None:
         kind, holds = NAMES[type(value)]
         held = holds(value)
         return None if held is None else f"{MARK}{kind} {held}"
-    except Exception:  # a type that is not there, or what an object does when it is asked for its name
+    except Exception:  # an unknown type, or an object that fails when it is converted
         return None
 
 
@@ -185,7 +186,7 @@ NAMES: dict[type, tuple[str, Callable[[Any], str | None]]] = {
 
 
 def _texts(values: Iterable[Any]) -> pa.Array:
-    """Things as texts, one by one; what is missing, and what cannot be written in letters that exist, is NULL."""
+    """Return objects as texts, one by one; a missing value, or one that cannot be written in Unicode, is NULL."""
     return pa.array([_text(each) for each in values], pa.large_string())
 
 
@@ -198,7 +199,7 @@ def _text(value: Any) -> str | None:
         said = str.__str__(value if isinstance(value, str) else str(value))
         said.encode()
         return said
-    except Exception:  # whatever an object does when it is asked for its name
+    except Exception:  # an object may raise anything when it is converted
         return None
 
 
@@ -206,8 +207,8 @@ def _text(value: Any) -> str | None:
 
 
 def total(column: Any, name: str = "", *, telling: bool = False) -> pa.ChunkedArray:
-    """The same column in a type that an engine reads whatever the values are; if it is `telling` whose a row is, so
-    that no two values become one.
+    """Return the column in a type that an engine reads whatever the values are. If the column is `telling` (it
+    identifies the unit of a row), no two values become one.
     """
     if isinstance(column, pa.Array):
         column = pa.chunked_array([column])
@@ -243,7 +244,7 @@ def _same(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _letters(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts; one that is not UTF-8 is NULL."""
+    """Return texts as `large_string`; a text that is not UTF-8 is NULL."""
     raw = _bytes(column)
     try:
         return raw.cast(pa.large_string())  # which looks at every letter
@@ -265,7 +266,7 @@ def _bytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _numbers(column: pa.ChunkedArray, bits: int = 64) -> pa.ChunkedArray:
-    """What is stored, as whole numbers."""
+    """Return the stored bits as whole numbers."""
     kind = pa.int64() if bits == 64 else pa.int32()
     found = _chunks(column, lambda each: each.view(kind), kind)
     return found if bits == 64 else found.cast(pa.int64())
@@ -278,12 +279,12 @@ def _clipped(numbers: Any, low: int, high: int) -> Any:
 
 
 def _only(column: Any, inside: Any) -> Any:
-    """The values that are inside; the others are NULL."""
+    """Return the column with NULL wherever `inside` is false."""
     return pc.if_else(inside, column, pa.scalar(None, column.type))
 
 
 def _moments(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Timestamps in microseconds, or in nanoseconds where these are stored, within the years that DuckDB knows."""
+    """Return timestamps in microseconds (nanoseconds stay such), clamped to the years that DuckDB knows."""
     unit, zone = column.type.unit, None if column.type.tz is None else "UTC"
     numbers = _numbers(column)
     if unit != "ns":
@@ -294,7 +295,7 @@ def _moments(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _known(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Timestamps within the years that DuckDB knows; others are NULL."""
+    """Return timestamps within the years that DuckDB knows; others are NULL."""
     factor = 10**6 / Fraction(PER_SECOND[column.type.unit])
     numbers = _numbers(column)
     low, high = max(-(2**63), math.ceil(FIRST / factor)), min(2**63 - 1, math.floor(LAST / factor))
@@ -302,7 +303,7 @@ def _known(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _days(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Dates that are stored in milliseconds, by their days."""
+    """Return dates that are stored in milliseconds as dates in days, rounded down and clamped."""
     numbers = _numbers(column)
     days = pc.divide(numbers, pa.scalar(DAY * 1000))  # towards zero
     days = pc.subtract(days, pc.cast(pc.less(numbers, pc.multiply(days, pa.scalar(DAY * 1000))), pa.int64()))
@@ -311,7 +312,7 @@ def _days(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _whole_days(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Dates that are stored in milliseconds, where these are whole days that DuckDB knows; others are NULL."""
+    """Return dates that are stored in milliseconds as dates in days; NULL unless a whole day that DuckDB knows."""
     numbers = _numbers(column)
     days = pc.divide(numbers, pa.scalar(DAY * 1000))
     low, high = (pa.scalar(each * DAY * 1000) for each in (-(2**31) + 2, 2**31 - 2))
@@ -320,7 +321,7 @@ def _whole_days(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _times(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Times of a day; others are NULL."""
+    """Return times of a day; values outside of the day are NULL."""
     unit = column.type.unit
     numbers = _numbers(column, column.type.bit_width)
     numbers = _only(numbers, pc.and_(pc.greater_equal(numbers, 0), pc.less(numbers, DAY * PER_SECOND[unit])))
@@ -330,8 +331,8 @@ def _times(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _decimals(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Decimals of up to 38 digits, others as texts, so that none is taken for another. One with more digits than its
-    type says is NULL.
+    """Return decimals of up to 38 digits as such, others as texts, so that no two values become one. A value with more
+    digits than its type says is NULL.
     """
     kind = column.type
     if kind.precision > 38 or kind.scale < 0:
@@ -343,14 +344,14 @@ def _decimals(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _nested(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Lists, structs and maps as texts, one by one."""
+    """Return lists, structs and maps as texts, one by one."""
     return pa.chunked_array([pa.array([_written(each) for each in column], pa.large_string())])
 
 
 def _written(value: Any) -> str | None:
     try:
         return _text(value.as_py())
-    except Exception:  # one of its texts is not UTF-8, one of its times is none
+    except Exception:  # a text in it is not UTF-8, or a time is invalid
         return None
 
 
@@ -384,12 +385,12 @@ TOTAL: tuple[Reader, ...] = (
 
 
 def open_frame(frame: Any, name: str, columns: Iterable[str], unit: str | None = None) -> Source:
-    """A pandas, polars or Arrow frame. Columns of mixed things are read as text, whatever is in them."""
+    """Open a pandas, polars or Arrow frame. Columns of mixed objects are read as text."""
     try:
         return Source(places={name: quoted(name)}, frames={name: read_frame(frame, list(columns), unit)})
     except (Refusal, KeyboardInterrupt, SystemExit, MemoryError):
         raise
-    except BaseException:  # of pandas, polars or Arrow, whose words may be of somebody; polars panics
+    except BaseException:  # messages of these libraries may contain personal data; polars panics
         raise NotUnderstood(
             "this frame cannot be read.", code="cannot-read", instead="leave out columns of unusual types"
         ) from None

@@ -1,10 +1,10 @@
-"""The unit index: where it is kept, whether it is fresh, and how a question reads it.
+"""The unit index: where it is stored, when it is fresh, and how a plan reads it.
 
 An index is a DuckDB file beside the ledger, in a folder that only its owner can open, for it holds data: the declared
-columns of the rows that count (see `index_build`). Its name is made of all that it depends on: the data's version (the
-random name that the ledger gave it, so the name of a file says nothing about rows), the data set, the unit, the caps,
-the columns and the keys. So one that was built from other data or for another catalogue has another name, and is never
-read. An index that cannot be read is as good as none: the data themselves are read.
+columns of the rows that contribution bounding keeps (see `index_build`). Its file name is a digest of everything that
+it depends on: the version of the data (the random name that the ledger gave, so the file name says nothing about rows),
+the data set, the unit, the contribution bounds, the columns and the keys. So an index of other data or for another
+catalogue has another name, and is never read. If an index cannot be read, the data themselves are.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from discreet.sql.spelling import quoted
 
 __all__ = ["Index", "Shelf"]
 
-FORMAT = "index/1"  # another one when what is built, or how it is read, changes
+FORMAT = "index/1"  # to be changed whenever the content of an index, or its reading, changes
 NOBODY = Caps(unit=None, rows=None, groups=None)
 FRESH = "It reads the index."
 STALE = "The index is of other data or another catalogue, and is not read: build it anew with `discreet index`."
@@ -46,7 +46,7 @@ MISSING = (
 
 
 class Index:
-    """An index that was opened, locked down like any source of data."""
+    """An open unit index, locked down like any data source."""
 
     def __init__(self, path: Path, name: str, tables: Sequence[Indexed]) -> None:
         self.tables, self.trusted = tables, True  # until it fails
@@ -56,9 +56,10 @@ class Index:
             raise NotUnderstood("this is another index.", code="no-index", instead="build it anew: discreet index")
 
     def statements(self, plan: Plan) -> dict[int | None, str] | None:
-        """What a plan runs on the rows that count, or None where they will not do.
+        """Return the SQL of `plan` over the indexed rows, by measure, or None if the index cannot answer `plan`.
 
-        Rows are as in a plan without units, for there is nothing left to cut off; units were counted beforehand.
+        The rows are bounded already, so the SQL is that of a plan without units; the units of each group were counted
+        when the index was built.
         """
         found = choice(plan, self.tables)
         if found is None:
@@ -72,7 +73,7 @@ class Index:
 
 
 def _counted(rows: str, units: str, plan: Plan) -> str:
-    """Groups of rows, with the units that each has."""
+    """Join the groups of `rows` with the numbers of units that the index holds for each group."""
     if not plan.keys:
         return f"SELECT units.units, rows.* EXCLUDE (units)\nFROM (\n{rows}\n) AS rows, {units} AS units"
     columns = "k0, units.units, rows.* EXCLUDE (k0, units)"
@@ -80,12 +81,12 @@ def _counted(rows: str, units: str, plan: Plan) -> str:
 
 
 class Shelf:
-    """The folder beside a ledger where the index of a data set is kept."""
+    """The folder beside a ledger that holds the unit index of a data set."""
 
     def __init__(self, folder: Path, dataset: str, tables: Callable[[], Sequence[Indexed]]) -> None:
         self.folder = folder
         self._dataset, self._tables = dataset, tables
-        with suppress(OSError):  # where there is none, or it is somebody else's
+        with suppress(OSError):  # there is no folder, or another user owns it
             if folder.stat().st_mode & 0o077:
                 folder.chmod(0o700)
         self._known: Sequence[Indexed] | None = None
@@ -94,13 +95,13 @@ class Shelf:
 
     @property
     def tables(self) -> Sequence[Indexed]:
-        """What an index of this data set has."""
+        """The tables that an index of this data set holds."""
         if self._known is None:
             self._known = self._tables()
         return self._known
 
     def current(self, version: str) -> Index | None:
-        """The index of the data in this state, if there is one that can be read."""
+        """Return the index of `version` of the data, or None if there is no readable one."""
         if not self.folder.exists():
             return None
         path = self._path(version)
@@ -118,7 +119,7 @@ class Shelf:
         return index
 
     def remark(self, plan: Plan, version: str) -> str | None:
-        """Whether a plan reads the index, where it could."""
+        """Return a remark on whether `plan` reads the index; None if no index could answer `plan`."""
         if choice(plan, self.tables) is None:
             promised = [replace(each, required=each.columns) for each in self.tables]
             return None if choice(plan, promised) is None else MISSING
@@ -127,7 +128,7 @@ class Shelf:
         return STALE if self.folder.exists() and any(self.folder.glob(f"{self._owner}-*.duckdb")) else NONE
 
     def close(self) -> None:
-        """Let go of the index."""
+        """Close the index."""
         if self._open is not None:
             self._open[1].source.connection.close()
             self._open = None
@@ -135,11 +136,11 @@ class Shelf:
     # ── building ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def build(self, source: Source, version: str, coins: Coins, progress: index_build.Progress | None) -> Path:
-        """Build the index of these data, and let go of older ones; the one there is serves until then.
+        """Build the index of these data and delete older ones. The old index is used until the new one is complete.
 
-        `version` is the name of what was read when the source was opened, whatever became of the file.
-        Promise  a crash at any moment leaves the old index or none, and the next building clears up after it.
-        Because  it is written under a name that nobody reads, forced to disk, and then renamed.
+        `version` is the name of the data that the source read when it was opened, whatever became of the file since.
+        Promise  a crash at any moment leaves the old index or none, and the next build deletes what it left.
+        Because  the index is written under a name that is never read, forced to disk, and then renamed.
         """
         if not self.tables:
             raise NotUnderstood(
@@ -181,18 +182,18 @@ class Shelf:
         return path
 
     def drop(self) -> bool:
-        """Delete the index; whether there was one."""
+        """Delete the index; return True if there was one."""
         if not self.folder.exists():
             return False
         with self._alone():
             there = any(self.folder.glob(f"{self._owner}-*.duckdb"))
             self._clear("*")
             with suppress(OSError):
-                self.folder.rmdir()  # where no other data set has one
+                self.folder.rmdir()  # fails if another data set has an index there
         return there
 
     def _clear(self, which: str, but: Path | None = None) -> None:
-        """Delete files of this data set."""
+        """Delete the files of this data set that match `which`, except `but`."""
         for each in self.folder.glob(f"{self._owner}-{which}"):
             if each != but:
                 with suppress(OSError):
@@ -200,7 +201,7 @@ class Shelf:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Nobody else builds or drops here meanwhile."""
+        """Hold the folder's lock, so that no other process builds or drops an index meanwhile."""
         try:
             self.folder.mkdir(mode=0o700, exist_ok=True)
             self.folder.chmod(0o700)
@@ -232,7 +233,7 @@ class Shelf:
         return _digest(self._dataset)[:16]
 
     def _path(self, version: str) -> Path:
-        """Its name is made of all that it depends on."""
+        """Return the path of the index of `version`. The name is a digest of everything that the index depends on."""
         depends = _digest(FORMAT, self._dataset, version, repr(self.tables))
         return self.folder / f"{self._owner}-{depends[:32]}.duckdb"
 
@@ -242,7 +243,7 @@ def _digest(*parts: str) -> str:
 
 
 def _state(path: Path) -> object:
-    """Which file it is; None where there is none."""
+    """Return the identity, size and time of a file, or None if there is none."""
     try:
         found = os.stat(path)
     except OSError:
@@ -251,7 +252,7 @@ def _state(path: Path) -> object:
 
 
 def _force(path: Path) -> None:
-    """Onto the disk."""
+    """Force a file or folder to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

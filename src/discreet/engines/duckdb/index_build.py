@@ -1,11 +1,11 @@
-"""Building an index: of each unit, once and for all, a random choice of the rows that count.
+"""Build a unit index: choose at random, once and for all, the rows of each unit that contribution bounding keeps.
 
-Given    a salt, drawn once for each index; for every choice (no key, or one) a cap of m rows and one of g groups.
+Given    a salt, drawn once for each index; for every choice (no key, or one) bounds of m rows and of g groups.
 Promise  of each unit at most m rows in at most g groups are marked, and it is a unit of at most g groups; so when a
-         unit is added, removed or replaced, sums over marked rows move no further than the reach of a plan with these
-         caps, in all questions together as in each.
+         unit is added, removed or replaced, sums over marked rows move no further than the sensitivity of a plan with
+         these contribution bounds, in each question and in all of them together.
 Because  every step works inside one unit (PARTITION BY u): whether a row is marked is a function of the salt and of
-         the rows of its own unit. So for every salt the marked rows of everybody else are the same in both of two
+         the rows of its own unit. So for every salt the marked rows of all other units are the same in both of two
          neighbouring databases, whatever is asked and however often, and each plan keeps its promise as one does that
          chooses afresh. What holds for every salt holds for a random one, which makes the choice fair.
 
@@ -16,7 +16,7 @@ Because  every step works inside one unit (PARTITION BY u): whether a row is mar
          equal rows have equal chances. If b >= m, none do. So m rows count at most. (Hashes are hashed once more,
          because DuckDB only combines the hashes of several things, and that is not enough to put them in any order.)
 
-Units are taken in parts of about so many rows, so that memory is bounded and nothing is spilled to disk.
+Units are processed in parts of about PART rows, so that memory is bounded and nothing is spilled to disk.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Progress = Callable[[int, int], None]
 def write(
     path: Path, source: Source, tables: Sequence[Indexed], *, salt: int, name: str, progress: Progress | None
 ) -> None:
-    """Write an index of these tables into a new file; `name` is kept in it."""
+    """Write an index of `tables` into the new file `path`; `name` is kept in it."""
     connection = source.connect(f"ATTACH {text(str(path))} AS made")
     try:
         path.chmod(0o600)
@@ -60,7 +60,7 @@ def write(
 
 
 def _steps(connection: duckdb.DuckDBPyConnection, source: Source, table: Indexed, salt: int) -> Iterator[str]:
-    """The statements that build one table."""
+    """Yield the statements that build one table of the index."""
     place, stored = source.place(table.table), source.stored[table.table]
     (count,) = connection.execute(f"SELECT count(*) FROM {place}").fetchall()[0]
     parts = count // PART + 1
@@ -87,17 +87,17 @@ def _steps(connection: duckdb.DuckDBPyConnection, source: Source, table: Indexed
 
 
 def _units(choice: int) -> str:
-    """How many units each group of a choice has."""
+    """The temporary table with the number of units in each group of a choice."""
     return quoted(f"\x01units{choice}")
 
 
 def _rows(choice: int) -> str:
-    """Which rows count for a choice."""
+    """The temporary table of the rows that count for a choice."""
     return quoted(f"\x01chosen{choice}")
 
 
 def _people(table: Indexed, place: str, stored: Stored, salt: int, some: str) -> str:
-    """The rows of some units: the unit u, a hash h of the row, its declared keys k0, k1, …, its columns x0, x1, …"""
+    """SQL of the rows of some units: the unit u, a hash h of the row, its declared keys k0, …, its columns x0, …"""
     unit, columns = owner(table.unit, stored), [quoted(each) for each in table.columns]
     found = [f"{unit} AS u", f"hash(hash({', '.join([str(salt), unit, *columns])})) AS h"]
     for n, each in enumerate(table.choices):
@@ -110,7 +110,7 @@ def _people(table: Indexed, place: str, stored: Stored, salt: int, some: str) ->
 
 
 def _chosen(choice: Choice, n: int, salt: int) -> Iterator[str]:
-    """For one choice: which groups of each unit count, with b and e; how many units each has; which rows count."""
+    """Yield the SQL of one choice: the groups of each unit that count, with b and e, their units, and the rows."""
     rows, groups = choice.caps.most_rows, choice.caps.most_groups
     key, order, known = ("", "", "")
     if choice.keys:
@@ -131,7 +131,7 @@ def _chosen(choice: Choice, n: int, salt: int) -> Iterator[str]:
 
 
 def _place(choice: Choice, salt: int) -> str:
-    """The place of a group among those of its unit.
+    """SQL of the order of a unit's groups.
 
     A whole number between declared ends is kept in the last bits of the hash, so there is less to sort.
     """
@@ -145,7 +145,7 @@ def _place(choice: Choice, salt: int) -> str:
 
 
 def _marked(table: Indexed, own: str, columns: Sequence[str], marks: Sequence[str]) -> str:
-    """The rows that count for some choice, marked for each; rows of equal marks lie together, so others are skipped."""
+    """SQL that stores the rows that count for some choice, marked for each, and sorted so that others are skipped."""
     counts = [f"{_rows(n)}.n IS NOT NULL" for n in range(len(marks))]
     joins = " ".join(f"LEFT JOIN {_rows(n)} ON {_rows(n)}.n = {PEOPLE}.rowid" for n in range(len(marks)))
     found = [f"x{n} AS {column}" for n, column in enumerate(columns)]

@@ -1,6 +1,6 @@
-"""A first look at data, for their owner: which tables and columns there are, and what kind each column is of.
+"""Inspect data for their owner: list the tables and columns, and the kind of each column.
 
-Of values nothing is kept: bounds and lists of values are public, so they come from the owner and never from here.
+No value is kept: bounds and lists of values are public, so the owner declares them, and they are never derived here.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 @dataclass(frozen=True)
 class Found:
-    """A table: its name, and the kind of each column: integer, real, text, boolean, date, timestamp or other."""
+    """A table: its name, and the kind of each column (integer, real, text, boolean, date, timestamp or other)."""
 
     name: str
     columns: Mapping[str, str]
     typed: bool  # False: every column is stored as text, and its kind is a guess
-    broken: int = 0  # lines of a CSV file that are no records by themselves, among the first
-    quoted: bool = False  # whether one of these has a quote
+    broken: int = 0  # lines among the first of a CSV file that are no records by themselves
+    quoted: bool = False  # True if one of these lines has a quote
 
 
 def look(path: Path) -> list[Found]:
-    """The tables of a file, a database, or a folder with one file for each table."""
+    """Return the tables of a file, a database, or a folder with one file for each table."""
     if path.is_dir():
         files = [each for each in sorted(path.iterdir()) if each.suffix.lower() in FILES]
         found = [table for each in files for table in look(each)]
@@ -54,13 +54,13 @@ def look(path: Path) -> list[Found]:
 
 
 def _kinds(stored: Mapping[str, str]) -> dict[str, str]:
-    """However a timestamp is stored, it is one; JSON and mixed things are others. What cannot be read is left out."""
+    """Return the kind of each readable column. All timestamps are one kind; JSON and mixed types are `other`."""
     named = MOMENTS | dict.fromkeys((JSON, MIXED), "other")
     return {name: named.get(kind, kind) for name, kind in stored.items() if kind not in (UNREAD, COMPUTED)}
 
 
 def _csv(path: Path) -> Found:
-    """The names in the first line, and for each a guess from the lines that follow."""
+    """Return a CSV file as a table: names from the first line, and kinds guessed from the lines that follow."""
     try:
         with path.open("rb") as file:
             first, *lines = [file.readline(LONGEST).rstrip(b"\r\n") for _ in range(LINES + 1)]

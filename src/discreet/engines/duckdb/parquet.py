@@ -1,19 +1,19 @@
-"""Parquet files: which columns DuckDB can read whatever a row holds, and how the others are read.
+"""Parquet files: columns that DuckDB can read whatever a row holds, and columns that Arrow reads instead.
 
 Given    a Parquet file, of which one unit's rows are added, removed or replaced by the program that wrote it.
 Promise  how a column is read follows from its type in the file's schema, and what a value becomes from that value; no
          row makes a question fail, or changes which rows of others are read.
-Because  - a text that is not UTF-8 is read with `?` in place of each byte that is wrong; where a text tells whose a row
-           is (a unit, a key), one with `?` is NULL, since several of them would be one: then one person's rows could
-           take the place of another's, which is twice as far as one person may go;
+Because  - a text that is not UTF-8 is read with `?` in place of each wrong byte; where a text identifies the unit of a
+           row (a unit, a key), one with `?` is NULL, since several texts would become one: then one unit's rows could
+           take the place of another's, and the sensitivity would double;
          - columns of types that DuckDB's reader refuses for one value (milliseconds beyond its years, times of no day,
            texts that are no JSON, decimals in more bytes than their digits need) are read by Arrow instead, into
            memory, as frames are (see `frames`); what neither can read is refused when it is declared, by its type;
-         - a decimal with more digits than its type says, and a timestamp beyond DuckDB's years, become NULL or the
-           nearest one, so that no cast of them can fail;
-         - only a column in whose type every stored value is read as a value of its own, or as NULL, tells whose a row
-           is (`TELLING`); whole numbers and decimals of which a reader keeps fewer bits than the file has, and moments
-           of 96 bits, are refused there by their type: 260 would be 4, and two people one;
+         - a decimal with more digits than its type says, and a timestamp without a zone beyond DuckDB's years, become
+           NULL or the nearest one, so that no cast of them can fail;
+         - a column may identify a unit only if its type reads every stored value as a value of its own, or as NULL
+           (`TELLING`); whole numbers and decimals of which a reader keeps fewer bits than the file has, and moments of
+           96 bits, are refused there by their type: 260 would be 4, and two units one;
          - lists, structs and maps are not read: what is in them has no one form that every cast can take;
          - the file's own statistics decide nothing (`UNPRUNED`): they are whatever a program made of all rows of a
            group, and where they are wrong because of one row (letters in another order, a NaN), DuckDB would skip the
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UNPRUNED", "Type", "check", "kinds", "load", "place", "reader", "types"]
 
-# What lets a file's statistics decide which of its rows are read.
+# The optimizers that let a file's statistics decide which of its rows are read.
 UNPRUNED = "filter_pushdown,join_filter_pushdown,row_group_pruner,partitioned_execution,top_n,late_materialization"
 SAFE = {
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT",
@@ -64,7 +64,7 @@ SCHEMA = (
 
 
 class Node(NamedTuple):
-    """A line of a file's schema."""
+    """A line of a Parquet schema."""
 
     name: str
     physical: str | None
@@ -77,23 +77,23 @@ class Node(NamedTuple):
 
 
 class Type(NamedTuple):
-    """A column of a file: how DuckDB names its type, and who reads it: "duckdb", "arrow", or "nobody"."""
+    """A column of a Parquet file: its DuckDB type, and which reader takes it: "duckdb", "arrow", or "nobody"."""
 
     name: str
     stored: str
     by: str
-    guarded: bool = False  # whether it may hold values that a cast of DuckDB fails on
-    tells: bool = False  # whether no two values in the file are read as one
-    physical: str = "groups"  # what its values are in the file
+    guarded: bool = False  # True if it may hold values that a cast of DuckDB fails on
+    tells: bool = False  # True if no two values in the file are read as one
+    physical: str = "groups"  # the type of its values in the file
 
 
 def reader(path: Path) -> str:
-    """A file as DuckDB reads it."""
+    """SQL that reads a Parquet file with DuckDB."""
     return f"read_parquet({text(str(path.resolve()))}, utf8_validation = 'replace')"
 
 
 def types(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Type]:
-    """The columns of a file, from its schema alone."""
+    """Return the columns of a Parquet file, from its schema alone."""
     described = connection.execute(f"DESCRIBE SELECT * FROM {reader(path)}").fetchall()
     _, *nodes = (Node(*each) for each in connection.execute(SCHEMA.format(text(str(path.resolve())))).fetchall())
     found, at = [], 0
@@ -108,7 +108,7 @@ def types(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Type]:
 
 
 def _end(nodes: list[Node], at: int) -> int:
-    """Where the column ends that begins here: after all its children."""
+    """Return the index after the column that begins at `at` and all its children."""
     left = 1
     while left and at < len(nodes):
         left += int(nodes[at].children or 0) - 1
@@ -117,19 +117,19 @@ def _end(nodes: list[Node], at: int) -> int:
 
 
 def _by(stored: str, nodes: list[Node]) -> str:
-    """Who reads a column; nobody, where it has children."""
+    """Return which reader takes a column; "nobody" if it has children."""
     if not _single(nodes):
         return "nobody"
     return "duckdb" if _plain(stored, nodes[0]) else _other(stored, nodes[0])
 
 
 def _single(nodes: list[Node]) -> bool:
-    """Whether a column has one value in a row."""
+    """Return True if a column holds one value in each row."""
     return len(nodes) == 1 and nodes[0].repetition != "REPEATED"
 
 
 def _tells(stored: str, nodes: list[Node]) -> bool:
-    """Whether no two values of a column are read as one, so that it may tell whose a row is."""
+    """Return True if no two values of a column are read as one, so that the column may identify a privacy unit."""
     if not _single(nodes):
         return False
     if digits := DIGITS.fullmatch(stored):
@@ -139,18 +139,18 @@ def _tells(stored: str, nodes: list[Node]) -> bool:
 
 
 def _kept(digits: int) -> int:
-    """Of how many bytes the whole number is that DuckDB keeps of a decimal."""
+    """Return the bytes of the whole number in which DuckDB keeps a decimal of `digits` digits."""
     return next(size for most, size in ((4, 2), (9, 4), (18, 8), (38, 16)) if digits <= most)
 
 
 def _plain(stored: str, node: Node) -> bool:
-    """Whether DuckDB reads every value of a type, and casts every one of them."""
+    """Return True if DuckDB reads and casts every value of the type."""
     forms = {"VARCHAR": ("BYTE_ARRAY",), "UUID": ("FIXED_LEN_BYTE_ARRAY",), "DOUBLE": ("DOUBLE",)}  # or large decimals
     return stored in SAFE and node.physical in forms.get(stored, (node.physical,))
 
 
 def _other(stored: str, node: Node) -> str:
-    """Who reads a column of which DuckDB's reader does not know every value, or casts fail."""
+    """Return which reader takes a column on some of whose values DuckDB's reader or its casts would fail."""
     if stored in MOMENTS:
         fine = f"{node.logical} {node.converted}"
         known = node.physical == "INT96" or any(
@@ -166,7 +166,7 @@ def _other(stored: str, node: Node) -> str:
 
 
 def check(columns: Iterable[Type], telling: Iterable[str]) -> None:
-    """Refuse columns that are `telling` whose a row is, and of which two values may be read as one."""
+    """Refuse a column in `telling` (those that identify a privacy unit) of which two values may be read as one."""
     names = {each.lower() for each in telling}
     for each in columns:
         if each.name.lower() in names and not each.tells:
@@ -175,8 +175,8 @@ def check(columns: Iterable[Type], telling: Iterable[str]) -> None:
 
 
 def place(path: Path, columns: Iterable[Type], telling: Iterable[str] = ()) -> str:
-    """What stands after FROM for the columns of a file that DuckDB reads, each in a form that every cast can take; in
-    those that are `telling` whose a row is, no two values become one.
+    """SQL of the columns of a file that DuckDB reads, each in a form that every cast accepts. In a column of `telling`
+    (those that identify a privacy unit) no two values become one.
     """
     columns, names = list(columns), {each.lower() for each in telling}
     shown = [_shown(each, telling=each.name.lower() in names) for each in columns if each.by == "duckdb"]
@@ -199,7 +199,7 @@ def _shown(column: Type, *, telling: bool) -> str:
 
 
 def kinds(columns: Iterable[Type], kind: Mapping[str, str]) -> dict[str, str]:
-    """How the columns are stored that DuckDB does not read, or would be, once they are loaded."""
+    """Return how the columns that DuckDB does not read are stored once Arrow has loaded them."""
     found = {}
     for each in columns:
         if each.by == "arrow":
@@ -213,7 +213,7 @@ def kinds(columns: Iterable[Type], kind: Mapping[str, str]) -> dict[str, str]:
 def load(
     path: Path, columns: Iterable[Type], wanted: Iterable[str] | None, telling: Iterable[str] = ()
 ) -> pyarrow.Table | None:
-    """The wanted columns, read by Arrow into memory; None where DuckDB reads them all. See `place` for `telling`."""
+    """Return the wanted columns, read by Arrow, or None if DuckDB reads them all. `telling` is as in `place`."""
     who = {each.lower() for each in telling}
     names = None if wanted is None else {each.lower() for each in wanted}
     mine = [each for each in columns if each.by != "nobody" and (names is None or each.name.lower() in names)]

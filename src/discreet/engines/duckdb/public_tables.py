@@ -1,4 +1,4 @@
-"""What a public table says about its own columns. Nobody is in it, so its values are bounds and group keys for free."""
+"""Bounds and values of the columns of public tables. These hold no privacy unit, so reading them is free."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST = 1000  # values of a column that are listed
 
 
 def read_public(catalogue: Catalogue, source: Source) -> Catalogue:
-    """The catalogue, with all columns of its public tables, their bounds and their values where they are few."""
+    """Return the catalogue with all columns of its public tables, their bounds, and their values where they are few."""
     if not any(each.public for each in catalogue.tables):
         return catalogue
     tables = [_read(each, source) if each.public else each for each in catalogue.tables]
@@ -35,7 +35,7 @@ def _read(table: Table, source: Source) -> Table:
 
 
 def _known(column: Column, table: str, source: Source) -> Column:
-    """A column as declared, or as it is."""
+    """Return the column as declared, or with the values or bounds that the public table has."""
     if column.bounds is not None or column.values is not None:
         return column
     name, place = quoted(column.name), source.place(table)

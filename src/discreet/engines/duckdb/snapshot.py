@@ -1,4 +1,4 @@
-"""A snapshot of data in DuckDB: SQL written from a plan, run in a locked-down DuckDB, exact whole numbers back."""
+"""A snapshot of data in DuckDB: write SQL from a plan, run it in a locked-down DuckDB, return exact whole numbers."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ Texts = Mapping[int | None, str]
 
 
 class Statements:
-    """The SQL of the last plans, each written once, and what the engine has read of it."""
+    """A cache of the SQL of the last plans, and of the statements that the engine has checked."""
 
     def __init__(self) -> None:
         self._written, self._checked = Recent[Any, Texts](REMEMBERED), Recent[str, bool](REMEMBERED)
 
     def of(self, plan: Plan, source: Source, *, every: bool = False) -> Texts:
-        """All SQL of a plan, by the names of its tables; with `every`, also for groups that are not declared."""
+        """Return all SQL of `plan`, with tables by their names; with `every`, also for groups that are not declared."""
         return self._written.get(
             (plan.key, every), lambda: statements(plan, *laid(plan.table, quoted, source.stored), every=every)
         )
 
     def check(self, text: str, source: Source) -> None:
-        """Let the engine read a statement; refuse what it cannot run."""
+        """Prepare a statement in the engine; refuse one that it cannot run."""
         self._checked.get(text, lambda: _check(text, source))
 
 
@@ -81,7 +81,7 @@ def _check(text: str, source: Source) -> bool:
 
 @dataclass
 class Look:
-    """One look at the data: its salt, how it is stopped, until when it may take, and what is being run."""
+    """One reading of the data: its salt, its cancellation token, its deadline, and the statement that is being run."""
 
     salt: int
     cancel: Cancel
@@ -91,11 +91,11 @@ class Look:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DuckDBSnapshot:
-    """The data of one source in one state, and the index of them, where there is one."""
+    """The data of one source in one state, and their unit index, where there is one."""
 
     source: Source
     catalogue: Catalogue
-    state: str  # a fingerprint, which stays inside
+    state: str  # a fingerprint, which is never shown
     shelf: Shelf | None
     statements: Statements
     named: Callable[[str], str]
@@ -108,25 +108,25 @@ class DuckDBSnapshot:
 
     @property
     def seconds(self) -> float:
-        """How long a question may run, all its statements together."""
+        """The time limit of a question, for all its statements together."""
         return self.source.limits.seconds
 
     # ── before anything is paid ──────────────────────────────────────────────────────────────────────────────
 
     def sql(self, plan: Plan) -> str:
-        """The SQL that a plan runs, by the names of its tables."""
+        """Return the SQL that `plan` runs, with tables by their names."""
         index = None if self.shelf is None else self.shelf.current(self._shelved(self.shelf))
         indexed = None if index is None else index.statements(plan)
         return ";\n".join(dict.fromkeys((indexed or self.statements.of(plan, self.source)).values()))
 
     def remarks(self, plan: Plan) -> tuple[str, ...]:
-        """What there is to say about how a plan would be run."""
+        """Return remarks on how `plan` would be run."""
         said = None if self.shelf is None else self.shelf.remark(plan, self._shelved(self.shelf))
         return () if said is None else (said,)
 
     def _shelved(self, shelf: Shelf) -> str:
-        """The version whose index an explanation reads: of the data as they are now, though it opens nothing; without
-        any index, no name is asked for, so nothing is written.
+        """Return the version whose index an explanation describes: that of the data on disk now. If there is no index
+        folder, the ledger is not asked for a name, so nothing is written.
         """
         try:
             state = self.source.version()
@@ -135,10 +135,10 @@ class DuckDBSnapshot:
         return self.named(state) if shelf.folder.exists() else ""
 
     def check(self, plan: Plan) -> None:
-        """Let the engine read the SQL of a plan; what it cannot run is refused before it is paid.
+        """Prepare the SQL of `plan` in the engine; refuse a plan that it cannot run, before the plan is paid for.
 
-        Promise  whether it is refused depends on the plan and on the types of the columns, and on no row.
-        Because  it is tried on tables of the same columns that are empty.
+        Promise  the refusal depends on the plan and on the types of the columns, and on no row.
+        Because  the SQL is prepared on empty tables with the same columns.
         """
         fitting(plan)
         for text in self.statements.of(plan, self.source).values():
@@ -147,22 +147,22 @@ class DuckDBSnapshot:
     # ── after it is paid ─────────────────────────────────────────────────────────────────────────────────────
 
     def aggregate(self, plan: Plan, permission: Permission, *, coins: Coins, cancel: Cancel) -> tuple[Plan, Exact]:
-        """The plan on record, and its exact sums. Nothing is read before the permission has opened the data.
+        """Return the plan on record, and its exact data. Nothing is read before `permission` has opened the data.
 
-        Promise  what comes back is computed from this state of the data. It cannot refuse. Should the engine fail, one
-                 fixed sentence says so, and what it said itself is in `Failure.said`, for the owner.
+        Promise  the result is computed from this state of the data. There is no refusal. Should the engine fail, one
+                 fixed sentence says so, and the engine's own message is in `Failure.said`, for the owner.
         Because  the source is held from before the charge to the end; and where its files were changed or replaced
-                 during the look, what was found is of no version, so it is thrown away unseen (`Interrupted`). That is
-                 decided by sizes and times of files alone, whether the engine failed or not: it tells nothing of any
-                 row, and no failure of an engine that read half a file stops the data set. Whoever cancels hears that
-                 (`Interrupted`), whatever the engine found or said.
+                 during the reading, the result is of no version, so it is discarded unseen (`Interrupted`). That is
+                 decided by sizes and times of files alone, whether the engine failed or not: it reveals nothing about
+                 any row, and no failure of an engine that read half a file stops the data set. A cancelled question
+                 ends with `Interrupted`, whatever the engine returned or raised.
         """
         plan = permission.use(plan, dataset=self.catalogue.name, version=self.version)
         salt = int.from_bytes(coins.flip(8).tobytes(), "little") >> 1
         look, found, said = Look(salt, cancel, time.monotonic() + self.seconds), None, ""
         try:
             found = self._exact(plan, look)
-        except Exception as problem:  # whatever it says, it may say it of somebody
+        except Exception as problem:  # its message may contain personal data
             said = f"{type(problem).__name__}: {problem}\n{look.text}"
         if not self.source.steady():
             raise Interrupted(CHANGED)
@@ -171,20 +171,20 @@ class DuckDBSnapshot:
             return plan, found
         if self.closed.is_set():
             raise Interrupted(CLOSED)
-        with suppress(Exception):  # then the next question fails, too
+        with suppress(Exception):  # if this fails, so does the next question
             self.source.mend()
         raise Failure(said)
 
     def _exact(self, plan: Plan, look: Look) -> Exact:
-        """What all statements of a plan find."""
+        """Return the exact data of `plan`, from the index if it can, else from the data."""
         there = self.indexed(plan, look)
         return self._found(plan, self.statements.of(plan, self.source), look) if there is None else there
 
     def indexed(self, plan: Plan, look: Look) -> Exact | None:
-        """The same from the index of these data, or None where there is none that will do, or can be read.
+        """Return the exact data of `plan` from the unit index, or None if no index can answer it, or it cannot be read.
 
-        An index that fails is read no more, and the data themselves are. Explanations go on as if it were: whether it
-        failed can depend on a row.
+        An index that fails is not read again; the data are read instead. Explanations still name the index, because
+        whether it failed can depend on a row.
         """
         index = None if self.shelf is None else self.shelf.current(self.version)
         texts = None if index is None else index.statements(plan)
@@ -192,14 +192,14 @@ class DuckDBSnapshot:
             return None
         try:
             return self._found(plan, texts, look, index.source)
-        except Exception:  # damaged, unless it was given up; the data themselves will do
+        except Exception:  # the index is damaged, unless the question was given up; read the data instead
             if look.cancel.cancelled or time.monotonic() >= look.until:
                 raise
             index.trusted = False
             return None
 
     def _found(self, plan: Plan, texts: Texts, look: Look, index: Source | None = None) -> Exact:
-        """What some statements find, on the data or on an index; several measures may need the same."""
+        """Run `texts` on the data or on `index`, each distinct statement once, and return the exact data."""
         rows, own = list[tuple[Any, ...]](), dict[str, Any]()
         for n, text in texts.items():
             if n is None:
@@ -209,8 +209,8 @@ class DuckDBSnapshot:
         return exact(plan, rows, {n: own[text] for n, text in texts.items() if n is not None})
 
     def _rows(self, plan: Plan, text: str, look: Look) -> Any:
-        """The groups of a plan. Where every row is a unit, other groups than the declared ones are few, mostly: then it
-        is faster to leave them out afterwards; when they are not few, they are left out by the engine after all.
+        """Return the groups of `plan`. Where every row is a unit, groups that are not declared are usually few; then it
+        is faster to drop them afterwards. If they are many, the engine filters them.
         """
         if plan.caps.unit is None and plan.keys and plan.naming is None:
             most = 2 * plan.cells + 1000
@@ -221,7 +221,7 @@ class DuckDBSnapshot:
         return self._run(text, look)
 
     def _run(self, text: str, look: Look, *, index: Source | None = None, arrow: bool = False) -> Any:
-        """All rows of a question, as a list or as an Arrow table, or an exception when it takes too long."""
+        """Return all rows of a statement, as a list or as an Arrow table; raise TimeoutError when it takes too long."""
         look.text = text
         cursor = (index or self.source).cursor()
         given = {"salt": look.salt if index is None else 0} if _salted(text) else None
@@ -240,19 +240,19 @@ def _salted(text: str) -> bool:
 
 
 def _beside(run: Callable[[], Any], cursor: duckdb.DuckDBPyConnection, look: Look) -> Any:
-    """What a function finds with a cursor, in a thread of its own; TimeoutError when it is not done in time.
+    """Return the result of `run`, called in a thread of its own; raise TimeoutError when it is not done in time.
 
-    Because  this thread only waits, so that whoever asks can give up at any time (Ctrl-C, once or several times, or
-             `Cancel`): then it raises that (KeyboardInterrupt), and not the failure that an interrupted engine would
-             report. Either way others tell the engine to stop, again and again until it does, for one that has just
-             begun forgets it; and it is the engine's own thread that closes the cursor.
+    Because  the calling thread only waits, so that the caller can give up at any time (Ctrl-C, once or several times,
+             or `Cancel`): then KeyboardInterrupt or TimeoutError is raised, and not the failure that an interrupted
+             engine would report. Either way another thread interrupts the engine again and again until it stops, for
+             an engine that has just begun forgets an interrupt; and the engine's own thread closes the cursor.
     """
     found, problems, done, wake = list[Any](), list[BaseException](), threading.Event(), threading.Event()
 
     def act() -> None:
         try:
             found.append(run())
-        except BaseException as problem:  # for whoever waits
+        except BaseException as problem:  # raised again in the waiting thread
             problems.append(problem)
         with suppress(Exception):
             cursor.close()

@@ -17,7 +17,7 @@ __all__ = ["sql", "statements"]
 
 
 def statements(plan: Plan, place: str, stored: Stored, *, every: bool = False) -> dict[int | None, str]:
-    """All SQL of a plan: that of its sums and private keys, under None, and that of each measure of another kind.
+    """Return all SQL of a plan: under None its sums and private keys, and by its number each other measure.
 
     With `every`, also for groups that are not declared.
     """
@@ -33,14 +33,14 @@ def statements(plan: Plan, place: str, stored: Stored, *, every: bool = False) -
 
 
 def sql(plan: Plan, place: str, stored: Stored, *, every: bool = False) -> str:
-    """The SQL of a plan: for each group its keys, its units, and the numbers of each measure that is made of sums."""
+    """SQL of a plan: for each group its keys, its number of units, and the numbers of each measure made of sums."""
     rows = _rows(plan, place, stored, values(plan.measures, stored), every=every)
     keys = [f"k{n}" for n in range(len(plan.keys))]
     return _by_row(plan, rows, keys, stored) if plan.caps.unit is None else _by_unit(plan, rows, keys, stored)
 
 
 def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: bool = False) -> str:
-    """The rows that are asked about, with their keys and values."""
+    """SQL of the rows of the plan's population, with their keys and the values `read`."""
     columns = [f"{_named(key, stored, every=every)} AS k{n}" for n, key in enumerate(plan.keys)]
     columns += read
     conditions = [] if plan.where is None else [spell(plan.where, stored)]
@@ -58,7 +58,7 @@ def _rows(plan: Plan, place: str, stored: Stored, read: list[str], *, every: boo
 
 
 def _named(key: Key, stored: Stored, *, every: bool) -> str:
-    """A key as it is grouped by; one that the data name is no longer than what is computed from answers may be."""
+    """SQL of a group key. A private text key is cut to the longest text that post-processing accepts."""
     text = keyed(key.tree, key.kind, stored)
     column = key.tree.column
     if key.declared and not every and key.kind == "text" and column is not None and stored[column] == "text":
@@ -73,7 +73,7 @@ def _within(key: str, values: Any, span: Any, stored: Stored) -> str:
 
 
 def _by_row(plan: Plan, rows: str, keys: list[str], stored: Stored) -> str:
-    """Every row is a unit: nothing to cut off."""
+    """SQL of the groups where every row is a unit, so contributions need no bounding."""
     dialect = stored.dialect
     if not repeated(plan.measures):
         columns = [*keys, "count(*) AS units", *plain(plan.measures, dialect)]
@@ -88,14 +88,14 @@ def _grouped(keys: list[str]) -> str:
 
 
 def _by_unit(plan: Plan, rows: str, keys: list[str], stored: Stored) -> str:
-    """No more groups and rows of a unit than count; then one row for each unit and group; then the groups.
+    """SQL that bounds the groups and rows of each unit, then makes one row for each unit and group, then the groups.
 
     Which groups of a unit count is decided by a hash h of the unit and the key under a fresh secret salt, so by that
     unit's rows and the salt alone. Two keys of a unit that share a hash are one group, the first of them, so there are
-    never more groups than the cap. Rows count group by group, in the same order, until their cap; where a group is cut
-    short, its parts count in proportion (`short`). A key that is a whole number between declared ends is kept in the
-    last bits of h, so there is less to sort. Where a unit may have more rows than there are groups, the rows of each
-    group are added up before the groups are put in order, which is the same and sorts less.
+    never more groups than the bound. Rows count group by group, in the same order, until their bound; where a group is
+    cut short, its parts count in proportion (`short`). A key that is a whole number between declared ends is kept in
+    the last bits of h, so there is less to sort. Where a unit may have more rows than there are groups, the rows of
+    each group are added up before the groups are put in order, which is the same and sorts less.
     """
     cap, groups, dialect = plan.caps.most_rows, plan.caps.most_groups, stored.dialect
     needs_rows = any(each.exact.sums for each in plan.measures)
@@ -119,7 +119,7 @@ def _by_unit(plan: Plan, rows: str, keys: list[str], stored: Stored) -> str:
 
 
 def _ranked(rows: str, groups: int, cap: int, before: str) -> str:
-    """What counts of each unit: so many groups in the order of their hashes, and so many rows before each."""
+    """SQL of the first `groups` groups of each unit, by their hashes, that have fewer than `cap` rows before them."""
     more, most = (f", {before} AS b", f" AND b < {cap}") if before else ("", "")
     window = "WINDOW o AS (PARTITION BY u ORDER BY h)"
     return (
@@ -129,7 +129,7 @@ def _ranked(rows: str, groups: int, cap: int, before: str) -> str:
 
 
 def _hashed(plan: Plan, keys: list[str], dialect: Dialect) -> Hashed:
-    """How groups are put in order; a key that is a whole number between declared ends is in the last bits of it."""
+    """Return the order of groups by hash. A key with declared ends is kept in the last bits of the hash."""
     text = dialect.unit_hash("u", *keys)
     if len(keys) != 1 or plan.keys[0].span is None:
         return Hashed("*", text, [f"min({key}) AS {key}" for key in keys])

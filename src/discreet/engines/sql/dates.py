@@ -20,7 +20,7 @@ ENDS: dict[str, tuple[date, date]] = {"date": (FIRST, LAST), "timestamp": (datet
 
 
 def read(tree: Field, kept: str, dialect: Dialect) -> str:
-    """A column of dates or timestamps."""
+    """SQL of a column of dates or timestamps."""
     name = dialect.quoted(tree.name)
     if kept in MOMENTS:
         return _clamped(name, name, tree.kind, dialect)
@@ -41,21 +41,20 @@ def _clamped(compared: str, value: str, kind: str, dialect: Dialect, ends: list[
 
 
 def cast(text: str, kind: str, dialect: Dialect) -> str:
-    """A text as a date or a timestamp, NULL where it is none of the calendar."""
+    """SQL of a text as a date or a timestamp, NULL where it is none of the calendar."""
     value, (low, high) = dialect.try_cast(text, kind), map(dialect.literal, ENDS[kind])
     return f"CASE WHEN {value} BETWEEN {low} AND {high} THEN {value} END"
 
 
 def shown(text: str, tree: Tree, kind: str, dialect: Dialect) -> str:
-    """A group key: a day by its number, anything else within the calendar."""
+    """SQL of a group key: a day by its number, any other date or timestamp clamped to the calendar."""
     whole = tree.column is not None or tree.operands("day number")
     return text if whole else _clamped(text, text, kind, dialect)
 
 
 def within(arguments: tuple[Tree, ...]) -> bool:
-    """Whether a column is compared with dates before the last and after the first day, so as it is stored.
-
-    Not with timestamps: a stored date may be beyond all of these.
+    """Return True if a stored column is compared only with dates strictly within the calendar's first and last years.
+    Then the column can be compared as it is stored. Timestamps are excluded: a stored date may be beyond all of them.
     """
     days = [each.literal for each in arguments[1:]]
     inside = all(type(day) is date and FIRST.year < day.year < LAST.year for day in days)

@@ -1,9 +1,9 @@
-"""What differs between the SQL of engines. All other SQL of this folder is what DuckDB, PostgreSQL and Spark share.
+"""SQL dialects: what differs between engines. All other SQL of this folder is shared by DuckDB, PostgreSQL and Spark.
 
-Types are named by what they hold ("bigint": 64 bits, "hugeint": 128, "ubigint": those of a hash, …), and an engine has
-words of its own for them. The promises of this folder (nothing fails on any row, whole numbers are exact) are those of
-an engine and its dialect together: `try_cast` is NULL where a cast fails, doubles never raise, and texts are put in
-the order of their bytes.
+Types are named by what they hold ("bigint": 64 bits, "hugeint": 128, "ubigint": those of a hash, …), and each engine
+has its own words for them. The promises of this folder (nothing fails on any row, whole numbers are exact) are those of
+an engine and its dialect together: `try_cast` is NULL where a cast fails, doubles never raise, and texts are ordered by
+their bytes.
 """
 
 from __future__ import annotations
@@ -18,73 +18,73 @@ __all__ = ["Dialect", "Stored"]
 
 
 class Dialect(Protocol):
-    """The words of one engine."""
+    """The SQL dialect of one engine. Every method returns SQL text."""
 
     @property
     def words(self) -> Mapping[str, str]:
-        """Names of types, and what templates of functions name besides: {zero}, {first_day}."""
+        """The names of types, and the constants that templates of functions use: {zero}, {first_day}."""
 
     @property
     def functions(self) -> Mapping[str, Text]:
-        """Functions that are spelled otherwise than their entries say (`plan/expressions/functions`)."""
+        """The functions whose spelling differs from their entry in `plan/expressions/functions`."""
 
     @property
     def joins(self) -> Mapping[str, str]:
-        """Each way to join: "inner", "left", "semi", "anti"."""
+        """The SQL of each kind of join: "inner", "left", "semi", "anti"."""
 
     def quoted(self, name: str) -> str:
-        """An identifier."""
+        """A quoted identifier."""
 
     def literal(self, value: Value) -> str:
         """A constant."""
 
     def double(self, value: float | str) -> str:
-        """A number as double; "nan", "inf" and "NULL", too."""
+        """A DOUBLE constant; `value` may be "nan", "inf" or "NULL"."""
 
     def cast(self, text: str, to: str) -> str:
-        """A value in another type that holds it."""
+        """A cast to a type that holds every value of `text`."""
 
     def try_cast(self, text: str, to: str) -> str:
-        """A value in another type; NULL where that does not hold it."""
+        """A cast that is NULL where the type does not hold the value."""
 
     def typed(self, text: str, to: str) -> str:
-        """A constant, or an expression in brackets, of a type."""
+        """A constant, or an expression in brackets, with its type."""
 
     def unit_hash(self, *columns: str) -> str:
-        """64 bits that follow from these columns and the secret salt, and from nothing else."""
+        """A hash of 64 bits of `columns` under the secret salt."""
 
     def first_rows(self, columns: str, rows: str, some: str) -> str:
-        """Some columns of those rows for which a condition on windows holds."""
+        """The given columns of those `rows` for which `some`, a condition on window functions, holds."""
 
     def some_rows(self, how: str, rows: str, others: str, on: str) -> str:
-        """The rows that have ("semi"), or have not ("anti"), another for which a condition holds."""
+        """The `rows` that have ("semi") or have not ("anti") a row of `others` for which `on` holds."""
 
     def gather(self, column: str) -> str:
-        """All values of a group, as a list."""
+        """A list of all values of `column` in a group."""
 
     def without(self, column: str) -> str:
-        """All columns but one."""
+        """All columns but `column`."""
 
     def whole_quotient(self, dividend: str, divisor: str) -> str:
-        """A quotient of whole numbers that are not negative, rounded down."""
+        """The quotient of two non-negative whole numbers, rounded down."""
 
     def bytes(self, text: str) -> str:
-        """How many bytes a text has."""
+        """The number of bytes of a text."""
 
     def digest(self, text: str) -> str:
-        """The SHA-256 of a text, in 64 letters."""
+        """The SHA-256 of a text, as 64 hexadecimal digits."""
 
     def replaced(self, rows: str, columns: Mapping[str, str]) -> str:
-        """Rows with these expressions in the place of columns."""
+        """The rows, with the expressions of `columns` in place of the columns of these names."""
 
     def utc(self, zoned: str) -> str:
-        """A timestamp with a zone, as that of UTC."""
+        """The UTC timestamp of a timestamp with a time zone."""
 
 
 class Stored(dict[str, str]):
-    """How a relation stores each of its columns, and in whose dialect it is asked.
+    """The storage of each column of a relation, and the SQL dialect of its engine.
 
-    Of each column: integer, wide (beyond 64 bits), whole (in a double), real, decimal, text, boolean, date, …
+    The storage classes are: integer, wide (beyond 64 bits), whole (in a double), real, decimal, text, boolean, date, …
     """
 
     def __init__(self, columns: Mapping[str, str], dialect: Dialect) -> None:

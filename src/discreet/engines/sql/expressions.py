@@ -1,15 +1,15 @@
 """Expressions in SQL, in forms that fail on no row.
 
-Numbers are computed as DOUBLE: arithmetic on doubles never raises, it gives NaN or infinities, and these have a fate of
-their own (NaN reads as NULL; an infinity is clamped like any other number). Whatever is not defined somewhere is NULL
-there. Columns are stored in any way; how is known from the schema, and a cast that can fail is a TRY_CAST.
+Numbers are computed as DOUBLE: arithmetic on doubles never raises; it gives NaN or infinities, which are handled
+explicitly (NaN reads as NULL; an infinity is clamped like any other number). An expression is NULL wherever it is not
+defined. The schema says how each column is stored, and a cast that can fail is a TRY_CAST.
 
-So a whole number that is computed is a DOUBLE, also where it is a column of a SELECT inside (`whole`), and it never
-decides who is who: people are joined on stored columns alone (`discreet.catalogue.schema.same`), which are compared as
-they are stored. Where a double is compared with anything, both sides are doubles, explicitly, so that whoever must know
-which values the comparison cannot tell apart (a public table of which one row joins) finds it in the text of either
-side. Equal doubles have equal hashes in DuckDB, whatever the sign of a zero and the payload of a NaN; a unit that is
-NaN is nobody, as NULL is (`owner`).
+So a computed whole number is a DOUBLE, also where it is a column of a subquery (`whole`), and it never identifies a
+unit: units are joined on stored columns alone (`discreet.catalogue.schema.same`), which are compared as they are
+stored. Where a double is compared with anything, both sides are doubles, explicitly, so that code that must know which
+values the comparison cannot tell apart (a public table of which one row joins) finds it in the text of either side.
+Equal doubles have equal hashes in DuckDB, whatever the sign of a zero and the payload of a NaN; a unit that is NaN is
+treated as NULL (`owner`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
     "LONGEST", "compared", "cut", "form", "held", "keyed", "normal", "one_of", "owner", "short", "spell", "stepped",
 ]  # fmt: skip
 
-TEXTS = ("text", "json", "other")  # ways to store what may be long; `short` is a text in the form that it has when read
+TEXTS = ("text", "json", "other")  # storage of texts that may be long; `short`: in the form in which they are read
 LONGEST = 1000  # letters of a text that is joined with others: without end, a few would be too much for any engine
 SHORT = 2000  # bytes of a text that is read as it is, less one
 DIGEST = 64  # letters of a digest
@@ -39,10 +39,10 @@ NUMBERS = ("integer", "wide", "whole", "real", "decimal", "boolean")
 
 
 def spell(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
-    """The value of a tree: numbers as DOUBLE or as stored, NULL where there is none.
+    """SQL of the value of a tree: numbers as DOUBLE or as stored, NULL where there is no value.
 
-    With `bare`, NaN stays what it is, for whoever has a fate for it. An engine writes out twice what it compares with
-    NaN, so guards within guards would take time 2^depth to plan.
+    With `bare`, NaN stays NaN, for callers that handle it. An engine writes out twice what it compares with NaN, so
+    guards within guards would take time 2^depth to plan.
     """
     return WRITTEN[type(tree)](tree, stored, bare)
 
@@ -58,26 +58,26 @@ def _applied(tree: Apply, stored: Stored, bare: bool) -> str:
 
 
 def short(text: str, dialect: Dialect) -> str:
-    """A stored text as it is read: as it is, if it has less than SHORT bytes; else its first letters and a digest.
+    """SQL that reads a stored text: as it is, if it has less than SHORT bytes; else its first letters and a digest.
 
     Given    two texts that are stored.
     Promise  what is read of them is equal where they are, and different where they differ, but for a collision of
-             SHA-256, which nobody knows; it has at most 4 · SHORT bytes. So two people never become one, one never
-             becomes two, and nobody takes more room than that with each row, wherever rows are carried.
-    Because  what is read of a long text is at least SHORT bytes long: either all of its SHORT bytes or more, or
-             SHORT - DIGEST letters, and DIGEST letters of the digest. So it is no short text; and two long texts with
-             equal forms have equal last letters, which are their digests. It is done once for each value, as a form of
-             a form would be another: a column that was read is stored as `short`.
+             SHA-256, of which none is known; it has at most 4 · SHORT bytes. So two units never become one, one never
+             becomes two, and no row takes more room than that for a text, wherever rows are carried.
+    Because  what is read of a long text is at least SHORT bytes long: either all of its SHORT bytes or more, or SHORT -
+             DIGEST letters, and DIGEST letters of the digest. So it is no short text; and two long texts with equal
+             forms have equal last letters, which are their digests. It is done once for each value, as a form of a form
+             would be another: a column that was read is stored as `short`.
 
-    Beginnings stay what they are, so comparisons with constants that are no longer than SHORT - DIGEST letters see what
-    they would see of the text. Functions see the beginning alone (`_letters`).
+    Beginnings stay what they are, so comparisons with constants of at most SHORT - DIGEST letters see what they would
+    see of the text. Functions see the beginning alone (`_letters`).
     """
     longer = f"left({text}, {SHORT - DIGEST}) || {dialect.digest(text)}"
     return f"CASE WHEN {dialect.bytes(text)} < {SHORT} THEN {text} ELSE {longer} END"
 
 
 def cut(tree: Tree, text: str, most: int, stored: Stored) -> str:
-    """The text that a tree is spelled as, or so many letters of its beginning."""
+    """SQL of the first `most` letters of the text that a tree is spelled as."""
     dialect = stored.dialect
     if tree.column is not None:
         raw = dialect.quoted(tree.column)
@@ -120,7 +120,7 @@ def _kind(tree: Tree) -> str | None:
 
 
 def _number(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
-    """As DOUBLE, whatever it is stored as."""
+    """SQL of a number as DOUBLE, whatever it is stored as."""
     if tree.is_constant:
         assert not isinstance(tree.literal, date)
         return stored.dialect.double("NULL" if tree.literal is None else float(Fraction(tree.literal)))
@@ -129,17 +129,17 @@ def _number(tree: Tree, stored: Stored, *, bare: bool = False) -> str:
 
 
 def _double(tree: Tree, stored: Stored) -> bool:
-    """Whether a whole number is computed as DOUBLE."""
+    """Return True if a whole number is computed as DOUBLE."""
     return tree.applies is not None or _kept(tree, stored) == "whole"
 
 
 def _kept(tree: Tree, stored: Stored) -> str | None:
-    """How a column is stored; None of anything else."""
+    """Return how a column is stored; None if `tree` is no column."""
     return None if tree.column is None else stored[tree.column]
 
 
 def _whole(tree: Tree, stored: Stored) -> bool:
-    """Whether a tree is a column that holds whole numbers as such, or a whole number that can be compared with them."""
+    """Return True if a tree is a column stored as whole numbers, or a constant that can be compared with one."""
     written = _written(tree)
     if written is not None:
         return abs(written) < HUGE
@@ -147,7 +147,7 @@ def _whole(tree: Tree, stored: Stored) -> bool:
 
 
 def _written(tree: Tree) -> int | None:
-    """The value of a whole number that is written in a question, with its sign."""
+    """Return the value of a whole-number constant, with its sign, or None."""
     if signed := tree.operands("negative"):
         value = _written(signed[0])
         return None if value is None else -value
@@ -155,7 +155,7 @@ def _written(tree: Tree) -> int | None:
 
 
 def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
-    """Arguments that are compared: whole numbers as they are, other numbers as DOUBLE, the rest as text or boolean.
+    """SQL of compared arguments: whole numbers as they are, other numbers as DOUBLE, the rest as text or boolean.
 
     Promise  values of one argument that the comparison cannot tell apart are equal in the text of that argument.
     Because  DuckDB compares whole numbers of two widths in one that has room for both (HUGEINT for UBIGINT and BIGINT);
@@ -177,31 +177,31 @@ def compared(arguments: tuple[Tree, ...], stored: Stored) -> list[str]:
 
 
 def _brief(arguments: Sequence[Tree]) -> bool:
-    """Whether all are constants that are compared with a text as with what is read of it."""
+    """Return True if all arguments are texts so short that comparing them with a stored text is exact."""
     values = [each.literal for each in arguments]
     return all(isinstance(each, str) and len(each.encode(errors="replace")) < SHORT - DIGEST for each in values)
 
 
 def _exactly(tree: Tree, stored: Stored) -> str:
-    """A stored whole number, or one that is written, of any size."""
+    """SQL of a stored whole number, or of a whole-number constant of any size."""
     written = _written(tree)
     return spell(tree, stored) if written is None else str(written)
 
 
 def one_of(text: str, values: Iterable[Any], dialect: Dialect) -> str:
-    """Whether a key is one of these: whole numbers of any size as they are."""
+    """SQL condition that a key is one of `values`: whole numbers of any size as they are."""
     spelled = (str(each) if type(each) is int and abs(each) < HUGE else dialect.literal(each) for each in values)
     return f"{text} IN ({', '.join(spelled)})"
 
 
 def _alike(arguments: tuple[Tree, ...], stored: Stored) -> bool:
-    """Whether all are columns of dates, or all of timestamps, that are stored as such."""
+    """Return True if all arguments are columns stored as dates, or all are columns stored as timestamps."""
     ways = {_kept(each, stored) for each in arguments}
     return len(ways) == 1 and ways <= set(MOMENTS)
 
 
 def _cast(tree: Apply, stored: Stored, bare: bool) -> list[str]:
-    """The argument of a CAST, cast."""
+    """SQL of the argument of a CAST, already cast."""
     (inner,), kind = tree.arguments, tree.kind
     return [_as(kind, spell(inner, stored), inner, stored)]
 
@@ -222,7 +222,7 @@ def _as(kind: str, value: str, inner: Tree, stored: Stored) -> str:
 
 
 def _safe(text: str, stored: Stored) -> str:
-    """NaN, from infinities, is NULL."""
+    """SQL that turns NaN, which infinities can give, into NULL."""
     return f"NULLIF({text}, {stored.dialect.double('nan')})"
 
 
@@ -241,7 +241,7 @@ def _plain(tree: Apply, stored: Stored, bare: bool) -> list[str]:
 
 
 def _numbers(tree: Apply, stored: Stored, bare: bool) -> list[str]:
-    """As DOUBLE; NaN stays NaN inside of a function that makes NaN of it, and of nothing else where it may stay."""
+    """SQL of arguments as DOUBLE. NaN stays NaN inside a function that propagates it, or where it is kept (`bare`)."""
     if tree.kind in MOMENTS:
         return _plain(tree, stored, bare)
     nan = FUNCTIONS[tree.function].spelling.nan
@@ -250,7 +250,7 @@ def _numbers(tree: Apply, stored: Stored, bare: bool) -> list[str]:
 
 
 def _values(tree: Apply, stored: Stored, bare: bool) -> list[str]:
-    """Branches that are numbers, as DOUBLE; conditions as they are. Once: twice at every depth is time 2^depth."""
+    """SQL of branches: numbers as DOUBLE, conditions as they are. Each once: twice at every depth is time 2^depth."""
     if tree.kind not in ("integer", "real"):
         return _plain(tree, stored, bare)
     found = []
@@ -261,7 +261,7 @@ def _values(tree: Apply, stored: Stored, bare: bool) -> list[str]:
 
 
 def _dates(tree: Apply, stored: Stored, bare: bool) -> list[str]:
-    """Dates, of which NULL is one too; a computed number of days as a small whole number."""
+    """SQL of dates, with NULL typed as a date; a computed number of days as a small whole number."""
     dialect = stored.dialect
     found = [dialect.typed("NULL", "date") if each.is_constant and each.literal is None else spell(each, stored)
              for each in tree.arguments]  # fmt: skip
@@ -275,7 +275,7 @@ def _short(tree: Apply, stored: Stored, bare: bool) -> list[str]:
 
 
 def _texts(tree: Apply, stored: Stored, bare: bool) -> list[str]:
-    """Stored texts by their letters alone: whoever looks for letters, or counts them, finds none of a digest."""
+    """SQL of stored texts by their letters alone, so that a search or a length never sees a digest."""
     return [
         _letters(each, stored) if each.column is not None and each.kind == "text" else text
         for each, text in zip(tree.arguments, _plain(tree, stored, bare), strict=True)
@@ -283,7 +283,7 @@ def _texts(tree: Apply, stored: Stored, bare: bool) -> list[str]:
 
 
 def _letters(tree: Tree, stored: Stored) -> str:
-    """The letters of a stored text, or of its beginning; the same of what is stored and of what was read of it."""
+    """SQL of the letters of a stored text, or of its beginning; the same for a text and for its `short` form."""
     dialect, kept = stored.dialect, stored[tree.column or ""]
     raw = dialect.quoted(tree.column or "")
     text = raw if kept in ("text", "short") else dialect.cast(raw, "text")
@@ -296,7 +296,7 @@ def _searched(tree: Apply, stored: Stored, bare: bool) -> list[str]:
 
 
 def _replaced(tree: Apply, stored: Stored, bare: bool) -> list[str]:
-    """What REPLACE sees of a text: so much that what it makes is no longer than PUT."""
+    """SQL of the arguments of REPLACE: the text is cut so that the result is no longer than PUT."""
     text, *rest = _short(tree, stored, bare)
     put = tree.arguments[2].literal
     size = len(put) if isinstance(put, str) else LONGEST
@@ -318,7 +318,7 @@ READS: dict[str, Callable[[Apply, Stored, bool], list[str]]] = {
 
 
 def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> str:
-    """A number as whole steps, clamped: the value that is summed. NULL where there is none, and for NaN.
+    """SQL of a number as clamped whole steps: the value that is summed. NULL where there is no value, and for NaN.
 
     Because  the nearest whole number of something between two whole numbers lies between them, too. NaN is greater than
              every number, infinity included, and so takes no branch; a TRY_CAST of it is NULL, as it is of a negative
@@ -344,7 +344,7 @@ def stepped(tree: Tree, low: int, high: int, step: Fraction, stored: Stored) -> 
 
 
 def keyed(tree: Tree, kind: str, stored: Stored) -> str:
-    """A group key in its one normal form."""
+    """SQL of a group key in its one normal form."""
     text = spell(tree, stored)
     if kind in MOMENTS:
         return shown(text, tree, kind, stored.dialect)
@@ -356,15 +356,14 @@ def keyed(tree: Tree, kind: str, stored: Stored) -> str:
 
 
 def held(tree: Tree, text: str) -> str:
-    """A value that is carried from row to row, as it is spelled: a computed text that may be longer than what it is
-    computed of is cut, as a key is that the data name. So one that is carried takes no more than what is stored, or
-    LONGEST letters.
+    """SQL of a value that is carried from row to row. A computed text that may be longer than its arguments is cut to
+    LONGEST letters, as a private key is. So a carried value takes no more room than what is stored, or LONGEST letters.
     """
     return f"left({text}, {LONGEST})" if grows(tree) else text
 
 
 def owner(name: str, stored: Stored) -> str:
-    """The unit of a row in its one normal form: a zero has no sign, whoever is NaN is nobody, a name is `short`."""
+    """SQL of the unit of a row in its one normal form: a zero has no sign, NaN is NULL, a text is `short`."""
     dialect, kept = stored.dialect, stored[name]
     unit = dialect.quoted(name)
     if kept in TEXTS:
@@ -373,12 +372,12 @@ def owner(name: str, stored: Stored) -> str:
 
 
 def form(kept: str) -> str:
-    """How a unit is stored when it is in its normal form."""
+    """Return how a unit is stored in its normal form."""
     return "short" if kept in TEXTS else kept
 
 
 def normal(tree: Tree, stored: Stored) -> str:
-    """A value in its one normal form, to be told from others: zero has no sign, and NaN is NULL."""
+    """SQL of a value in its one normal form, for counting distinct values: zero has no sign, and NaN is NULL."""
     if not tree.is_constant and tree.kind in ("integer", "real") and not _whole(tree, stored):
         return _safe(f"({_number(tree, stored)} + {stored.dialect.double('0')})", stored)
     return spell(tree, stored)

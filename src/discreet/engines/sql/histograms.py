@@ -1,7 +1,8 @@
-"""Measures that need a statement of their own: what is kept of each unit row by row, and what is counted of that.
+"""Exact data that plain sums cannot give: distinct counts, histograms and region counts, each with its own SQL
+statement over contribution-bounded rows.
 
-The first statement of a plan adds up sums; a measure that needs anything else names what, and here is how to get it. An
-entry of `OWN` writes SQL over the rows that count, and reads what it found as the exact data of the measure.
+The first statement of a plan adds up sums; a measure that needs anything else names its exact data. The entry of `OWN`
+for that type writes SQL over the rows that count, and reads the result as the exact data of the measure.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ MOST_BITS = 32  # of a value that is kept in its hash
 COUNTED = 1 << 22  # groups and values that are counted in the engine; more are listed
 
 Found = list[tuple[Any, ...]]
-Index = Mapping[tuple[Any, ...], int]  # of the keys of a group its place
+Index = Mapping[tuple[Any, ...], int]  # the place of a group by its keys
 
 
 class Hashed(NamedTuple):
-    """The hash of a unit and its keys, by which its groups are put in order."""
+    """The hash of a unit and its keys, which orders the groups of the unit."""
 
-    kept: str  # what is still to be kept of a row beside it
+    kept: str  # the columns of a row that are kept beside the hash
     text: str
     read: list[str]  # the keys, from the rows of one hash
 
 
 class Bounded(NamedTuple):
-    """The rows that a plan asks about, with their keys and a value x, and how their contributions are bounded."""
+    """The rows of a plan, with their keys and a value x, and how their contributions are bounded."""
 
     plan: Plan
     rows: str
@@ -57,19 +58,19 @@ class Bounded(NamedTuple):
 
 
 class Own(NamedTuple):
-    """How the exact data that a measure needs are found."""
+    """The statement that finds one type of exact data, and the reader of its result."""
 
-    column: Callable[[Any, Stored], str]  # what is read of each row for this measure, to be x
+    column: Callable[[Any, Stored], str]  # SQL of x, the value of each row
     sql: Callable[[Any, Bounded], str]
-    read: Callable[[Any, Any, Index], Any]  # what its mechanism takes, from rows of keys and numbers
-    arrow: bool = False  # whether it reads an Arrow table
+    read: Callable[[Any, Any, Index], Any]  # the exact data of a mechanism, from rows of keys and numbers
+    arrow: bool = False  # True if `read` takes an Arrow table
 
 
 def chosen(bounded: Bounded, *, once: bool = False, span: tuple[int, int] | None = None) -> str:
-    """The rows with a value x that count, as keys and x; with `once`, equal values of a unit in a group are one.
+    """SQL of the rows with a value x that count, as keys and x; with `once`, equal values of a unit in a group are one.
 
-    Promise  no more rows and groups of a unit than its caps, by a choice that depends on that unit's rows and the salt
-             only.
+    Promise  no more rows and groups of a unit than its bounds, by a choice that depends on that unit's rows and the
+             salt only.
     Because  groups are ranked by the hash h of the unit and the key under the secret salt, as in the first statement,
              and values by the hash of the unit and the value; ties are broken by the keys and the values themselves,
              and rows that are equal in all of them are the same in the answer. A group that is before another has all
@@ -125,7 +126,7 @@ def _counts(_: DistinctCount, found: Found, index: Index) -> Integers:
 
 
 def _normal(measure: DistinctCount, stored: Stored) -> str:
-    """A value as it is told from others, also under a condition: whole numbers of any size as they are stored."""
+    """SQL of a value in the form in which distinct values are counted, also under a condition."""
     tree = measure.of
     if len(parts := tree.operands("case")) == 2:
         condition, value = parts
@@ -137,9 +138,9 @@ def _normal(measure: DistinctCount, stored: Stored) -> str:
 
 
 def _histogram(measure: ExactData, bounded: Bounded) -> str:
-    """How many of the rows that count have each value: for each group a list of values, and one of counts.
+    """SQL that counts the bounded rows by value: for each group a list of values, and one of counts.
 
-    Where there can be more groups and values than it would help to count, for each group a list of its values alone.
+    Where groups and values can be so many that counting would not help, for each group a list of its values alone.
     """
     span = measure.span
     counted, keys, values = chosen(bounded, span=span), bounded.keys, f"{bounded.dialect.gather('x')} AS x"
@@ -152,11 +153,11 @@ def _histogram(measure: ExactData, bounded: Bounded) -> str:
 
 
 def _shares(measure: RegionCounts, bounded: Bounded) -> str:
-    """How many rows that count are in each region; of a unit with more of them than count, so many in proportion.
+    """SQL that counts the bounded rows in each region. A unit with too many rows is scaled down to its limit.
 
-    Promise  a unit adds to the regions of its groups whole numbers, none negative, that are at most its cap in all, in
-             no more groups than count, by a choice that depends on that unit's rows and the salt only; in the mean over
-             the salt, in proportion to its rows in the group that is cut short.
+    Promise  a unit adds to the regions of its groups whole numbers, none negative, that are at most its bound in all,
+             in no more groups than count, by a choice that depends on that unit's rows and the salt only; in the mean
+             over the salt, in proportion to its rows in the group that is cut short.
     Because  rows count group by group, in the order of h, as in the first statement. Of r rows of a group with running
              totals s over the regions there is room for m = cap - b, after the b rows of the groups before it; so a
              region gets what ⌊(sm + o)/r⌋ grows by in it, with one o < r for the group: it never shrinks, and grows
@@ -194,7 +195,7 @@ def _by(keys: list[str]) -> str:
 
 
 def _listed(found: pa.Table, index: Index) -> Iterator[tuple[int, pa.Array, NDArray[np.int64]]]:
-    """For each known group in order: its place, its values, and how many rows have each, if they were counted."""
+    """Yield for each known group, in order: its place, its values, and the count of each, if they were counted."""
     width = found.column_names.index("x")
     keys, values = (found.column(n).combine_chunks() for n in range(width)), found.column(width).combine_chunks()
     groups = zip(*(each.to_pylist() for each in keys), strict=True) if width else [()] * len(values)
@@ -209,7 +210,7 @@ def _listed(found: pa.Table, index: Index) -> Iterator[tuple[int, pa.Array, NDAr
 
 
 def _placed(measure: ValueHistogram | Ladder, found: pa.Table, index: Index) -> Histogram:
-    """Counts of steps from the low end, sorted by group and value."""
+    """Return counts of steps from the low end, sorted by group and value."""
     none = np.zeros(0, np.int64)
     groups, values, counts = [none], [none], [none]
     for place, listed, count in _listed(found, index):
@@ -230,7 +231,7 @@ def _stepped(measure: ValueHistogram, stored: Stored) -> str:
 
 
 def _laddered(measure: Ladder, stored: Stored) -> str:
-    """The number of the first rung that is not below a value; one more than the last, where there is none."""
+    """SQL of the number of the first rung that is not below a value; one more than the last, where there is none."""
     value = spell(measure.of, stored)
     ends = [stored.dialect.double(float(each)) for each in measure.rungs]
     rungs = " ".join(f"WHEN {value} <= {end} THEN {n}" for n, end in enumerate(ends))
@@ -238,7 +239,7 @@ def _laddered(measure: Ladder, stored: Stored) -> str:
 
 
 def _tallied(values: Sequence[Any], found: pa.Table, index: Index) -> Integers:
-    """A row for each of these values, a column for each group."""
+    """Return an array of counts with a row for each of `values` and a column for each group."""
     places = {value: place for place, value in enumerate(values)}
     counts = np.zeros((len(places), len(index)), np.int64)
     for place, listed, count in _listed(found, index):
@@ -253,7 +254,7 @@ def _modes(measure: ValueCounts, found: pa.Table, index: Index) -> Integers:
 
 
 def _coded(measure: RegionCounts, stored: Stored) -> str:
-    """The region of a row as a whole number, whose last bits say which conditions it fulfils; NULL where it is none.
+    """SQL of the region of a row as a number whose bits say which conditions hold; NULL where none does.
 
     Promise  no row of any database has a number that does not fit, however many conditions there are.
     Because  each word is a sum of different powers of two below 2^WORD, in BIGINT; two of them are below 2^CODED, in
@@ -278,7 +279,7 @@ def _coded(measure: RegionCounts, stored: Stored) -> str:
 
 
 def _code(conditions: int, value: str) -> int | str:
-    """What `_coded` finds in a row of the region with this name."""
+    """Return what `_coded` computes for a row in the region named `value`."""
     number = sum(1 << n for n, letter in enumerate(value) if letter == "1")
     if conditions <= CODED:
         return number

@@ -1,4 +1,4 @@
-"""Relations in SQL: joins, rows made of rows, aggregates within one unit. Like all else, total."""
+"""Relations in SQL: joins, projections, unions, aggregates within one unit. No statement fails on any row."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ __all__ = ["laid"]
 
 Place = Callable[[str], str]
 Tables = Mapping[str, Stored]
-MANY = "\x01many"  # whoever has more rows than meet others; no table can have it
-KEPT = {  # what is computed, as it is stored
+MANY = "\x01many"  # the units with more rows than their limit; no table can have the name
+KEPT = {  # storage of a computed value, by its kind
     "integer": "integer",
     "real": "real",
     "text": "short",
@@ -35,7 +35,7 @@ KEPT = {  # what is computed, as it is stored
 
 
 def laid(relation: Relation, place: Place, tables: Tables) -> tuple[str, Stored]:
-    """What stands after FROM, and how it stores its columns."""
+    """Return the SQL of a relation, as it stands after FROM, and how its columns are stored."""
     if isinstance(relation, str):
         return place(relation), tables[relation]
     text, stored = LAID[type(relation)](relation, place, tables)
@@ -54,7 +54,7 @@ def _joined(relation: Join, place: Place, tables: Tables) -> tuple[str, Stored]:
 
 
 def _read(relation: Relation, names: Iterable[str], place: Place, tables: Tables) -> tuple[str, Stored]:
-    """What stands after FROM where these columns are carried as they are: texts of a table as they are read."""
+    """Return the SQL of a relation with the texts among `names` in their `short` form, and its storage."""
     inner, stored = laid(relation, place, tables)
     texts = {name: _text(name, stored) for name in sorted(names) if stored[name] in TEXTS}
     if not texts:
@@ -68,9 +68,9 @@ def _text(name: str, stored: Stored) -> str:
 
 
 def _named(part: JoinInput, inner: str, stored: Stored) -> str:
-    """A relation under the names that the join has for its columns, perhaps with one row for each value of some.
+    """SQL of a join operand under the names that the join has for its columns, perhaps with one row for each key.
 
-    Rows are the same there when the join's condition cannot tell them apart, however their columns are stored.
+    Two rows have the same key when the join's condition cannot tell them apart, however their columns are stored.
     """
     dialect = stored.dialect
     columns = ", ".join(f"{dialect.quoted(name)} AS {dialect.quoted(outer)}" for name, outer in part.names) or "1"
@@ -84,7 +84,7 @@ def _named(part: JoinInput, inner: str, stored: Stored) -> str:
 
 
 def _told(on: Tree | None, own: set[str], stored: Stored) -> list[str]:
-    """A table's own columns as a condition compares them with something of the others."""
+    """SQL of the operand's own columns as the condition compares them with columns of the other operands."""
     equal = [pair for each in conjuncts(on) if (pair := each.operands("="))]
     return [
         text
@@ -107,7 +107,7 @@ def _derived(relation: Projection, place: Place, tables: Tables) -> tuple[str, S
 
 
 def _value(made: ComputedColumn, stored: Stored) -> str:
-    """A computed column as it would be written out where it is named: whole numbers of any size stay DOUBLE."""
+    """SQL of a computed column, as if it were written out where it is named: whole numbers of any size stay DOUBLE."""
     return spell(made.tree, stored) if _kept(made) == "whole" else _held(made.tree, made.kind, stored)
 
 
@@ -116,7 +116,7 @@ def _held(tree: Tree, kind: str, stored: Stored) -> str:
 
 
 def _kept(made: ComputedColumn) -> str:
-    """How a computed column is stored."""
+    """Return how a computed column is stored."""
     return "whole" if made.kind == "integer" and made.tree.applies else KEPT.get(made.kind, made.kind)
 
 
@@ -137,9 +137,9 @@ def _folded(relation: PerUnit, place: Place, tables: Tables) -> tuple[str, Store
 
 
 def _total(total: UnitAggregate, stored: Stored) -> str:
-    """An aggregate within one unit. Counts and sums are cut off where so many rows would end.
+    """SQL of an aggregate within one unit. Counts and sums are clamped to what `total.most` rows could give.
 
-    There are never more than ROWS, so a product of caps that is larger than that cuts nothing off.
+    There are never more than ROWS rows, so a larger limit cuts nothing off.
     """
     most, dialect = None if total.most is None else min(total.most, ROWS), stored.dialect
     if total.of is None or total.function in ("present", "distinct"):
@@ -166,13 +166,13 @@ def _kind(total: UnitAggregate) -> str:
 
 
 def _scaled(total: UnitAggregate, dialect: Dialect) -> str:
-    """Steps as numbers: a product with a whole number, or a quotient by one, as near as doubles are."""
+    """SQL that converts steps to numbers: a product and a quotient, as exact as doubles are."""
     by, divided = (dialect.double(float(each)) for each in (total.step.numerator, total.step.denominator))
     return f"* {by} / {divided}"
 
 
 def _united(relation: UnionAll, place: Place, tables: Tables) -> tuple[str, Stored]:
-    """The unit of all parts in one form: an engine that looks for it by itself may find one that it cannot cast to."""
+    """SQL of a UNION ALL, with the unit cast to one type: one that the engine infers may not hold every value."""
     parts = [_derived(each, place, tables) for each in relation.parts]
     dialect = parts[0][1].dialect
     kept, unit = Stored(parts[0][1], dialect), relation.parts[0].called
@@ -189,12 +189,11 @@ def _united(relation: UnionAll, place: Place, tables: Tables) -> tuple[str, Stor
 
 
 def _few(relation: UnitLimit, place: Place, tables: Tables) -> tuple[str, Stored]:
-    """At most so many rows of each unit, and so many bytes of text in them; none where its name is longer than NAMED.
+    """SQL that limits each unit to `most` rows and to some bytes of text; to none if its name is longer than NAMED.
 
-    Which of them depends on these rows and the salt alone; equal rows are the same to all that is read of them. Rows
-    are kept or left out as a whole: a text that was cut could be the name of another unit.
-
-    Of a table, those who have more are found first, so that only their rows have to be put in order.
+    The choice depends on the unit's rows and the salt alone; equal rows are the same to all that is read of them. Rows
+    are kept or dropped as a whole: a text that was cut could be the name of another unit. In a stored table the units
+    beyond their limit are found first, so that only their rows have to be sorted.
     """
     names = dict.fromkeys((relation.unit, *relation.columns))
     inner, stored = _read(relation.source, names, place, tables)
@@ -221,7 +220,7 @@ def _few(relation: UnitLimit, place: Place, tables: Tables) -> tuple[str, Stored
 
 
 def _bytes(name: str, stored: Stored) -> str:
-    """How many bytes a text of a row takes; none where there is none."""
+    """SQL of the number of bytes of a text column; 0 where it is NULL."""
     assert stored[name] == "short"
     return f"coalesce({stored.dialect.bytes(stored.dialect.quoted(name))}, 0)"
 

@@ -1,4 +1,4 @@
-"""From rows of a result to exact data."""
+"""Convert the rows of an engine's results to exact data."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["exact"]
 
 
 def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, Any]) -> Exact:
-    """The exact data of each measure by group.
+    """Return the exact data of each measure by group.
 
-    From rows of keys, units, and the numbers of each measure that is made of sums; and, for each other measure, from
-    the rows of its own statement.
+    `rows` hold keys, a number of units, and the numbers of each measure that is made of sums; `own` holds the result of
+    the separate statement of each other measure, by its number.
     """
     width, numbers = len(plan.keys), 1 + sum(len(measure.forms) for _, measure in summed(plan.measures))
     keys = [_key(plan, row) for row in rows]
@@ -48,7 +48,7 @@ def exact(plan: Plan, rows: list[tuple[Any, ...]], own: Mapping[int, Any]) -> Ex
 
 
 def _key(plan: Plan, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The keys of a row; days that are counted become dates."""
+    """Return the keys of a row, with day numbers as dates."""
     found = row[: len(plan.keys)]
     if any(key.kind == "date" and key.span for key in plan.keys):
         return tuple(key.value(each) for key, each in zip(plan.keys, found, strict=True))
@@ -56,7 +56,7 @@ def _key(plan: Plan, row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _raw(plan: Plan, rows: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], int]:
-    """The place of each group by its keys as an engine returns them, where days are numbers."""
+    """Return the place of each group by its keys as an engine returns them, with days as numbers."""
     if plan.naming is not None:
         return {row[: len(plan.keys)]: place for place, row in enumerate(rows)}
     days = [range(key.span[0], key.span[1] + 1) if key.kind == "date" and key.span else key.domain for key in plan.keys]

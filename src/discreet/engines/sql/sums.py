@@ -1,8 +1,8 @@
-"""The numbers that an engine adds up for the measures of a plan, in SQL, and what they become.
+"""SQL of the sums that an engine adds up for the measures of a plan.
 
-A measure that needs sums says what they are of: values of each row, and each of its parts as a sum over rows of
-products of their powers. Of each part the engine delivers the running total with all parts before it, so that a unit
-that is cut short can be counted in proportion without any part becoming negative.
+A measure that needs sums declares them: values of each row, and each of its parts as a sum over rows of products of
+powers of these values. For each part the engine delivers the running total of that part and all parts before it, so
+that a unit beyond its limit can be scaled down without any part becoming negative.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def summed(measures: Sequence[Measure]) -> Iterator[tuple[int, RowSums]]:
 
 
 def values(measures: Sequence[Measure], stored: Stored) -> list[str]:
-    """What each measure reads of a row, as columns."""
+    """SQL columns with the values that each measure reads from a row."""
     found = []
     for n, measure in summed(measures):
         found += [f"{_value(each, stored)} AS {VALUES[i]}{n}" for i, each in enumerate(measure.values)]
@@ -46,7 +46,7 @@ def _value(value: Steps, stored: Stored) -> str:
 
 
 def plain(measures: Sequence[Measure], dialect: Dialect, *, named: bool = False) -> list[str]:
-    """The running totals of each measure over the rows of a group, as columns; `named`: of what `totals` are called."""
+    """SQL columns with the running totals of each measure over a group; with `named`, from the columns of `totals`."""
     found = []
     for n, measure in summed(measures):
         for i, form in enumerate(running(measure)):
@@ -56,14 +56,14 @@ def plain(measures: Sequence[Measure], dialect: Dialect, *, named: bool = False)
 
 
 def repeated(measures: Sequence[Measure]) -> bool:
-    """Whether sums are best computed before they are weighed, as `plain` would write out most of them several times."""
+    """Return True if sums should be computed in a subquery, because `plain` would write most of them repeatedly."""
     forms = [running(measure) for _, measure in summed(measures)]
     written = sum(len(form) for each in forms for form in each)
     return written > 2 * sum(len({powers for form in each for powers in form}) for each in forms)
 
 
 def totals(measures: Sequence[Measure], dialect: Dialect) -> list[str]:
-    """The sums over rows that running totals are made of, as columns; r is how many rows there are."""
+    """SQL columns with the sums over rows that running totals are made of; r is the number of rows."""
     found = []
     for n, measure in summed(measures):
         used = dict.fromkeys(powers for form in measure.forms for powers in form if powers)
@@ -72,9 +72,9 @@ def totals(measures: Sequence[Measure], dialect: Dialect) -> list[str]:
 
 
 def short(measures: Sequence[Measure], room: str, cap: int, dialect: Dialect) -> list[str]:
-    """The running totals of each measure over units, as columns: of each only so many rows as it has room for.
+    """SQL columns that sum the running totals of each measure over units, each scaled down to its `room` of rows.
 
-    The room is at most the cap, which says how wide a product with it is (see `widths`).
+    `room` is at most `cap`, which bounds the width of a product with it (see `widths`).
 
     Promise  no part of a unit becomes negative, and together they are at most what so many rows add.
     Because  of r rows with running totals S₁ <= S₂ <= … the share k/r counts, rounded down: ⌊S₁k/r⌋ <= ⌊S₂k/r⌋ <= …,
@@ -97,7 +97,7 @@ def _name(n: int, powers: tuple[int, ...]) -> str:
 
 
 def _total(n: int, powers: tuple[int, ...], dialect: Dialect) -> str:
-    """A sum over rows: the number of those that have all values, or of products of their powers."""
+    """SQL of a sum over rows: their number, the number with all values, or a sum of products of powers."""
     if not powers:
         return "count(*)"
     names = [f"{VALUES[i]}{n}" for i in range(len(powers))]
@@ -111,7 +111,7 @@ def _total(n: int, powers: tuple[int, ...], dialect: Dialect) -> str:
 
 
 def _weighted(form: Form, spelled: Callable[[tuple[int, ...]], str], dialect: Dialect) -> str:
-    """A weighted sum, in as many bits as it needs."""
+    """SQL of a weighted sum, with HUGEINT weights other than 1."""
     signs = ["-" if weight < 0 else "+" for weight in form.values()]
     sizes = ["" if abs(weight) == 1 else f"{dialect.typed(str(abs(weight)), 'hugeint')} * " for weight in form.values()]
     terms = [f"{sign} {size}{spelled(powers)}" for sign, size, powers in zip(signs, sizes, form, strict=True)]

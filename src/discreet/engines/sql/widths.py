@@ -2,14 +2,15 @@
 
 Given    no relation has more than ROWS rows, and no unit counts with more than `Caps.most_rows` of them.
 Promise  every whole number that the SQL of a plan computes fits the type it is computed in, on every row of every
-         database: nothing overflows where somebody's row meets a condition, and no failure tells that one did.
-Because  `widths` lists them, each with its largest value, which follows from the plan alone: values are clamped to
-         their steps before they are multiplied, products of powers of a row are at most what `Moments` allows, and sums
-         are of at most ROWS of these. Where a product with a cap does not fit 64 bits it is computed in 128, and where
-         it does not fit these, the plan is refused before it is paid (`fitting`). The numbers of regions of a batch are
-         of as many bits as there are conditions; beyond a number they are texts of several (`histograms._coded`).
+         database: no overflow reveals that a unit's row meets a condition.
+Because  `widths` lists these numbers, each with its largest value, which follows from the plan alone: values are
+         clamped to their steps before they are multiplied, products of powers of a row are at most what `Moments`
+         allows, and sums are of at most ROWS of these. Where a product with a bound does not fit 64 bits it is computed
+         in 128, and where it does not fit these, the plan is refused before it is paid (`fitting`). The numbers of
+         regions of a batch are of as many bits as there are conditions; beyond a number they are texts of several
+         (`histograms._coded`).
 
-What has no place in the list is bounded by its type: counts and ranks of rows are below ROWS and so BIGINT; days from
+Numbers that are not listed are bounded by their type: counts and ranks of rows are below ROWS and so BIGINT; days from
 one date of the calendar to another, drifted as far as `plan/expressions/dates` allows, are below 2^31, and microseconds
 below 2^63; hashes are UBIGINT, and only masked; a number of digits or letters is a constant of the question below 2^31.
 """
@@ -27,14 +28,14 @@ from discreet.plan.relation import Relation, UnitAggregate, node
 
 __all__ = ["CODED", "ROWS", "WORD", "Width", "fitting", "integer", "running", "widths"]
 
-ROWS = 1 << 40  # of any relation: more than an engine reads in the time a question has
+ROWS = 1 << 40  # the most rows of a relation: more than an engine reads in the time limit of a question
 WORD = 50  # conditions of a batch whose bits are told apart quickly, as one BIGINT
 CODED = 2 * WORD  # … and which one HUGEINT holds, also as a decimal of 38 digits, which it becomes on its way out
 LARGEST = {"SMALLINT": (1 << 15) - 1, "INTEGER": (1 << 31) - 1, "BIGINT": (1 << 63) - 1, "HUGEINT": (1 << 127) - 1}
 
 
 class Width(NamedTuple):
-    """A whole number that an engine computes: what it is, how large it can be, and in which type."""
+    """A whole number that an engine computes: a description, its largest size, and its SQL type."""
 
     what: str
     most: int  # without its sign
@@ -42,7 +43,7 @@ class Width(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether its type holds it."""
+        """True if the type holds the number."""
         return self.most <= LARGEST[self.type]
 
 
@@ -52,7 +53,7 @@ def integer(most: int) -> str:
 
 
 def fitting(plan: Plan) -> None:
-    """Refuse a plan of which a number would not fit."""
+    """Refuse a plan if one of its numbers would not fit its SQL type."""
     wide = next((each for each in widths(plan) if not each.fits), None)
     if wide is not None:
         raise NotAllowed(
@@ -63,7 +64,7 @@ def fitting(plan: Plan) -> None:
 
 
 def widths(plan: Plan) -> tuple[Width, ...]:
-    """All numbers of a plan that are larger than a count of rows."""
+    """Return the whole numbers of a plan's SQL, each with its largest size and its type."""
     found = [Width("a number of rows", ROWS, "BIGINT"), *_below(plan.table)]
     for n, measure in enumerate(plan.measures):
         if (of := OWN.get(type(measure.exact))) is not None:
@@ -75,7 +76,7 @@ def widths(plan: Plan) -> tuple[Width, ...]:
 
 
 def _regions(measure: RegionCounts, plan: Plan, place: int) -> Iterator[Width]:
-    """The numbers of a measure that counts regions."""
+    """Yield the numbers of a measure that counts regions."""
     bits = len(measure.conditions)
     if bits <= CODED:
         yield Width("the number of a region", (1 << bits) - 1, "BIGINT" if bits <= WORD else "HUGEINT")
@@ -83,7 +84,7 @@ def _regions(measure: RegionCounts, plan: Plan, place: int) -> Iterator[Width]:
 
 
 def _sums(measure: RowSums, plan: Plan, place: int) -> Iterator[Width]:
-    """The numbers of a measure that is made of sums."""
+    """Yield the numbers of a measure that is made of sums."""
     of, ends = f"of measure {place}", []
     for value in measure.values:
         step = max(abs(value.low), abs(value.high)) if value.step is not None else 1
@@ -107,7 +108,7 @@ def _row(ends: list[int], powers: tuple[int, ...]) -> int:
 
 
 def running(measure: RowSums) -> list[Form]:
-    """The running totals of the parts of a measure."""
+    """Return the running totals of the parts of a measure."""
     found: list[dict[tuple[int, ...], int]] = []
     for form in measure.forms:
         before = found[-1] if found else {}
@@ -117,7 +118,7 @@ def running(measure: RowSums) -> list[Form]:
 
 
 def _below(relation: Relation) -> Iterator[Width]:
-    """The numbers that are added up within one unit."""
+    """Yield the numbers that are added up within one unit."""
     for each in node(relation).walk():
         for total in each.added:
             yield Width(f"{total.function} within one unit", _total(total), "HUGEINT")

@@ -1,1 +1,1 @@
-"""Attacks: reconstruction, membership, and the defences they are tried on."""
+"""Attacks: reconstruction and membership inference, and the defences they are tried on."""

@@ -1,7 +1,7 @@
-"""What curators do to their answers in the hope that it protects people: some of it does not.
+"""Defences: what curators do to their answers to protect people. Some of them do not protect.
 
 Each defence answers subset queries about everybody's secret bit, and knows the standard deviation of what it adds, so
-that an attack can be foretold.
+that the success of an attack can be predicted.
 
     >>> from discreet.lab.attacks.defences import Rounding
     >>> Rounding(to=5).answers([1, 0, 1], [[1, 1, 1], [1, 0, 0]])
@@ -32,17 +32,17 @@ __all__ = ["Bounded", "Defence", "Exact", "Gaussian", "Lying", "Rounding", "Samp
 
 
 class Defence(ABC):
-    """What becomes of exact counts before they are told."""
+    """A transformation of exact counts before they are published."""
 
     kind: str  # the noise, as `reconstruct.by` knows it
 
     @property
     def promised(self) -> Fraction | None:
-        """The ε that all answers together promise; None where nothing is promised."""
+        """The ε that all answers together promise; None if nothing is promised."""
         return None
 
     def answers(self, secret: ArrayLike, queries: ArrayLike, coins: Coins = SYSTEM) -> Real:
-        """What is told instead of the exact counts."""
+        """Return the published answers in place of the exact counts."""
         bits, asked = np.asarray(secret, np.int64), np.asarray(queries, np.uint8)
         if asked.ndim != 2 or asked.shape[1] != len(bits):
             raise NotUnderstood(
@@ -55,9 +55,10 @@ class Defence(ABC):
 
     @abstractmethod
     def sigma(self, n: int, m: int) -> float | None:
-        """The standard deviation of an answer's error, for m random queries about n people, half of whom have it.
+        """Return the standard deviation of an answer's error, for m random queries about n people, half of whom have
+        the bit.
 
-        None where the attack is not least squares, so that it foretells nothing.
+        Return None if the attack is not least squares, so that its success is not predicted.
         """
 
     @abstractmethod
@@ -66,7 +67,7 @@ class Defence(ABC):
 
 @dataclass(frozen=True)
 class Exact(Defence):
-    """Nothing at all."""
+    """No defence: exact counts."""
 
     kind = "none"
 
@@ -82,7 +83,7 @@ class Exact(Defence):
 
 @dataclass(frozen=True, kw_only=True)
 class Rounding(Defence):
-    """Answers are rounded to a multiple."""
+    """Round answers to a multiple of `to`."""
 
     to: int
     kind = "rounding"
@@ -99,7 +100,7 @@ class Rounding(Defence):
 
 @dataclass(frozen=True, kw_only=True)
 class Bounded(Defence):
-    """Fresh uniform noise within ±bound on every answer."""
+    """Add fresh uniform noise within ±bound to every answer."""
 
     bound: float
     kind = "bounded"
@@ -116,7 +117,7 @@ class Bounded(Defence):
 
 @dataclass(frozen=True, kw_only=True)
 class Sticky(Defence):
-    """Uniform noise within ±bound that is the same whenever the same people are asked about."""
+    """Add uniform noise within ±bound that is the same whenever the same people are asked about."""
 
     bound: float
     key: bytes = field(default_factory=lambda: SYSTEM.flip(32).tobytes(), repr=False)
@@ -128,7 +129,7 @@ class Sticky(Defence):
         return told
 
     def noise(self, asked: bytes) -> float:
-        """The noise of one question, the same each time."""
+        """Return the noise of one question, the same each time."""
         word = int.from_bytes(hashlib.blake2b(asked, key=self.key, digest_size=8).digest(), "little")
         return self.bound * (2 * (word >> 11) * 2.0**-53 - 1)
 
@@ -141,7 +142,7 @@ class Sticky(Defence):
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling(Defence):
-    """Every question is answered from a fresh sample of the people, scaled up."""
+    """Answer every question from a fresh sample of the people, scaled up."""
 
     rate: Fraction
     kind = "sampling"
@@ -166,7 +167,7 @@ class Sampling(Defence):
 
 @dataclass(frozen=True, kw_only=True)
 class Lying(Defence):
-    """A share of the answers is made up: any number from nobody to everybody."""
+    """Invent a share of the answers: any number from none to all of the people."""
 
     rate: Fraction
     kind = "gross"
@@ -188,7 +189,7 @@ class Lying(Defence):
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(Defence):
-    """Gaussian noise of some standard deviation on every answer, with no total in mind."""
+    """Add Gaussian noise of some standard deviation to every answer, with no total budget."""
 
     deviation: Fraction
     kind = "gaussian"
@@ -198,7 +199,7 @@ class Gaussian(Defence):
 
     @once
     def law(self) -> DiscreteGaussian:
-        """The law of the noise; its table is made once."""
+        """The law of the noise; its table is computed once."""
         return DiscreteGaussian(self.deviation**2)
 
     def _told(self, bits: NDArray[np.int64], queries: NDArray[np.uint8], coins: Coins) -> Real:
@@ -215,9 +216,9 @@ class Gaussian(Defence):
 
 @dataclass(frozen=True, kw_only=True)
 class TotalLaplace(Defence):
-    """Laplace noise for a total of ε over all questions together: what differential privacy asks for.
+    """Add Laplace noise for a total of ε over all questions together: what differential privacy asks for.
 
-    Promise  nobody, whatever the attack, has more than e^ε/(1 + e^ε) of fair bits right in expectation.
+    Promise  no attack has more than e^ε/(1 + e^ε) of fair bits right in expectation.
     Because  m answers at ε/m each compose to ε; and see `game.error`.
     """
 

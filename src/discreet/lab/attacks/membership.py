@@ -1,6 +1,6 @@
-"""Attacks on one person: differencing, averaging, trackers, and whether somebody is in the data at all.
+"""Attacks on one person: differencing, averaging, trackers, and membership inference.
 
-Each takes what an analyst has: a host that answers SQL. Each returns an estimate of what is to be found out.
+Each attack takes what an analyst has, a host that answers SQL, and returns an estimate of the secret.
 
     >>> from discreet.lab import membership
     >>> membership.caught(students=30, sample=3, questions=5)            # the class of the notes
@@ -40,17 +40,17 @@ Real = NDArray[Any]
 
 
 def direct(people: People, person: int) -> float:
-    """Just ask: how many people with this key have the secret?"""
+    """Ask directly: how many people with this key have the secret?"""
     return people.count(f"{people.secret} AND {people.key} = {person}")
 
 
 def difference(people: People, person: int) -> float:
-    """Everybody with the secret, less everybody but one: two harmless counts."""
+    """Subtract the count of all others with the secret from the count of all: two harmless counts."""
     return people.count(people.secret) - people.count(f"{people.secret} AND {people.key} <> {person}")
 
 
 def average(people: People, person: int, *, times: int, reword: bool = False) -> float:
-    """The mean of many answers to the same question, or, with `reword`, to as many that mean the same."""
+    """Return the mean of many answers to the same question, or, with `reword`, to as many that mean the same."""
     asked = [
         people.count(f"{people.secret} AND {people.key} = {person}" + (f" AND {people.key} < {people.n + k}" * reword))
         for k in range(whole(times, "times"))
@@ -60,7 +60,7 @@ def average(people: People, person: int, *, times: int, reword: bool = False) ->
 
 
 def tracker(people: People, person: int) -> float:
-    """A general tracker: what is refused because too few people are in it, from counts of many.
+    """Compute a count that is refused because too few people are in it from counts of many: a general tracker.
 
     Because  any half of the people T gives count(C) = count(C or T) + count(C or not T) - count(T) - count(not T)
              (Denning, Denning and Schwartz 1979), and no set here is small.
@@ -74,7 +74,7 @@ def tracker(people: People, person: int) -> float:
 
 
 def caught(*, students: int = 30, sample: int = 3, questions: int = 5) -> Fraction:
-    """The probability that averages of random samples show Alice at least once: 1 - (1 - C(29,2)/C(30,3))^5."""
+    """Return the probability that averages of random samples show Alice at least once: 1 - (1 - C(29,2)/C(30,3))^5."""
     n, k, times = whole(students, "students"), whole(sample, "sample"), whole(questions, "questions")
     if k > n:
         raise NotUnderstood(
@@ -84,7 +84,7 @@ def caught(*, students: int = 30, sample: int = 3, questions: int = 5) -> Fracti
 
 
 def some(count: int, of: int, coins: Coins = SYSTEM) -> list[int]:
-    """So many different numbers below `of`, all subsets equally likely."""
+    """Return `count` different numbers below `of`, all subsets equally likely."""
     chosen: list[int] = np.argsort(uniform(of, coins))[:count].tolist()
     return chosen
 
@@ -97,7 +97,7 @@ def classroom(
     questions: int = 5,
     coins: Coins = SYSTEM,
 ) -> list[float]:
-    """What is answered about random samples of the class: `ask` gives the average of the students at these places."""
+    """Return the answers about random samples of the class: `ask` gives the average of the students at these places."""
     return [ask(some(sample, students, coins)) for _ in range(whole(questions, "questions"))]
 
 
@@ -105,7 +105,7 @@ def classroom(
 
 
 def trace(records: ArrayLike, published: ArrayLike, reference: ArrayLike) -> Real:
-    """How much each record resembles published means more than it resembles the population.
+    """Score how much each record resembles published means more than it resembles the population.
 
     Because  a member moves every mean a little towards its own record; over many columns that adds up (Homer and others
              2008; Dwork, Smith, Steinke, Ullman and Vadhan 2015).
@@ -132,19 +132,19 @@ class Roc:
         return float(np.trapezoid(self.hits, self.alarms))
 
     def hit(self, alarm: float) -> float:
-        """How many members are found by the test that accuses at most this share of strangers."""
+        """Return the share of members found by the test that accuses at most this share of strangers."""
         return float(self.hits[self.alarms <= alarm].max())
 
 
 def roc(members: ArrayLike, strangers: ArrayLike) -> Roc:
-    """The curve of a test by its scores."""
+    """Return the ROC curve of a test by its scores."""
     m, s = np.asarray(members, float), np.asarray(strangers, float)
     cuts = np.concatenate([[np.inf], np.unique(np.concatenate([m, s]))[::-1]])
     return Roc(np.array([(s >= cut).mean() for cut in cuts]), np.array([(m >= cut).mean() for cut in cuts]))
 
 
 def means(host: Host, columns: Sequence[str], *, table: str, size: int, at_once: int = 100) -> Real:
-    """The means of many columns of zeros and ones from sums, so many in each question."""
+    """Return the means of many columns of zeros and ones, computed from sums, `at_once` columns in each question."""
     told: list[float] = []
     for start in range(0, len(columns), at_once):
         sums = ", ".join(f"SUM({each})" for each in columns[start : start + at_once])

@@ -1,4 +1,4 @@
-"""A server that means well: it answers SQL exactly, or with a defence that is none. For contrast, never for use.
+"""A naive server: it answers SQL exactly, or with a defence that does not protect. For contrast, never for use.
 
     >>> import pyarrow as pa
     >>> from discreet.lab.attacks.targets import Web
@@ -29,9 +29,9 @@ LONGEST = 1 << 20  # bytes of a question
 
 
 class Naive:
-    """Serves one Arrow table, `people`, over HTTP.
+    """Serve one Arrow table, `people`, over HTTP.
 
-    `smallest`: counts below it, or above all people less it, are refused (the rule that trackers get round).
+    `smallest`: counts below it, or above all people less it, are refused (the rule that trackers circumvent).
     `noise`: uniform noise within ± so much on every number, fresh, or `sticky`: the same for the same text.
     """
 
@@ -52,11 +52,11 @@ class Naive:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The URL of the server."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/"
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of the answer, as whoever comes in by the door gets them: it is a host itself."""
+        """Return the rows of the answer, as an HTTP client gets them: the server is itself a `Host`."""
         self.asked += 1
         with self._base.cursor() as cursor:
             rows = cursor.execute(sql).fetchall()
@@ -112,6 +112,6 @@ def _handler(naive: Naive) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, *said: Any) -> None:
-            """Nothing: who asked what is nobody's business here."""
+            """Log nothing."""
 
     return Handler

@@ -1,6 +1,6 @@
-"""Reconstruction: from answers to many counts back to everybody's secret bit (Dinur and Nissim 2003).
+"""Reconstruction: recover everybody's secret bit from answers to many counts (Dinur and Nissim 2003).
 
-A database holds one secret bit for each of n people whom the attacker can tell apart by what is known of them. A query
+A database holds one secret bit for each of n people, whom the attacker can tell apart by public attributes. A query
 is a subset of the people; its exact answer is how many of them have the bit. Queries are rows of zeros and ones.
 
     >>> from discreet.lab import reconstruct
@@ -56,13 +56,13 @@ EXACT = 1 << 24  # whole numbers up to it add up exactly in single precision
 
 
 def random_queries(m: int, n: int, coins: Coins = SYSTEM) -> NDArray[np.uint8]:
-    """So many independent random subsets of n people, one in each row."""
+    """Return `m` independent random subsets of n people, one in each row."""
     m, n = whole(m, "m"), whole(n, "n")
     return np.unpackbits(coins.flip(m * ((n + 7) // 8)).reshape(m, -1), axis=1)[:, :n]
 
 
 def hadamard_queries(n: int) -> NDArray[np.uint8]:
-    """The n subsets whose answers `hadamard` reads: i is in subset j when i & j has an even number of ones."""
+    """Return the n subsets whose answers `hadamard` reads: i is in subset j when i & j has an even number of ones."""
     k = np.arange(_power(n), dtype=np.uint32)
     even: NDArray[np.uint8] = (1 - (np.bitwise_count(k[:, None] & k) & 1)).astype(np.uint8)
     return even
@@ -80,7 +80,8 @@ class Candidates(list[tuple[int, ...]]):
 
     @property
     def wrong_at_most(self) -> int:
-        """Positions in which a candidate can differ from the truth: 4E, if the noise was within the bound E.
+        """The number of positions in which a candidate can differ from the truth: 4E, if the noise was within the bound
+        E.
 
         Because  the people with the bit are a query, and so are the people without it. A candidate that fits both
                  answers is within 2E of the truth in each (Dinur and Nissim 2003, Theorem 2).
@@ -94,7 +95,8 @@ class Candidates(list[tuple[int, ...]]):
 
 
 def exhaustive(answers: ArrayLike, bound: float = 0.5) -> Candidates:
-    """Every database that is consistent with the answers to all 2^n subset queries, up to noise of at most `bound`.
+    """Return every database that is consistent with the answers to all 2^n subset queries, up to noise of at most
+    `bound`.
 
     Given    answers in counting order: 00…0, 00…1, 00…10, …; a query's first letter is the first person.
     Promise  exactly the consistent databases; the truth is among them if the noise kept to the bound.
@@ -129,7 +131,9 @@ def exhaustive(answers: ArrayLike, bound: float = 0.5) -> Candidates:
 
 
 def _consistent(alive: NDArray[np.uint32], first: int, answers: Real, limit: float) -> NDArray[np.uint32]:
-    """The candidates that fit the answers to the queries from `first` up to twice that, most of them seen off early."""
+    """Return the candidates that fit the answers to the queries from `first` up to twice that; most are eliminated
+    early.
+    """
     done, step = first, 16
     while done < 2 * first and len(alive):
         queries = np.arange(done, min(done + step, 2 * first), dtype=np.uint32)
@@ -147,7 +151,7 @@ def _consistent(alive: NDArray[np.uint32], first: int, answers: Real, limit: flo
 
 
 def least_squares(queries: ArrayLike, answers: ArrayLike) -> Bits:
-    """The bits nearest to the least-squares solution: best against noise that is nearly Gaussian.
+    """Return the bits nearest to the least-squares solution: best against noise that is nearly Gaussian.
 
     Promise  for m random queries about n people and independent noise of standard deviation σ it gets the fraction
              Φ(√(m - n)/(4σ)) right, near enough (`expected`).
@@ -166,7 +170,9 @@ def least_squares(queries: ArrayLike, answers: ArrayLike) -> Bits:
 
 
 def _iterated(q: Real, a: Real) -> Real:
-    """Least squares by LSMR, for many people: few passes over the queries, since random ones are well conditioned."""
+    """Solve least squares by LSMR, for many people: few passes over the queries, since random ones are well
+    conditioned.
+    """
     _scipy()
     from scipy.sparse.linalg import LinearOperator, lsmr  # noqa: PLC0415
 
@@ -182,7 +188,7 @@ def _iterated(q: Real, a: Real) -> Real:
 
 
 def linear_program(queries: ArrayLike, answers: ArrayLike) -> Bits:
-    """The bits nearest to the solution within [0, 1] of least total error: best against some answers that are far off.
+    """Return the bits nearest to the solution within [0, 1] of least total error: best if some answers are far off.
 
     Promise  answers that are wrong by any amount do not matter while they are few (20 % with five times as many queries
              as people); it is also the most likely database under Laplace noise.
@@ -202,7 +208,7 @@ def linear_program(queries: ArrayLike, answers: ArrayLike) -> Bits:
 
 
 def hadamard(answers: ArrayLike) -> Bits:
-    """The bits from the answers to `hadamard_queries(n)`, n = 2^k, in n log n steps.
+    """Return the bits from the answers to `hadamard_queries(n)`, n = 2^k, in n log n steps.
 
     Promise  each bit is right with probability Φ(√n/(4σ)) under Gaussian noise σ (the first with a little less): n
              queries do what twice as many random ones do.
@@ -233,9 +239,9 @@ METHODS: dict[str, Callable[[ArrayLike, ArrayLike], Bits]] = {
 
 
 def by(noise: str) -> Callable[[ArrayLike, ArrayLike], Bits]:
-    """The attack for a kind of noise: the one whose solution is the most likely database.
+    """Return the attack for a kind of noise: the one whose solution is the most likely database.
 
-    Least squares for noise without tails, the linear program for Laplace noise and for a part of answers far off.
+    Least squares for noise without tails, the linear program for Laplace noise and if a part of the answers is far off.
     """
     if noise not in METHODS:
         raise NotUnderstood(
@@ -245,7 +251,7 @@ def by(noise: str) -> Callable[[ArrayLike, ArrayLike], Bits]:
 
 
 def expected(*, n: int, m: int, sigma: float) -> float:
-    """The fraction of bits that least squares on m random queries gets right: Φ(√(m - n)/(4σ))."""
+    """Return the fraction of bits that least squares on m random queries gets right: Φ(√(m - n)/(4σ))."""
     if m <= n:
         raise NotUnderstood(
             "this holds for more queries than people.", code="wrong-argument", instead=f"for example m={4 * n}"
@@ -275,7 +281,9 @@ def _numbers(values: ArrayLike, name: str, *, dimensions: int) -> Real:
 
 
 def _asked(queries: ArrayLike, answers: ArrayLike) -> tuple[Real, Real]:
-    """The queries that were answered, as narrow as sums of their products stay exact, and their answers."""
+    """Return the queries that were answered, in the narrowest type in which sums of products stay exact, and their
+    answers.
+    """
     a = _numbers(answers, "answers", dimensions=1)
     small = isinstance(queries, np.ndarray) and queries.ndim == 2 and queries.dtype in (np.uint8, np.bool_)
     q = np.asarray(queries) if small else _numbers(queries, "queries", dimensions=2)

@@ -1,4 +1,4 @@
-"""Whoever answers questions: a function, a curator through SQL, a server at a URL. All look the same to an attacker.
+"""Targets of an attack: a function, a curator through SQL, a server at a URL, all with the same interface.
 
 A host takes SQL and gives rows, or refuses. `People` turns subsets of people into SQL for a host.
 """
@@ -29,15 +29,15 @@ PATIENCE = 60.0  # seconds that a server may take for an answer
 
 
 class Host(Protocol):
-    """Answers SQL with rows, or refuses."""
+    """A host answers SQL with rows, or refuses."""
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of the answer."""
+        """Return the rows of the answer."""
 
 
 @dataclass(frozen=True)
 class Curated:
-    """A curator, asked at this cost each time."""
+    """A curator, asked at the cost `epsilon` each time."""
 
     curator: Curator
     epsilon: Fraction
@@ -78,7 +78,7 @@ class Web:
 
 
 def number_of(host: Host, sql: str) -> float:
-    """The only number of an answer; NaN where the question was refused or the answer is NULL."""
+    """Return the only number of an answer; NaN if the question was refused or the answer is NULL."""
     try:
         ((value,),) = host.ask(sql)
         read = math.nan if value is None else float(value)
@@ -92,14 +92,14 @@ def number_of(host: Host, sql: str) -> float:
 
 
 class Target(Protocol):
-    """Answers subset queries about n people."""
+    """A target answers subset queries about n people."""
 
     @property
     def n(self) -> int:
-        """How many people there are."""
+        """The number of people."""
 
     def answers(self, queries: ArrayLike, progress: Progress | None = None) -> NDArray[Any]:
-        """One number for each query; NaN where there was none."""
+        """Return one number for each query; NaN where there was none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ class Function:
 
 @dataclass(frozen=True, kw_only=True)
 class People:
-    """The people of a table behind a host: those whose `key` is 0 … n-1; `secret` is the condition to be found out."""
+    """The people of a table behind a host: those whose `key` is 0 … n-1. `secret` is the condition to be found out."""
 
     host: Host
     n: int
@@ -127,11 +127,11 @@ class People:
         whole(self.n, "n")
 
     def count(self, condition: str) -> float:
-        """How many people are in a condition."""
+        """Return how many people satisfy a condition."""
         return number_of(self.host, f"SELECT COUNT(*) FROM {self.table} WHERE {condition}")
 
     def subset(self, chosen: Sequence[int]) -> float:
-        """How many of these people have the secret."""
+        """Return how many of these people have the secret."""
         if not len(chosen):
             return 0.0
         return self.count(f"{self.secret} AND {self.key} IN ({', '.join(map(str, chosen))})")

@@ -1,4 +1,4 @@
-"""Reconstruction tried on defences, functions, curators and servers, and judged against chance and against theory.
+"""Try reconstruction on defences, functions, curators and servers, and compare it with chance and with theory.
 
 >>> from discreet.lab.attacks import trials
 >>> from discreet.lab.attacks.defences import Rounding
@@ -51,7 +51,7 @@ SURE = "0.999"  # the confidence at which an attack counts as better than chance
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How many bits an attack got right, beside chance, theory, and what a promise allows."""
+    """The number of bits an attack got right, beside chance, theory, and what a promise allows."""
 
     what: str
     right: int
@@ -68,7 +68,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """Blatantly non-private: nearly everybody's bit is known. The other verdicts say how far from it this was."""
+        """The verdict in words; “blatantly non-private” means that nearly everybody's bit is known."""
         low = at_least(self.right, self.bits, SURE)
         if self.ceiling is not None:
             return "more than ε allows" if low > self.ceiling else "within what ε allows"
@@ -78,11 +78,11 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """Whether the people of this database are glad."""
+        """True if the attack learned no more than ε allows, or no more than chance."""
         return self.verdict in ("within what ε allows", "no better than chance")
 
     def row(self) -> tuple[object, ...]:
-        """One row of a table; HEADS are above it."""
+        """Return one row of a table whose heads are HEADS."""
         low, high = share(self.right, self.bits)
         foretold = "–" if self.foretold is None else f"{self.foretold:.3f}"
         ceiling = "–" if self.ceiling is None else f"{self.ceiling:.3f}"
@@ -93,7 +93,7 @@ class Outcome:
 
 
 def judged(what: str, pairs: Sequence[tuple[ArrayLike, ArrayLike]], **more: Any) -> Outcome:
-    """The outcome of guesses beside the truth, one pair for each run."""
+    """Return the outcome of guesses compared with the truth, one pair for each run."""
     right = sum(int((np.asarray(guess) == np.asarray(truth)).sum()) for guess, truth in pairs)
     common = sum(max(int(np.sum(truth)), len(np.asarray(truth)) - int(np.sum(truth))) for _, truth in pairs)
     bits = sum(len(np.asarray(truth)) for _, truth in pairs)
@@ -119,13 +119,13 @@ def against(defence: Defence, *, n: int, m: int, runs: int = 10, coins: Coins = 
 def besiege(
     target: Target, *, m: int, noise: str = "none", coins: Coins = SYSTEM, progress: Progress | None = None
 ) -> NDArray[np.int64]:
-    """The bits of the people behind a target, from m random queries; what it refuses to answer is left out."""
+    """Return the bits of the people behind a target, from m random queries; refused queries are left out."""
     queries = reconstruct.random_queries(m, target.n, coins)
     return reconstruct.by(noise)(queries, target.answers(queries, progress))
 
 
 def one_by_one(people: People, *, both: bool = False) -> NDArray[np.int64]:
-    """Everybody in a group of their own, in one question: the likelier bit of each, by one noisy count or by `both`.
+    """Attack with one question that has everybody in a group of their own; return the likelier bit of each.
 
     Because  groups are disjoint, so each person gets the whole ε; `foretold` says how often this is right. Where
              presence is protected, a count of those with the bit is right as often as ε allows. Where records are
@@ -147,7 +147,7 @@ def one_by_one(people: People, *, both: bool = False) -> NDArray[np.int64]:
 
 
 def foretold(epsilon: Number, neighbours: str) -> float:
-    """How often `one_by_one` is right, of people with fair bits.
+    """Return how often `one_by_one` is right, for people with fair bits.
 
     Because  noise of scale b is zero or more with probability a = 1/(1 + e^(-1/b)), and a count of one person, cut at
              one half, is right when it is. Of two counts, the larger is right when both are right, with probability
@@ -162,12 +162,12 @@ def foretold(epsilon: Number, neighbours: str) -> float:
 
 
 def fair_bits(n: int, coins: Coins = SYSTEM) -> NDArray[np.int64]:
-    """Secrets of n people, each by a fair coin."""
+    """Return secrets of n people, each by a fair coin."""
     return (coins.flip(whole(n, "n")) & 1).astype(np.int64)
 
 
 def people(secret: ArrayLike) -> Any:
-    """An Arrow table of people 0, 1, … and their secret bits."""
+    """Return an Arrow table of people 0, 1, … and their secret bits."""
     import pyarrow as pa  # noqa: PLC0415
 
     bits = np.asarray(secret, np.int64)
@@ -175,14 +175,14 @@ def people(secret: ArrayLike) -> Any:
 
 
 def opened(secret: ArrayLike, *, epsilon: Number, neighbours: str = "replace") -> Curator:
-    """A real curator of such people, with this budget in all; it protects what records say."""
+    """Open a real curator of such people, with this total budget; by default it protects the contents of records."""
     n = len(np.asarray(secret))
     columns = {"id": {"min": 0, "max": n - 1, "step": 1}, "secret": {"min": 0, "max": 1, "step": 1}}
     return open_curator(people(secret), columns=columns, budget=Budget(epsilon=epsilon), neighbours=neighbours)
 
 
 def behind(curator: Curator, n: int, epsilon: Number) -> People:
-    """The people behind such a curator, asked at this cost each time."""
+    """Return the people behind such a curator, asked at this cost each time."""
     return People(host=Curated(curator, epsilon=epsilon), n=n, table="data")
 
 
@@ -197,7 +197,7 @@ def landscape(
     runs: int = 10,
     coins: Coins = SYSTEM,
 ) -> Picture:
-    """The fraction reconstructed against noise and number of queries: measured points, the formula as lines."""
+    """Draw the fraction reconstructed against noise and number of queries: measured points, the formula as lines."""
     series: list[Series] = []
     fine = np.geomspace(float(min(sigmas)) * 0.8, float(max(sigmas)) * 1.2, 60)
     for ratio in ratios:

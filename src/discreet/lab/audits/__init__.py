@@ -1,1 +1,1 @@
-"""Audits: claims of privacy held against what can be seen."""
+"""Audits: compare claims of privacy with what can be observed."""

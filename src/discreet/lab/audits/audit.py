@@ -1,4 +1,4 @@
-"""How private is a black box, at least? Lower bounds on ε from what it releases on two neighbouring secrets.
+"""Audit a black box: lower bounds on ε from its releases on two neighbouring secrets.
 
     >>> import discreet as dp
     >>> from discreet.lab import audit
@@ -34,7 +34,7 @@ from discreet.lab.proportions import at_least, at_most
 
 __all__ = ["ALARM", "Bound", "Event", "OneRun", "black_box", "counted", "mechanism", "one_run", "searched"]
 
-ALARM = Fraction(1, 1000)  # how often correct code may be accused
+ALARM = Fraction(1, 1000)  # the false-alarm rate
 ATOMS = 4096  # more different outputs than these are put into bins
 BINS = 64
 SHOWN = 6
@@ -45,7 +45,7 @@ Sampler = Callable[[int, Coins], Outputs]
 
 @dataclass(frozen=True)
 class Event:
-    """Something an output can do: a name, and for each of many outputs whether it does."""
+    """An event of outputs: a name, and a function that decides for each of many outputs whether the event holds."""
 
     name: str
     holds: Callable[[Outputs], NDArray[np.bool_]]
@@ -63,11 +63,11 @@ class Bound:
     trials: tuple[int, int]
 
     def refutes(self, claim: Number) -> bool:
-        """Whether a claimed ε (at this δ) is too small."""
+        """Return True if a claimed ε (at this δ) is too small."""
         return self.epsilon > float(number(claim, "claim"))
 
     def describe(self) -> str:
-        """What was seen, in one sentence."""
+        """Return the evidence in one sentence."""
         (a, b), (m, n) = self.hits, self.trials
         at = f" at δ = {show(self.delta)}" if self.delta else ""
         return (
@@ -82,7 +82,7 @@ class Bound:
 def counted(
     events: Event | Sequence[Event], one: Any, other: Any, *, delta: Number = 0, alarm: Number = ALARM
 ) -> Bound:
-    """The best bound that events named beforehand give, on samples of outputs under two secrets.
+    """Return the best bound from events that were named beforehand, on samples of outputs under two secrets.
 
     Promise  the bound exceeds the true ε at δ with probability at most `alarm`.
     Because  P(E) <= e^ε·P'(E) + δ, so ln((P(E) - δ)/P'(E)) bounds ε; both probabilities are bounded by Clopper and
@@ -113,7 +113,7 @@ def _delta(value: Number) -> Fraction:
 
 
 def _log_ratio(hits: tuple[int, int], trials: tuple[int, int], delta: float, sure: Fraction) -> float:
-    """ln((p - δ)/q) from below, and never below zero; what is hopeless is not computed."""
+    """Return a lower bound on ln((p - δ)/q), at least zero; a hopeless case is not computed."""
     if hits[0] / trials[0] - delta <= hits[1] / trials[1]:
         return 0.0
     above = at_least(hits[0], trials[0], sure) - delta
@@ -122,7 +122,7 @@ def _log_ratio(hits: tuple[int, int], trials: tuple[int, int], delta: float, sur
 
 
 def searched(one: Any, other: Any, *, delta: Number = 0, alarm: Number = ALARM) -> Bound:
-    """The bound of the best event that the first half of the samples suggests, counted in the second half.
+    """Return the bound of the best event that the first half of the samples suggests, counted in the second half.
 
     Because  given the first half, the two events (one for each direction) are fixed: see `counted`.
     """
@@ -140,7 +140,7 @@ def searched(one: Any, other: Any, *, delta: Number = 0, alarm: Number = ALARM) 
 
 
 def _likely(one: Outputs, other: Outputs, delta: float, doubt: float) -> Event:
-    """The event that seems to tell most: outputs in order of their likelihood ratios, as many as pay.
+    """Return the event that seems to distinguish best: outputs in order of their likelihood ratios, as many as pay.
 
     Because  (Neyman and Pearson) no other event of the same probability under one secret is rarer under the other. An
              output that was seen seldom counts as its ratio less one standard error; a pair of probabilities as what
@@ -163,7 +163,7 @@ def _likely(one: Outputs, other: Outputs, delta: float, doubt: float) -> Event:
 
 
 def _worth(p: Any, q: Any, n: int, delta: float, doubt: float) -> NDArray[np.float64]:
-    """About what `counted` would make of such shares of n, by the normal law."""
+    """Return about what `counted` would conclude from such shares of n, by the normal law."""
     z2 = -2 * math.log(doubt)
     low = p - np.sqrt(z2 * p * (1 - p).clip(0) / n) - z2 / n - delta
     high = q + np.sqrt(z2 * q * (1 - q).clip(0) / n) + z2 / n
@@ -172,9 +172,9 @@ def _worth(p: Any, q: Any, n: int, delta: float, doubt: float) -> NDArray[np.flo
 
 
 def _cells(outputs: Outputs) -> tuple[Callable[[Outputs], NDArray[np.intp]], int, Callable[[NDArray[np.bool_]], str]]:
-    """Outputs put into cells: each its own, if they are few, or bins between quantiles; and how to name some cells.
+    """Put outputs into cells: one for each value, if they are few, or bins between quantiles; and name sets of cells.
 
-    The last cell is for what was not seen.
+    The last cell is for values that were not seen.
     """
     values = np.unique(outputs)
     if len(values) > ATOMS:
@@ -226,7 +226,9 @@ def black_box(
     alarm: Number = ALARM,
     coins: Coins = SYSTEM,
 ) -> Bound:
-    """Draw so many outputs under each of two secrets, and bound ε; by these events, or by the best that is found."""
+    """Draw `samples` outputs under each of two secrets, and bound ε; by `events`, or by the best event that is
+    found.
+    """
     count = whole(samples, "samples")
     sides = one(count, coins), other(count, coins)
     if events is None:
@@ -244,7 +246,9 @@ def mechanism(
     alarm: Number = ALARM,
     coins: Coins = SYSTEM,
 ) -> Bound:
-    """The bound for a mechanism of this project on two neighbouring secrets; numbers are released all at once."""
+    """Return the bound for a mechanism of this project on two neighbouring secrets; numbers are released all at
+    once.
+    """
 
     def sampler(exact: Any) -> Sampler:
         if isinstance(exact, (int, float)):
@@ -255,7 +259,7 @@ def mechanism(
 
 
 def _label(released: Any) -> Any:
-    """A number, or the text of whatever it is."""
+    """Return a single number as it is, and any other release as text."""
     flat = np.asarray(released).ravel()
     return flat[0] if flat.size == 1 and flat.dtype.kind in "biuf" else str(np.asarray(released).tolist())
 
@@ -265,7 +269,7 @@ def _label(released: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class OneRun:
-    """A lower bound on ε from how many of its guesses an attacker got right, in a single run."""
+    """A lower bound on ε from the number of correct guesses of an attacker, in a single run."""
 
     epsilon: float
     delta: Fraction
@@ -273,14 +277,14 @@ class OneRun:
     canaries: int
     guesses: int
     right: int
-    surest: tuple[tuple[int, int], ...]  # of so many guesses, those with the most telling scores, how many are right
+    surest: tuple[tuple[int, int], ...]  # (n, right guesses among the n surest)
 
     def refutes(self, claim: Number) -> bool:
-        """Whether a claimed ε (at this δ) is too small."""
+        """Return True if a claimed ε (at this δ) is too small."""
         return self.epsilon > float(number(claim, "claim"))
 
     def describe(self) -> str:
-        """What was seen, in one sentence."""
+        """Return the evidence in one sentence."""
         at = f" at δ = {show(self.delta)}" if self.delta else ""
         return (
             f"ε >= {self.epsilon:.4g}{at}, but for a false alarm of probability {show(self.alarm)}:"
@@ -299,7 +303,7 @@ def one_run(
 ) -> OneRun:
     """Put canaries into the data by fair coins, run once, and guess by their scores which ones are in.
 
-    Given    release(included, coins) runs the mechanism on data in which those canaries are, each a person of their
+    Given    release(included, coins) runs the mechanism on data in which those canaries are, each a unit of its
              own, and gives a score for each: high where it seems to be in.
     Promise  the bound exceeds the true ε at δ with probability at most `alarm`.
     Because  Steinke, Nasr, Jagielski 2023, Theorem 3.1: of r guesses (the highest and the lowest scores, the rest is
@@ -331,7 +335,7 @@ def one_run(
 
 
 def _surest(included: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How many of the n surest guesses are right, for each n: the lowest scores are out, the highest are in."""
+    """Return how many of the n surest guesses are right, for each n: the lowest scores are out, the highest are in."""
     m = len(included)
     out = np.concatenate([[0], np.cumsum(~included)])
     inside = np.concatenate([[0], np.cumsum(included[::-1])])
@@ -340,7 +344,7 @@ def _surest(included: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _chance(m: int, r: int, right: int, epsilon: float, delta: float) -> float:
-    """A bound on the probability of so many right guesses, from above, if the mechanism is (ε, δ)-private."""
+    """Return an upper bound on the probability of so many right guesses, if the mechanism is (ε, δ)-private."""
     q = 1 / (1 + math.exp(-epsilon))
     with precision(128):  # P(so many or more are right), from above
         seen = float(arb(q).beta_lower(right, r - right + 1, regularized=True).upper()) if right else 1.0
@@ -353,6 +357,6 @@ def _chance(m: int, r: int, right: int, epsilon: float, delta: float) -> float:
 
 
 def _log_binomial(r: int, count: int) -> NDArray[np.float64]:
-    """ln of r over k, for k below `count`."""
+    """Return ln of r over k, for k below `count`."""
     k = np.arange(1, count, dtype=float)
     return np.concatenate([[0.0], np.cumsum(np.log((r - k + 1) / k))])

@@ -1,4 +1,4 @@
-"""The exact ε and δ(ε) of a mechanism that can be written down: a table of probabilities, inputs by outputs.
+"""The exact ε and δ(ε) of a mechanism given as a table of probabilities, inputs by outputs.
 
     >>> from discreet.lab import channel
     >>> coin = [["3/4", "1/4"], ["1/4", "3/4"]]
@@ -32,7 +32,7 @@ from discreet.errors import NotUnderstood
 
 __all__ = ["Delta", "Epsilon", "Rho", "Table", "delta", "enclose", "epsilon", "read", "rho"]
 
-ROUNDING = Fraction(1, 10**9)  # what a row of printed floats may miss one by
+ROUNDING = Fraction(1, 10**9)  # allowed distance from one of the sum of a row of floats
 BITS = 192  # of an enclosure
 HAIR = Fraction(1, 1 << 60)
 HUGE = Fraction(1 << 900)
@@ -45,7 +45,7 @@ Pairs = Iterable[tuple[int, int]] | None
 
 @dataclass(frozen=True)
 class Table:
-    """For each input (row) the probability of each output (column), from below and from above.
+    """For each input (row), lower and upper bounds on the probability of each output (column).
 
     `beyond` is a bound on the probability of outputs that are not listed.
     """
@@ -55,7 +55,7 @@ class Table:
     beyond: Fraction = Fraction(0)
 
     def pairs(self, given: Pairs) -> list[tuple[int, int]]:
-        """Inputs to compare, both ways round; all with all unless some are given."""
+        """Return the pairs of inputs to compare, both ways round; all with all unless some are given."""
         count = len(self.low)
         if given is None:
             return list(permutations(range(count), 2))
@@ -70,7 +70,7 @@ class Table:
 
 
 class Epsilon(float):
-    """The least ε, and which output of which two inputs shows it."""
+    """The least ε, and the output and the two inputs that show it."""
 
     ratio: Fraction | None  # e^ε, from above; exactly, for a table of rationals. None: no ε is enough
     least: Fraction | None  # e^ε, from below
@@ -80,7 +80,7 @@ class Epsilon(float):
     beyond: Fraction  # outputs with this much probability are not in the table
 
     def describe(self) -> str:
-        """The certificate in one sentence."""
+        """Return the certificate in one sentence."""
         one, other = (_short(each) for each in self.chances)
         shown = f"output {self.column} has probability {one} for input {self.rows[0]} and {other} for input"
         if self.ratio is None:
@@ -89,7 +89,7 @@ class Epsilon(float):
         return f"ε = {exact}{show(float(self))}: {shown} {self.rows[1]}"
 
     def within(self, claim: Number) -> bool:
-        """Whether it is at most a claimed ε: exactly for rational tables, to 2^-60 of e^ε where balls enclose them."""
+        """Return True if ε is at most a claimed one: exactly for rational tables, to 2^-60 of e^ε for enclosed ones."""
         top = number(claim, "claim")
         if self.ratio is None or top <= 0:
             return self.ratio == 1 and top == 0
@@ -107,7 +107,7 @@ class Delta(float):
     columns: tuple[int, ...]
 
     def describe(self) -> str:
-        """The certificate in one sentence."""
+        """Return the certificate in one sentence."""
         exact = f"{_short(self.high)} = " if self.low == self.high and self.high.denominator > 1 else ""
         outputs = ", ".join(map(str, self.columns[:8])) + (", …" if len(self.columns) > 8 else "")
         which = f"outputs {{{outputs}}} of input {self.rows[0]} against input {self.rows[1]}"
@@ -115,13 +115,13 @@ class Delta(float):
 
 
 class Rho(float):
-    """The least ρ that zCDP needs at some order α: D_α/α, from below. No smaller ρ is true."""
+    """The least ρ that zCDP needs at some order α: D_α/α, rounded down. No smaller ρ is true."""
 
     order: int
     rows: tuple[int, int]
 
     def describe(self) -> str:
-        """What was found, in one sentence."""
+        """Return the finding in one sentence."""
         one, other = self.rows
         return f"ρ >= {show(float(self))}, by the Rényi divergence of order {self.order} of input {one} from {other}"
 
@@ -130,7 +130,7 @@ class Rho(float):
 
 
 def read(table: Any) -> Table:
-    """A table that somebody wrote, or that a randomizer wrote of itself: rows of probabilities that sum to one."""
+    """Read a table that a user or a randomizer wrote: rows of probabilities that sum to one."""
     if isinstance(table, Table):
         return table
     table = getattr(table, "rows", table)
@@ -159,7 +159,9 @@ def read(table: Any) -> Table:
 
 
 def enclose(rows: Callable[[], Sequence[Sequence[Ball]]], beyond: Callable[[], Ball] | None = None) -> Table:
-    """A table of probabilities known as balls; `beyond` is around a bound on what is not listed of any row."""
+    """Return a table of probabilities known as balls; `beyond` encloses a bound on the unlisted probability of any
+    row.
+    """
     with precision(BITS):
         found = rows()
     low = tuple(tuple(max(Fraction(0), _end(floor, each)) for each in row) for row in found)
@@ -168,7 +170,7 @@ def enclose(rows: Callable[[], Sequence[Sequence[Ball]]], beyond: Callable[[], B
 
 
 def _end(side: Callable[[Callable[[], Ball]], Fraction], known: Ball) -> Fraction:
-    """One end of a ball."""
+    """Return one end of a ball."""
     return side(lambda: known)
 
 
@@ -176,7 +178,7 @@ def _end(side: Callable[[Callable[[], Ball]], Fraction], known: Ball) -> Fractio
 
 
 def epsilon(table: Any, *, pairs: Pairs = None) -> Epsilon:
-    """The least ε such that no output is more than e^ε times as likely for one input as for its neighbour.
+    """Return the least ε such that no output is more than e^ε times as likely for one input as for its neighbour.
 
     Given    rows are inputs, columns are outputs; all inputs are neighbours, or those in `pairs` are.
     Promise  `.ratio` is e^ε, exactly for rational tables; `.rows` and `.column` show it.
@@ -198,7 +200,7 @@ def epsilon(table: Any, *, pairs: Pairs = None) -> Epsilon:
 
 
 def _extremes(known: Table) -> Iterator[tuple[int, int, int]]:
-    """Of each column the input where it is likeliest, and that where it is rarest: no other two can be worse."""
+    """Yield for each column the input where it is likeliest, and that where it is rarest: no other two can be worse."""
     for k in range(len(known.low[0])):
         i = max(range(len(known.high)), key=lambda row: known.high[row][k])
         j = min(range(len(known.low)), key=lambda row: known.low[row][k])
@@ -211,11 +213,12 @@ def _places(known: Table, pairs: Pairs) -> Iterator[tuple[int, int, int]]:
 
 
 def delta(table: Any, epsilon: Number, *, pairs: Pairs = None) -> Delta:
-    """The least δ such that every event is at most e^ε times as likely, plus δ, for one input as for its neighbour.
+    """Return the least δ such that every event is at most e^ε times as likely, plus δ, for one input as for its
+    neighbour.
 
     Promise  `.low` <= δ <= `.high`, both rational, and equal at ε = 0; `.columns` of `.rows` is the event.
-    Because  the best event has all outputs y with p(y) > e^ε·q(y), and δ(ε) = Σ max(0, p(y) - e^ε·q(y)). What is not
-             listed is counted in `.high` in full.
+    Because  the best event has all outputs y with p(y) > e^ε·q(y), and δ(ε) = Σ max(0, p(y) - e^ε·q(y)). Unlisted
+             outputs are counted in `.high` in full.
     """
     known, at = read(table), number(epsilon, "epsilon")
     if at < 0:
@@ -237,7 +240,10 @@ def delta(table: Any, epsilon: Number, *, pairs: Pairs = None) -> Delta:
 
 
 def _hopeful(known: Table, pairs: list[tuple[int, int]], factor: float) -> list[tuple[int, int]]:
-    """Pairs whose δ may be the largest. Floats rule the others out; they err by far less than is allowed here."""
+    """Return the pairs whose δ may be the largest.
+
+    Floats rule the others out; they err by far less than is allowed here.
+    """
     if len(pairs) < FEW:
         return pairs
     rows = np.array([[float(each) for each in row] for row in known.high])
@@ -247,7 +253,8 @@ def _hopeful(known: Table, pairs: list[tuple[int, int]], factor: float) -> list[
 
 
 def rho(table: Any, *, orders: Sequence[int] = (2, 3, 4, 6, 8, 12, 16), pairs: Pairs = None) -> Rho:
-    """The least ρ that the Rényi divergences of some whole orders leave possible: D_α <= ρ·α must hold for each.
+    """Return the least ρ that the Rényi divergences of some integer orders leave possible: D_α <= ρ·α must hold for
+    each.
 
     Because  e^((α-1)·D_α) = Σ p^α/q^(α-1), from below in balls; terms with p = 0 add nothing.
     """
@@ -263,7 +270,7 @@ def rho(table: Any, *, orders: Sequence[int] = (2, 3, 4, 6, 8, 12, 16), pairs: P
 
 
 def _needed(both: list[tuple[Fraction, Fraction]], order: int) -> float:
-    """D_α/α from below, for α the order."""
+    """Return a lower bound on D_α/α, for α the order."""
     if any(q == 0 for _, q in both):
         return math.inf
     with precision(BITS):
@@ -272,7 +279,7 @@ def _needed(both: list[tuple[Fraction, Fraction]], order: int) -> float:
 
 
 def _exp(at: Fraction, side: Callable[[Callable[[], Ball], int], Fraction]) -> Fraction:
-    """e^at, from below or from above."""
+    """Return e^at, rounded down or up."""
     return Fraction(1) if at == 0 else side(lambda: ball(at).exp(), BITS)
 
 

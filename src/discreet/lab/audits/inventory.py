@@ -1,5 +1,5 @@
-"""Every mechanism of this project, held against its own claim: exactly where its table can be written down, and by a
-million releases where they come by the million.
+"""Check every mechanism of this project against its own claim: exactly if its table can be written down, and by a
+million releases if it releases many numbers at once.
 
     >>> from discreet.lab import inventory
     >>> laplace = inventory.EXACT[0].check()
@@ -48,7 +48,7 @@ __all__ = ["EXACT", "SAMPLED", "checks"]
 
 
 def _noise(name: str, mechanism: Noise) -> Exact:
-    """In one cell, moved by as much as one person can."""
+    """Return the check of noise on one cell, moved as far as one unit can move it."""
     steps = int(mechanism.reach.l1)
     while steps**2 > mechanism.reach.l2_squared:
         steps -= 1
@@ -80,7 +80,9 @@ def _top(choose: TopK) -> Exact:
 
 
 def _keys(name: str, rule: Threshold | GaussianThreshold) -> Exact:
-    """One person more in as many keys as one can touch, from nobody up to where all is certain."""
+    """Return the check of a threshold: one more unit in as many keys as it can touch, from no unit up to where all
+    is certain.
+    """
 
     def written() -> list[Table]:
         last, k = rule.error.least(0.9999) + 2, rule.touched
@@ -90,7 +92,7 @@ def _keys(name: str, rule: Threshold | GaussianThreshold) -> Exact:
 
 
 LAST = 30  # of the grids
-RECORDS = (  # a wide gap at what is aimed at is the best there, until one more record comes on the far side
+RECORDS = (  # wide gaps at the aimed rank, which one more record on the far side changes most
     [2, 2, 3, 7, 9],
     [0] * 5 + [2] * 5 + [28] * 30,
     [0] * 20 + [28] * 20,
@@ -101,7 +103,7 @@ MORE = ([0], [LAST])
 
 
 def _one_more() -> Iterator[tuple[list[int], list[int]]]:
-    """Some records, and the same with one more."""
+    """Yield some records, and the same with one more."""
     return ((data, data + more) for data in RECORDS for more in MORE)
 
 
@@ -120,7 +122,9 @@ def _quantile(m: Quantile) -> Exact:
 def _points(
     name: str, m: Quantiles | Extreme | Edges, choices: Callable[[Part], Iterable[tuple[Part, Fraction, Fraction]]]
 ) -> Exact:
-    """Choices among the points of a grid, side by side: each by the slots, the aim and the rate that it draws from."""
+    """Return the check of choices among the points of a grid, side by side, by the slots, the aim and the rate of
+    each.
+    """
 
     def written() -> list[Table]:
         rows = [[choices(_part(data, m.last)) for data in pair] for pair in _one_more()]
@@ -135,7 +139,9 @@ def _part(data: Sequence[int], last: int) -> Part:
 
 
 def _softmax(one: tuple[Part, Fraction, Fraction], other: tuple[Part, Fraction, Fraction]) -> Table:
-    """The same choice on two neighbours: what is held, the aim, and the rate, which depends on no data."""
+    """Return the table of one choice on two neighbours, each given by its records and aim; the rate depends on no
+    data.
+    """
     (held, aim, rate), (held_too, aim_too, rate_too) = one, other
     assert rate == rate_too
     return mechanism_tables.softmax(
@@ -180,7 +186,7 @@ WEIGHED = Combined(cells=2, strategies=(Strategy((Matrix(2, (1, -2)),)),), laws=
 
 
 def _both(name: str, mechanism: Mechanism, scores: Sequence[Sequence[int]]) -> Exact:
-    """Noise and a choice side by side."""
+    """Return the check of noise and a choice side by side."""
 
     def written() -> list[Table]:
         return [
@@ -239,7 +245,7 @@ def _released(mechanism: Mechanism, exact: int) -> audit.Sampler:
 
 
 def _two_cells(mechanism: Mechanism, exact: tuple[int, int]) -> audit.Sampler:
-    """Two cells at once, the pair as one number: differences beyond ±31 are cut."""
+    """Return a sampler of two cells at once, the pair as one number: differences beyond ±31 are cut."""
 
     def draw(count: int, coins: Coins) -> Any:
         cells = np.asarray(mechanism.release(np.tile(exact, (count, 1)), coins)).clip(-31, 31)
@@ -271,7 +277,7 @@ SAMPLED: tuple[Sampled, ...] = (
 
 
 def checks(samples: int = 10**6, alarm: Number = audit.ALARM, coins: Coins = SYSTEM) -> Iterator[Callable[[], Checked]]:
-    """One check after the other, each when it is called; all together accuse the innocent with probability `alarm`."""
+    """Yield the checks one after the other; together they raise a false alarm with probability at most `alarm`."""
     for each in EXACT:
         yield each.check
     own = probability(alarm, "alarm") / len(SAMPLED)

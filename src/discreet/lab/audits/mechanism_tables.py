@@ -1,4 +1,4 @@
-"""Mechanisms as tables of probabilities: rows are secrets, columns are what can be released.
+"""Mechanisms as tables of probabilities: rows are secrets, columns are possible releases.
 
 >>> import discreet as dp
 >>> from discreet.lab import channel, mechanism_tables
@@ -31,7 +31,7 @@ RARE = Fraction(1, 10**40)  # what lies beyond a table of noise
 
 
 def noise(law: Law, *shifts: int) -> Table:
-    """A law shifted by each of some whole numbers, on all numbers that are not rarer than 10^-40 together."""
+    """Return the table of a law shifted by each of `shifts`, on all numbers except a tail of at most 10^-40."""
     far = law.radius(1 - RARE, union=True)
     low, high = min(shifts) - far, max(shifts) + far
     first = low - max(shifts)
@@ -44,19 +44,19 @@ def noise(law: Law, *shifts: int) -> Table:
 
 
 def chances(choose: Selection, scores: Sequence[Any]) -> list[Ball]:
-    """The chance of each candidate to win, as balls."""
+    """Return the probability that each candidate wins, as balls."""
     gaps, counts, member = Scores(scores).groups()
     each = choose.chances(Weights(choose.rate, gaps, counts, gaps))
     return [each[place] for place in member]
 
 
 def selection(choose: Selection, *scores: Sequence[Any]) -> Table:
-    """Who wins, for each of some rows of scores."""
+    """Return the table of winners, for each of some rows of scores."""
     return enclose(lambda: [chances(choose, each) for each in scores])
 
 
 def top(choose: TopK, *scores: Sequence[Any]) -> Table:
-    """Who wins, one after the other: each choice among those left."""
+    """Return the table of sequences of winners: each choice is among those left."""
 
     def peel(left: list[int], row: Sequence[Any], k: int) -> dict[tuple[int, ...], Ball]:
         if k == 0:
@@ -72,7 +72,7 @@ def top(choose: TopK, *scores: Sequence[Any]) -> Table:
 
 
 def softmax(rate: Fraction, *scores: Sequence[Fraction]) -> Table:
-    """Outputs with weights e^(rate·score)."""
+    """Return the table of outputs with weights e^(rate·score)."""
 
     def row(each: Sequence[Fraction]) -> list[Ball]:
         best = max(each)
@@ -84,7 +84,7 @@ def softmax(rate: Fraction, *scores: Sequence[Fraction]) -> Table:
 
 
 def scores(part: Part, aim: Fraction) -> list[Fraction]:
-    """Of each point of a part of a grid minus its miss, in order, as the slots have it that releases draw from."""
+    """Return minus the miss of each point of a part of a grid, in order, from the slots that releases draw from."""
     slots = part._slots(aim)
     found = []
     for width, near, step, falling in zip(slots.width, slots.near, slots.step, slots.falling, strict=True):
@@ -94,7 +94,7 @@ def scores(part: Part, aim: Fraction) -> list[Fraction]:
 
 
 def switch(rule: Any, *counts: Sequence[int]) -> Table:
-    """Which of some keys a threshold names, each on its own, for each of some rows of counts."""
+    """Return the table of which keys a threshold names, each on its own, for each of some rows of counts."""
 
     def named(units: int) -> Ball:
         return rule.enclose_probability(units) if units else ball(0)
@@ -107,7 +107,9 @@ def switch(rule: Any, *counts: Sequence[int]) -> Table:
 
 
 def product(one: Table, other: Table) -> Table:
-    """Two releases side by side: every pair of outputs, of the first input of each, of the second input of each, …"""
+    """Return the table of two releases side by side: every pair of outputs, for the first input of each, the second,
+    …
+    """
 
     def both(a: tuple[tuple[Fraction, ...], ...], b: tuple[tuple[Fraction, ...], ...]) -> Any:
         return tuple(tuple(p * q for p in x for q in y) for x, y in zip(a, b, strict=True))

@@ -1,4 +1,4 @@
-"""A whole pipeline of SQL, audited from outside: open it on two neighbouring data sets, ask, compare.
+"""Audit a whole pipeline of SQL from outside: open it on two neighbouring data sets, ask, compare.
 
     >>> import discreet as dp, pyarrow as pa
     >>> from discreet.lab import pipeline
@@ -38,14 +38,17 @@ AGGREGATES = ("COUNT(*)", "COUNT(DISTINCT id)", "SUM(x)")
 
 
 def opening(**said: Any) -> Opening:
-    """How to open data: `dp.open` with these arguments; a fresh curator, with a ledger in memory, every time."""
+    """Return a function that opens data by `dp.open` with these arguments; a fresh curator, with a ledger in memory,
+    each time.
+    """
     return lambda data, coins: open(data, coins=coins, **said)
 
 
 def observed(answer: Any, *, steady: bool = True) -> dict[str, Any]:
-    """What an analyst sees of an answer and may depend on nobody: all but noisy numbers, and what follows from them.
+    """Return what an analyst sees of an answer that must not depend on the data: all but noisy numbers and their
+    consequences.
 
-    Rows that HAVING or LIMIT chooses by noisy numbers are left to chance. Where the run is not `steady` (see
+    Rows that HAVING or LIMIT chooses by noisy numbers are left out. If the run is not `steady` (see
     `replayed`), so are the keys and the scales.
     """
     seen = {"columns": str(answer.to_arrow().schema), "cost": str(answer.cost), "left": str(answer.left)}
@@ -63,7 +66,7 @@ def observed(answer: Any, *, steady: bool = True) -> dict[str, Any]:
 def replayed(
     opened: Opening, one: Any, other: Any, sql: str, *, tapes: int = 3, coins: Coins = SYSTEM, **wanted: Any
 ) -> Replay:
-    """Ask the same on two neighbouring data sets with the same coins, and say what differs but noisy numbers.
+    """Ask the same on two neighbouring data sets with the same coins, and return what differs but noisy numbers.
 
     Private keys that are named, and bounds that are found in the data, are released themselves; what is drawn after
     them, and for how many of them, may depend on them. Then coins, keys and scales are not compared.
@@ -78,21 +81,22 @@ def replayed(
 
 
 def _steady(opened: Opening, data: Any, sql: str, wanted: dict[str, Any]) -> bool:
-    """Whether nothing that is released on the way decides how a run goes on."""
+    """Return True if no release on the way decides how a run goes on."""
     try:
         with opened(data, SYSTEM) as curator:
             if any(column.auto is not None for table in curator.catalogue.tables for column in table.columns):
                 return False
             return curator.explain(sql, **wanted).plan.naming is None
-    except Exception:  # it will be seen again, and compared
+    except Exception:  # the replay sees it again, and compares it
         return True
 
 
 def caged(data: Any, aggregate: str, *, epsilon: Number, columns: dict[str, Any]) -> Sampler:
-    """One aggregate of a small data set, as often as wanted: copies of it, each in a cage, in one question by cages.
+    """Return a sampler of one aggregate of a small data set: copies of the data, each in a cage, in one question by
+    cages.
 
-    Given    a frame in which every row is a person; people of different copies are different people.
-    Because  a person is in one cage, so that each cage is answered for the whole ε, with noise of its own: every cage
+    Given    a frame in which every row is a unit; units of different copies are different units.
+    Because  a unit is in one cage, so that each cage is answered for the whole ε, with noise of its own: every cage
              is a run of the pipeline on the data set.
     """
     import pyarrow as pa  # noqa: PLC0415
@@ -113,7 +117,7 @@ def caged(data: Any, aggregate: str, *, epsilon: Number, columns: dict[str, Any]
 
 
 def _by_cage(curator: Curator, aggregate: str, cages: int, cost: Number) -> NDArray[Any]:
-    """Ask for an aggregate of every cage; in the order of the cages."""
+    """Ask for an aggregate of every cage; return the answers in the order of the cages."""
     with curator:
         answer = curator.ask(f"SELECT cage, {aggregate} AS seen FROM data GROUP BY cage", epsilon=cost).to_arrow()
     found = np.zeros(cages, np.asarray(answer["seen"]).dtype)
@@ -131,11 +135,11 @@ def canaries(
     alarm: Number = ALARM,
     coins: Coins = SYSTEM,
 ) -> OneRun:
-    """A lower bound on ε of a question by groups, from one answer: every canary is a person in a group of their own.
+    """Return a lower bound on ε of a question by groups, from one answer: every canary is a unit in a group of its own.
 
     Given    one of COUNT(*), COUNT(DISTINCT id), SUM(x); a canary that is in counts one, or as much as x can be.
-             Where neighbours replace each other, everybody is there, in one of two groups of their own.
-    Because  adding or removing a person changes one group, and replacing one changes two, for which that question has
+             Where neighbours replace each other, every canary is there, in one of two groups of its own.
+    Because  adding or removing a unit changes one group, and replacing one changes two, for which that question has
              the noise: every canary is protected by the whole ε, `one_run`.
     """
     if aggregate not in AGGREGATES:
@@ -153,6 +157,6 @@ def canaries(
         who = np.arange(m) if replaced else np.flatnonzero(included)
         frame = pa.table({"id": who, "cage": np.where(included[who], who, m + who), "x": np.ones(len(who))})
         seen = _by_cage(opened(frame, coins), aggregate, cages, cost)
-        return seen[:m].clip(0, 1) - seen[m:].clip(0, 1) if replaced else seen  # beyond, noise says nothing more
+        return seen[:m].clip(0, 1) - seen[m:].clip(0, 1) if replaced else seen  # beyond [0, 1] a count adds no evidence
 
     return one_run(release, canaries=m, guesses=guesses, alarm=alarm, coins=coins)

@@ -1,4 +1,4 @@
-"""The randomizers of the local model in the auditor's inventory: by the tables they state, and by their reports."""
+"""The randomizers of the local model in the inventory of audits: by the tables they state, and by their reports."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def _reported(name: str, randomizer: Randomizer, one: Any, other: Any) -> Sample
 
 
 def _reports(randomizer: Randomizer, value: Any) -> audit.Sampler:
-    """Reports of many who hold the same value; a row of small numbers is read as the digits of one."""
+    """Return a sampler of reports of many respondents with the same value; a row of small numbers becomes one
+    number.
+    """
 
     def draw(count: int, coins: Coins) -> Any:
         reports = np.asarray(randomizer.randomize(np.array([value] * count), coins)).astype(np.int64)

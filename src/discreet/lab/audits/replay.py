@@ -1,4 +1,4 @@
-"""The same coins on two neighbouring secrets: whatever else differs than the released numbers is a leak.
+"""Replay the same coins on two neighbouring secrets: any difference except in the released numbers is a leak.
 
     >>> import discreet as dp
     >>> from discreet.lab import replay
@@ -39,14 +39,14 @@ Run = Callable[[Any, Coins], Any]
 
 
 class Tape(Coins):
-    """Coins that are remembered, so that they can be played again; and a note of every draw."""
+    """Coins that are remembered, so that they can be played again; every draw is recorded."""
 
     def __init__(self, source: Coins = SYSTEM) -> None:
         self._source, self._kept, self._at = source, bytearray(), 0
         self.draws: list[int] = []
 
     def again(self) -> Tape:
-        """The same tape from its beginning."""
+        """Return the same tape from its beginning."""
         tape = Tape(self._source)
         tape._kept = self._kept
         return tape
@@ -69,7 +69,7 @@ class Tape(Coins):
 
 @dataclass(frozen=True)
 class Transcript:
-    """What an outsider sees of a run, apart from released numbers; and those, for a second look."""
+    """The part of a run that an outsider sees, apart from released numbers; and those numbers, for further checks."""
 
     draws: tuple[int, ...]
     ended: str
@@ -78,7 +78,7 @@ class Transcript:
 
 
 def transcript(run: Run, secret: Any, tape: Tape) -> Transcript:
-    """One run on a tape."""
+    """Run on a tape and return the transcript."""
     try:
         returned, ended = run(secret, tape), "returned"
     except Refusal as refusal:
@@ -91,7 +91,7 @@ def transcript(run: Run, secret: Any, tape: Tape) -> Transcript:
 
 
 def _form(value: Any, numbers: list[Any]) -> Any:
-    """The value with every number taken out and put into the list; only what kind of number it was stays."""
+    """Return the value without its numbers, of which only the types stay; append the numbers to the list."""
     if isinstance(value, np.ndarray):
         return ("array", value.shape, [_form(each, numbers) for each in value.ravel().tolist()])
     if isinstance(value, (bool, np.bool_)):
@@ -112,18 +112,18 @@ def _form(value: Any, numbers: list[Any]) -> Any:
 
 @dataclass(frozen=True)
 class Replay:
-    """What differed between two neighbours under the same coins."""
+    """The differences between two neighbours under the same coins."""
 
     differences: tuple[str, ...]
     tapes: int
 
     @property
     def same(self) -> bool:
-        """Whether nothing differed that may not."""
+        """True if there is no forbidden difference."""
         return not self.differences
 
     def describe(self) -> str:
-        """All differences, or that there are none."""
+        """Return all differences, or that there are none."""
         return "; ".join(self.differences) or f"{self.tapes} replays on neighbours: no difference but in the numbers"
 
 
@@ -137,7 +137,7 @@ def compare(
     draws: bool = True,
     coins: Coins = SYSTEM,
 ) -> Replay:
-    """Run on both secrets with the same coins, several times over, and say what differs.
+    """Run on both secrets with the same coins, several times over, and return what differs.
 
     Given    nothing but numbers may differ. `additive` says that the run adds noise to exact numbers; draws=False
              allows that another number of coins is drawn.
@@ -183,7 +183,7 @@ def _cut(text: str) -> str:
 
 
 def _steady(pairs: list[tuple[Transcript, Transcript]]) -> bool:
-    """Whether the difference between the two secrets is the same on every tape."""
+    """Return True if the difference between the two secrets is the same on every tape."""
     moved = [[_exact(b) - _exact(a) for a, b in zip(x.numbers, y.numbers, strict=True)] for x, y in pairs]
     sizes = [[max(abs(_exact(a)), Fraction(1)) for a in x.numbers] for x, _ in pairs]
     return all(

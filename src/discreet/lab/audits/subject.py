@@ -1,4 +1,4 @@
-"""What is audited: a mechanism with its claim, and a way to see what it does on neighbours."""
+"""Subjects of an audit: a mechanism with its claim, and a way to observe its releases on neighbours."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from discreet.lab.audits.channel import Table
 
 __all__ = ["Checked", "Exact", "Sampled"]
 
-HAIR = Fraction(1, 1 << 50)  # what enclosures leave open, relative
+HAIR = Fraction(1, 1 << 50)  # relative width of enclosures
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """A claim, what was found, and whether the claim is kept."""
+    """A claim, the finding of an audit, and whether the claim is kept."""
 
     name: str
     claim: str
@@ -39,7 +39,7 @@ class Exact:
     written: Callable[[], Sequence[Table]]
 
     def check(self) -> Checked:
-        """Hold every statement of the loss against the tables; report the one that matters, and its certificate."""
+        """Compare every statement of the loss with the tables; report the one that matters, and its certificate."""
         loss, rows = self.mechanism.loss, self.written()
         kept = all(channel.rho(each) <= float(loss.rho) * (1 + 1e-12) for each in rows) if loss.event == 0 else True
         if loss.pure is not None and loss.event == 0:
@@ -57,7 +57,7 @@ class Exact:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled:
-    """A mechanism that releases many numbers at once, how to run it on two neighbours, and what it claims."""
+    """A mechanism that releases many numbers at once, a sampler for each of two neighbours, and the claim."""
 
     name: str
     epsilon: Fraction
@@ -66,7 +66,7 @@ class Sampled:
     other: audit.Sampler
 
     def check(self, samples: int = 10**6, *, alarm: Number = audit.ALARM, coins: Coins = SYSTEM) -> Checked:
-        """A lower bound that is not above the claim."""
+        """Check that a lower bound on ε from samples is not above the claim."""
         found = audit.black_box(self.one, self.other, samples=samples, delta=self.delta, alarm=alarm, coins=coins)
         claim = f"ε = {show(self.epsilon)}" + (f" at δ = {show(self.delta)}" if self.delta else "")
         share = found.epsilon / float(self.epsilon)

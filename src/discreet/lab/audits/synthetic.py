@@ -1,7 +1,7 @@
-"""People who do not exist, for tables that do: data to audit a question with, from what a catalogue declares.
+"""Synthetic people for real catalogues: data to audit a question with, from what a catalogue declares.
 
-Nothing about real people is read. Everybody has one row in every table, found by the same number; the neighbours differ
-from them in one person, who is as conspicuous as can be.
+No real data are read. Every synthetic person has one row in every table, found by the same number; the neighbouring
+data differ in one person, who is as conspicuous as can be.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Tables = dict[str, Any]  # Arrow tables by name
 
 
 def tables(declared: Iterable[Any]) -> Tables:
-    """A table of made-up people for each declared one."""
+    """Return a table of synthetic people for each declared one."""
     return {table.name: _arrow(table, [_row(table, n) for n in range(PEOPLE)]) for table in _of_people(declared)}
 
 
 def neighbours(declared: Iterable[Any], how: str, *, replace: bool) -> Tables:
-    """The same people, and one more (or one of them replaced) who stands out in one way."""
+    """Return the same people, with one more (or one of them replaced) who stands out in the way `how`."""
     found = {}
     for table in _of_people(declared):
         people = [_row(table, n) for n in range(int(replace), PEOPLE)]
@@ -51,7 +51,7 @@ def _of_people(declared: Iterable[Any]) -> list[Any]:
 
 
 def _row(table: Any, n: int) -> Row:
-    """Somebody usual; columns that join hold the person's number."""
+    """Return a row of a usual person; columns that join hold the person's number."""
     return {each.name: _usual(each, n) for each in table.columns} | {each.name: _id(each, n) for each in table.links}
 
 
@@ -101,7 +101,7 @@ def _unheard(column: Any) -> Any:
 
 
 def _number(column: Any, value: Fraction) -> Any:
-    """A number within bounds as the column holds it; of dates these are days."""
+    """Return a number within bounds as the column stores it; for dates the bounds are days."""
     if column.kind == "integer":
         return int(value)
     if column.kind == "date":

@@ -1,1 +1,1 @@
-"""What a loss means: games, beliefs and replicability."""
+"""The meaning of a privacy loss: games, beliefs and replicability."""

@@ -1,4 +1,4 @@
-"""The Bayesian attacker: what somebody believes after an answer, with one person's data in it and without.
+"""The Bayesian attacker: beliefs after an answer, with one person's data in it and without.
 
 The attacker holds a prior over whole databases, with any dependence between people, and updates it by what was
 released. In the other world the same person's entry had been replaced by a default. Differential privacy says that the
@@ -39,7 +39,7 @@ MOST = 14  # people whose databases are all listed
 
 
 def posterior(prior: ArrayLike, channel: ArrayLike) -> Real:
-    """Bayes' rule for all outputs at once: row d, column a is the belief in database d after seeing a."""
+    """Apply Bayes' rule for all outputs at once: row d, column a is the belief in database d after seeing a."""
     p, c = np.asarray(prior, float), np.asarray(channel, float)
     if p.ndim != 1 or c.ndim != 2 or len(p) != len(c) or not np.isclose(p.sum(), 1) or (p < 0).any():
         raise NotUnderstood(
@@ -54,7 +54,7 @@ def posterior(prior: ArrayLike, channel: ArrayLike) -> Real:
 
 @dataclass(frozen=True, kw_only=True)
 class Beliefs:
-    """How likely the attacker finds something before an answer, after it, and after one without the person."""
+    """The attacker's probability of an event before an answer, after it, and after an answer without the person."""
 
     before: float
     using: float
@@ -63,12 +63,12 @@ class Beliefs:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """A prior over databases, a channel to answers, and which database each becomes without the person."""
+    """A prior over databases, a channel to answers, and the index of each database without the person."""
 
     prior: Real
     channel: Real
     absent: Real  # the index of each database with the person's entry replaced by a default
-    event: Real  # the databases in which what the attacker wonders about is so
+    event: Real  # the databases in which the event in question holds
     epsilon: Fraction
 
     @property
@@ -96,7 +96,7 @@ class Study:
         return 2 * float(self.epsilon)
 
     def after(self, answer: int) -> Beliefs:
-        """What is believed of the person when the study says this."""
+        """Return the beliefs about the person when the study says `answer`."""
         return Beliefs(
             before=float(self.prior[self.event].sum()),
             using=float(self.using[self.event, answer].sum()),
@@ -105,7 +105,9 @@ class Study:
 
 
 def count_channel(people: int, law: Law) -> Real:
-    """P(answer | exact count), for counts and answers 0 … people: noise is added, and answers beyond are cut there."""
+    """Return P(answer | exact count), for counts and answers 0 … people: noise is added, and answers beyond are cut
+    there.
+    """
     rows = np.empty((people + 1, people + 1))
     for exact in range(people + 1):
         rows[exact] = [law.pmf(answer - exact) for answer in range(people + 1)]
@@ -115,12 +117,12 @@ def count_channel(people: int, law: Law) -> Real:
 
 
 def _beyond(law: Law, far: int) -> float:
-    """P(X >= far), for a symmetric law."""
+    """Return P(X >= far), for a symmetric law."""
     return law.tail(far) / 2 if far > 0 else 0.5 + law.pmf(0) / 2
 
 
 def smoking(*, people: int = 10, epsilon: Number = 1, link: Number = "0.9") -> Study:
-    """The study of the notes: does smoking make ill? Everybody here smokes, and the first of them is Alice.
+    """Return the study of the notes: does smoking make ill? All people here smoke, and the first of them is Alice.
 
     Either it does, and each is ill with probability `link`, or it does not, and each is with probability 1 - `link`;
     the attacker finds both equally likely. The study tells a noisy count of the ill; without her, Alice is not ill.
@@ -145,7 +147,7 @@ def smoking(*, people: int = 10, epsilon: Number = 1, link: Number = "0.9") -> S
 
 
 def report(*, epsilon: Number = 1, people: int = 10) -> Report:
-    """What an insurer believes of Alice after a study, with her in it and without."""
+    """Compare an insurer's beliefs about Alice after a study, with her in it and without."""
     study = smoking(people=people, epsilon=epsilon)
     answers = range(people + 1)
     beliefs = [study.after(each) for each in answers]

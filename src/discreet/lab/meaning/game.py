@@ -1,4 +1,4 @@
-"""Differential privacy as a game: whoever sees an answer guesses whether one person's data was used.
+"""Differential privacy as a game: an attacker who sees an answer guesses whether one person's data was used.
 
 The attacker has narrowed the data down to two databases that differ in one person, knows the mechanism, sees what it
 released, and guesses. A promise says how often the best guess is wrong at least.
@@ -37,7 +37,7 @@ from discreet.mechanisms.noise import Gaussian, Laplace, Noise
 
 __all__ = ["Played", "Tradeoff", "error", "in_words", "play", "report", "tradeoff"]
 
-ALARM = Fraction(1, 1000)  # how often a report may accuse noise that keeps its promise
+ALARM = Fraction(1, 1000)  # the false-alarm rate of a report
 Promise = tuple[Loss, Callable[[Fraction], Fraction]]
 TINY = Fraction(1, 10**9)  # a δ below which a curve is not followed
 STEPS = 48  # points of a curve δ(ε) that are read
@@ -45,10 +45,10 @@ NOTES = (("0", "perfect"), ("0.1", "very high"), ("1", "OK?"), ("5", "bad"), ("1
 
 
 def error(promise: Loss | Mechanism | None = None, *, epsilon: Number | None = None, delta: Number = 0) -> float:
-    """The least error of the optimal guess, when both databases are equally likely: 1/(1 + e^ε) for pure ε.
+    """Return the least error of the optimal guess, when both databases are equally likely: 1/(1 + e^ε) for pure ε.
 
     Given    a promise: a loss, a mechanism, or an ε (and δ).
-    Promise  nobody who sees the release guesses wrong less often than this.
+    Promise  no attacker who sees the release guesses wrong less often than this.
     Because  the best guess is wrong with probability (1 - T)/2 for the total variation T = δ(0); and a point (ε, δ) of
              the curve bounds it by (1 - δ)/(1 + e^ε) (Kairouz, Oh and Viswanath 2015, on the sum of both errors).
     """
@@ -62,7 +62,7 @@ def _least(epsilon: Fraction, delta: Fraction) -> Ball:
 
 
 def in_words(epsilon: Number) -> str:
-    """The least error as a person reads it, also where no float can hold it.
+    """Return the least error as text, also where no float can hold it.
 
     >>> in_words(1), in_words(100000)
     ('0.269', '4·10^-43430')
@@ -84,7 +84,8 @@ class Tradeoff:
     points: tuple[tuple[Fraction, Fraction], ...]
 
     def missed(self, alarm: float) -> float:
-        """The least probability of missing somebody who is there, for a test that cries so often when nobody is.
+        """Return the least probability of missing a person who is in the data, for a test with this rate of false
+        alarms.
 
         Because  (ε, δ) says 1 - missed <= e^ε·alarm + δ, and the same with the databases exchanged.
         """
@@ -100,13 +101,13 @@ class Tradeoff:
         return max(sides)
 
     def series(self, name: str, count: int = 201) -> Series:
-        """The curve, to be drawn."""
+        """Return the curve, to be drawn."""
         alarms = np.unique(np.concatenate([np.linspace(0, 1, count), np.geomspace(1e-4, 1, count)]))
         return Series(name=name, x=tuple(map(float, alarms)), y=tuple(self.missed(float(each)) for each in alarms))
 
 
 def tradeoff(promise: Loss | Mechanism | None = None, *, epsilon: Number | None = None, delta: Number = 0) -> Tradeoff:
-    """What a promise says about every test, from its curve δ(ε): the whole of a ROC curve, from below."""
+    """Return what a promise says about every test, from its curve δ(ε): a lower bound on the whole trade-off curve."""
     loss, curve = _promise(promise, epsilon, delta)
     top = loss.pure if loss.pure is not None else loss.epsilon(max(TINY, loss.event + TINY))
     grid = [top * i / STEPS for i in range(STEPS + 1)]
@@ -114,13 +115,13 @@ def tradeoff(promise: Loss | Mechanism | None = None, *, epsilon: Number | None 
 
 
 def _points(loss: Loss) -> list[tuple[Fraction, Fraction]]:
-    """The points (ε, δ) that a loss states."""
+    """Return the points (ε, δ) that a loss states."""
     pure = [] if loss.pure is None else [(loss.pure, loss.event)]
     return pure + ([] if loss.approximate is None else [loss.approximate])
 
 
 def _promise(promise: Loss | Mechanism | None, epsilon: Number | None, delta: Number) -> Promise:
-    """What is promised: a loss, and its curve δ(ε), which a mechanism knows better than its loss."""
+    """Return a loss, and its curve δ(ε), which a mechanism knows better than its loss."""
     if (promise is None) == (epsilon is None):
         raise NotUnderstood(
             "the game is about one promise.",
@@ -154,7 +155,7 @@ def _amount(epsilon: object) -> Fraction:
 
 @dataclass(frozen=True, kw_only=True)
 class Played:
-    """How often the best guess was wrong, beside what the promise says."""
+    """The number of wrong guesses of the best attacker, beside the least error that the promise allows."""
 
     wrong: int
     rounds: int
@@ -167,16 +168,18 @@ class Played:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the true error is, with 95 % confidence."""
+        """The 95 % confidence interval of the true error."""
         return share(self.wrong, self.rounds)
 
     def fair(self, alarm: Number = ALARM) -> bool:
-        """Whether the error may be what the promise allows; a promise that is kept is accused this often at most."""
+        """Return True if the error may be what the promise allows; a kept promise is accused with probability at
+        most `alarm`.
+        """
         return at_most(self.wrong, self.rounds, 1 - probability(alarm, "alarm")) >= self.least
 
 
 def play(noise: Noise, *, rounds: int = 100_000, coins: Coins = SYSTEM) -> Played:
-    """Play against a noise mechanism: somebody is in the data or not, by a fair coin; the attacker guesses best.
+    """Play against a noise mechanism: a person is in the data or not, by a fair coin; the attacker guesses optimally.
 
     Because  the law is symmetric and falls away from its centre, so the likelier of two databases is the nearer one;
              a tie is broken by a coin.
@@ -197,7 +200,7 @@ def play(noise: Noise, *, rounds: int = 100_000, coins: Coins = SYSTEM) -> Playe
 
 
 def report(*, epsilon: Number = 1, delta: Number = "1e-6", rounds: int = 100_000, coins: Coins = SYSTEM) -> Report:
-    """What ε (and δ) mean as a game: the table of the notes, a game that is played, and the trade-off curve."""
+    """Explain ε (and δ) as a game: the table of the notes, a game that is played, and the trade-off curve."""
     e, d = price(epsilon, "epsilon"), number(delta, "delta")
     noises = {"Laplace": Laplace(epsilon=e, sensitivity=1)}
     if d:

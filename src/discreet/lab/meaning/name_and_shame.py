@@ -1,8 +1,8 @@
-"""Additive privacy, and the mechanism that shows why it is not enough: name and shame.
+"""Name and shame: the mechanism that shows why additive privacy is not enough.
 
 δ-additive privacy asks that the probability of every event changes by at most δ when one person's data do. Name and
 shame publishes each person's record with probability δ, and nothing otherwise. It keeps that promise, and publishes
-somebody's record almost surely once δ is well above 1/n, which is what anything useful needs.
+some record almost surely once δ is well above 1/n, which is what anything useful needs.
 
     >>> from discreet.lab.meaning.name_and_shame import NameAndShame
     >>> shame = NameAndShame(delta="0.01")
@@ -32,13 +32,13 @@ __all__ = ["NameAndShame", "additive", "report"]
 
 
 def additive(one: Sequence[Fraction], two: Sequence[Fraction]) -> Fraction:
-    """The least δ such that the probabilities of all events differ by at most δ: half the ℓ1 distance."""
+    """Return the least δ such that the probabilities of all events differ by at most δ: half the ℓ1 distance."""
     return sum((abs(a - b) for a, b in zip(one, two, strict=True)), Fraction(0)) / 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class NameAndShame:
-    """Publishes each record, with its owner's number, with probability δ."""
+    """Publish each record, with its owner's number, with probability δ."""
 
     delta: Fraction
 
@@ -46,13 +46,13 @@ class NameAndShame:
         object.__setattr__(self, "delta", probability(delta, "delta"))
 
     def release(self, records: Sequence[Any], coins: Coins = SYSTEM) -> list[tuple[int, Any]]:
-        """The records that are published."""
+        """Return the records that are published."""
         chosen = np.flatnonzero(uniform(len(records), coins) < float(self.delta))
         return [(i, records[i]) for i in chosen.tolist()]
 
     @property
     def additive(self) -> Fraction:
-        """The δ of its additive privacy, from its own probabilities.
+        """The δ of the mechanism's additive privacy, from its own probabilities.
 
         Because  two databases that differ in one record lead to the same outcomes, but for that record's: published as
                  it was, published as it is, or not published. The others are independent, and are the same.
@@ -62,17 +62,17 @@ class NameAndShame:
 
     @property
     def epsilon(self) -> None:
-        """There is none: a published record could not have come from the other database."""
+        """None, as no ε holds: a published record could not have come from the other database."""
         return None
 
     def somebody(self, people: int) -> float:
-        """The probability that at least one person's record is published: 1 - (1 - δ)^n."""
+        """Return the probability that at least one person's record is published: 1 - (1 - δ)^n."""
         n = whole(people, "n")
         return nearest(lambda: -(n * ball(-self.delta).log1p()).expm1())
 
 
 def report(*, delta: Number = "0.01", people: int = 1000, runs: int = 1000, coins: Coins = SYSTEM) -> Report:
-    """Name and shame at this δ, told and tried."""
+    """Explain name and shame at this δ, and try it."""
     shame = NameAndShame(delta=delta)
     n = whole(people, "n")
     shamed = sum(bool(shame.release(range(n), coins)) for _ in range(whole(runs, "runs")))

@@ -1,4 +1,4 @@
-"""Replicability: how often an algorithm says the same about two samples of one population.
+"""Replicability: how often an algorithm gives the same result on two samples of one population.
 
 An algorithm is ρ-replicable when two runs with the same internal coins, on samples drawn independently from the same
 population, agree with probability at least 1 - ρ (Impagliazzo, Lei, Pitassi and Sorrell 2022).
@@ -46,13 +46,13 @@ class Tape(Coins):
         return piece
 
     def again(self) -> Tape:
-        """The same coins from the beginning."""
+        """Return the same coins from the beginning."""
         return Tape(self._coins, self._kept)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replicability:
-    """How often two runs differed: the estimated ρ with its interval."""
+    """The number of pairs of runs that differed: the estimated ρ with its interval."""
 
     differed: int
     trials: int
@@ -65,7 +65,7 @@ class Replicability:
 
     @property
     def low(self) -> float:
-        """The lower end of its interval."""
+        """The lower end of the interval of ρ."""
         return share(self.differed, self.trials, self.confidence)[0]
 
     @property
@@ -116,7 +116,7 @@ def _fixed(width: float) -> Algorithm:
 
 
 def _shifted(width: float) -> Algorithm:
-    """Rounding to a grid at a random place, the same in both runs: replicable whatever the mean is.
+    """Round to a grid at a random place, the same in both runs: replicable whatever the mean is.
 
     Because  two means that are d apart fall into different cells with probability d/width at most.
     """
@@ -129,7 +129,7 @@ def _shifted(width: float) -> Algorithm:
 
 
 def _survey(n: int, coins: Coins) -> NDArray[Any]:
-    """Yes or no, half and half: the mean is where a fixed grid has an edge."""
+    """Draw n answers yes or no, half and half."""
     return (coins.flip(n) & 1).astype(float)
 
 
@@ -141,7 +141,7 @@ def report(
     sizes: Sequence[int] = (100, 300, 1000, 3000, 10_000),
     coins: Coins = SYSTEM,
 ) -> Report:
-    """Three ways to tell a mean, and how often two studies of one population would tell the same."""
+    """Compare three ways to report a mean: how often two studies of one population would report the same."""
     cell = float(number(width, "width"))
     ways: dict[str, Algorithm] = {
         "the mean itself": _plain,

@@ -60,7 +60,7 @@ def gaussian_by_its_curve() -> Table:
 
 
 class Cutoff:
-    """Names a key that anybody is in when its noisy count reaches a cutoff."""
+    """A rule that names a key with at least one person when its noisy count reaches a cutoff."""
 
     def __init__(self, law: Law, cutoff: int) -> None:
         self.law, self.cutoff = law, cutoff

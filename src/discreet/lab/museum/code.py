@@ -1,4 +1,4 @@
-"""Pieces whose code is wrong: noise that does not hide, sums without bounds, runs that end otherwise."""
+"""Pieces whose code is wrong: noise that does not hide, sums without bounds, control flow that depends on the data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def laplace_on_a_grid(x: float, count: int, coins: Coins) -> Array:
 
 
 def not_from_zero(y: Array) -> NDArray[np.bool_]:
-    """Whether no u makes ±log(u) equal to y: then y is a hole of the noise around zero."""
+    """Return True where no u makes ±log(u) equal to y: then y is a hole of the noise around zero."""
     size = np.abs(y)
     near = np.round(np.exp(-size) * 2.0**53)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -66,7 +66,7 @@ def histogram_for_two(cells: tuple[int, int], count: int, coins: Coins) -> Array
 
 
 def _noisy_pair(cells: tuple[int, int], scale: Fraction, count: int, coins: Coins) -> Array:
-    """Both cells, as one number."""
+    """Return both noisy cells, as one number."""
     noise = DiscreteLaplace(scale).draw(2 * count, coins).reshape(2, -1)
     first, second = (cell + each.clip(-30, 30) for cell, each in zip(cells, noise, strict=True))
     return np.asarray(64 * first + second)

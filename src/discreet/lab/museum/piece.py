@@ -1,4 +1,4 @@
-"""What a piece of the museum is, and the three ways in which it can be caught."""
+"""Pieces of the museum, and the ways in which an audit can catch them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Look", "Piece", "Verdict", "by_replay", "by_rho", "by_samples", "by_
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """Whether a claim was refuted, and by what."""
+    """The outcome of an audit: whether the claim was refuted, and the evidence."""
 
     caught: bool
     by: str
@@ -42,17 +42,17 @@ class Piece:
     look: Look
 
     def examine(self, code: Callable[..., Any], *, alarm: Number = audit.ALARM, coins: Coins = SYSTEM) -> Verdict:
-        """Audit this code against the claim; correct code is accused with probability at most `alarm`."""
+        """Audit `code` against the claim; correct code is accused with probability at most `alarm`."""
         return self.look(code, number(alarm, "alarm"), coins)
 
     @staticmethod
     def code(function: Callable[..., Any]) -> str:
-        """The text of a piece of code."""
+        """Return the source text of a function."""
         return textwrap.dedent(inspect.getsource(function)).rstrip()
 
 
 def by_table(epsilon: Number, delta: Number = 0, *, pairs: Sequence[tuple[int, int]] | None = None) -> Look:
-    """The code writes its table of probabilities down; its exact ε, or δ, is more than was claimed. No false alarms."""
+    """Compare the exact ε, or δ, of the table that the code returns with the claim. No false alarms."""
     at, most = number(epsilon, "epsilon"), number(delta, "delta")
 
     def look(code: Callable[[], Any], _: Fraction, __: Coins) -> Verdict:
@@ -67,7 +67,7 @@ def by_table(epsilon: Number, delta: Number = 0, *, pairs: Sequence[tuple[int, i
 
 
 def by_rho(code: Callable[[], tuple[Any, Fraction]], _: Fraction, __: Coins) -> Verdict:
-    """The code gives a table and a ρ; some Rényi divergence of the table needs more. No false alarms."""
+    """Compare the ρ that the code returns with the Rényi divergences of its table. No false alarms."""
     table, claim = code()
     found = channel.rho(table)
     return Verdict(caught=found > float(claim), by="exact table", evidence=found.describe())
@@ -81,7 +81,7 @@ def by_samples(
     samples: int = 200_000,
     events: audit.Event | None = None,
 ) -> Look:
-    """Releases on two neighbours, and an event far likelier on one: found on a half of them, or named beforehand."""
+    """Look for an event far likelier on one of two neighbours: found on half of the releases, or named beforehand."""
 
     def look(code: Callable[[Any, int, Coins], Any], alarm: Fraction, coins: Coins) -> Verdict:
         found = audit.black_box(
@@ -95,7 +95,10 @@ def by_samples(
 
 
 def by_replay(one: Any, other: Any, *, additive: bool = False) -> Look:
-    """The same coins on two neighbours; something differs that is no released number. No false alarms."""
+    """Run with the same coins on two neighbours and look for differences except in released numbers.
+
+    No false alarms.
+    """
 
     def look(code: Callable[[Any, Coins], Any], _: Fraction, coins: Coins) -> Verdict:
         found = replay.compare(code, one, other, additive=additive, coins=coins)

@@ -1,7 +1,7 @@
 """Wrong variants of the sparse vector technique, after Lyu, Su, Li 2017, Understanding the sparse vector technique.
 
-Of many questions it publishes which ones are above a threshold, and pays only for those. The proof needs noise on the
-threshold, noise on every answer that grows with the number c of positives, and a stop after c of them.
+The technique publishes which of many questions are above a threshold, and pays only for those. The proof needs noise on
+the threshold, noise on every answer that grows with the number c of positives, and a stop after c of them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def noise(scale: Fraction | int, count: int, coins: Coins) -> Array:
 
 
 def _above(answers: Sequence[int], threshold: Array, noises: Sequence[Any], *, most: int) -> Array:
-    """Each question is below (0), above (1) or not asked any more (2); a run as one number in base three."""
+    """Return runs as numbers in base three: each question is below (0), above (1) or not asked any more (2)."""
     found, positives = np.zeros(len(threshold), np.int64), np.zeros(len(threshold), np.int64)
     for answer, each in zip(answers, noises, strict=True):
         above = answer + each >= threshold

@@ -1,4 +1,4 @@
-"""What the auditor found, as reports: a table, the mechanisms, the museum, a question."""
+"""Reports of the audits: a table, the mechanisms, the museum, a question."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ GRID = [Fraction(n, 16) for n in range(33)]
 
 
 def of_table(table: Any, epsilon: Number | None = None) -> Report:
-    """The certificate of a table: its ε, and its δ at one ε, or at some."""
+    """Report the certificate of a table: its ε, and its δ at one ε, or at some."""
     known = channel.read(table)
     if len(known.low) ** 2 * len(known.low[0]) > MOST:
         raise NotUnderstood(
@@ -103,7 +103,7 @@ def of_table(table: Any, epsilon: Number | None = None) -> Report:
 
 
 def _deltas(table: channel.Table, at: NDArray[np.float64]) -> tuple[float, ...]:
-    """δ at each ε in floats, for a picture."""
+    """Return δ at each ε in floats, for a picture."""
     p = np.array([[float(each) for each in row] for row in table.high])
     over = [np.maximum(p[:, None] - math.exp(min(each, 600)) * p[None], 0).sum(axis=2).max() for each in at]
     return tuple(float(each) for each in over)
@@ -117,7 +117,7 @@ def _names(columns: Sequence[int]) -> str:
 
 
 def of_mechanisms(checked: Sequence[Checked], alarm: Fraction) -> Report:
-    """Every claim beside what was found; `alarm` is that of all together."""
+    """Report every claim beside the finding; `alarm` is the false-alarm rate of all checks together."""
     parts = []
     for exact, title, text in (
         (True, "Exact tables", EXACTLY),
@@ -145,7 +145,7 @@ def of_mechanisms(checked: Sequence[Checked], alarm: Fraction) -> Report:
 
 
 def _curves() -> Picture:
-    """δ(ε) of some mechanisms from their tables."""
+    """Draw δ(ε) of some mechanisms from their tables."""
     shown = {
         "Laplace, ε = 1": mechanism_tables.noise(Laplace(epsilon=1, sensitivity=1).law, 0, 1),
         "Gaussian, (1, 1e-6)": mechanism_tables.noise(Gaussian(epsilon=1, delta="1e-6", sensitivity=1).law, 0, 1),
@@ -172,7 +172,7 @@ def _curve(name: str, table: channel.Table, **how: Any) -> Series:
 
 
 def of_museum(examined: Iterable[tuple[Piece, Verdict, Verdict]], coins: Coins = SYSTEM) -> Report:
-    """Every piece: its story, its code, how it was caught, and what the same audit says of the right code."""
+    """Report every piece: its story, its code, how it was caught, and what the same audit says of the right code."""
     pieces = list(examined)
     caught = sum(wrong.caught and not right.caught for _, wrong, right in pieces)
     rows = tuple(
@@ -210,7 +210,7 @@ def _piece(piece: Piece, wrong: Verdict, right: Verdict) -> Finding:
 
 
 def _how_fast(coins: Coins) -> Picture:
-    """The lower bound of one piece against the number of releases."""
+    """Draw the lower bound of one piece against the number of releases."""
     counts = [500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000]
 
     def bounds(code: Callable[..., Any]) -> tuple[float, ...]:
@@ -255,7 +255,7 @@ def of_question(
     epsilon: Number,
     neighbours: str = "add-remove",
 ) -> Report:
-    """What replays of a question on made-up neighbours show, and what canaries show of the engine."""
+    """Report what replays of a question on synthetic neighbours show, and what canaries show of the engine."""
     same = all(each.same for _, each in replays)
     rows = tuple((name, "nothing" if each.same else each.describe()) for name, each in replays)
     replayed = Finding(
@@ -296,7 +296,7 @@ def _canaries(runs: Sequence[tuple[str, OneRun]], epsilon: Number, neighbours: s
 
 
 def _guesses(runs: Sequence[tuple[str, OneRun]], epsilon: Number) -> Picture:
-    """How many of the surest guesses are right."""
+    """Draw how many of the surest guesses are right."""
     series = tuple(
         Series(
             name=name,

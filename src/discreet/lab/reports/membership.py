@@ -1,4 +1,4 @@
-"""The attacks on one person, tried on naive servers and on this curator, each as a finding."""
+"""Report the attacks on one person, tried on naive servers and on this curator, each as a finding."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Attack = Callable[[People, int], float]
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """How often an attack on one person's bit was right, on a naive server over HTTP and on this curator."""
+    """The number of right guesses of one person's bit, on a naive server over HTTP and on this curator."""
 
     runs: int
     naive: int
@@ -40,11 +40,11 @@ class Tried:
 
     @property
     def facts(self) -> dict[str, float]:
-        """For programs."""
+        """The shares of right guesses, for programs."""
         return {"naive": self.naive / self.runs, "curator": self.curator / self.runs}
 
     def rows(self, name: str, allowed: float) -> tuple[tuple[object, ...], ...]:
-        """Two rows of a table."""
+        """Return two rows of a table."""
         naive = "refused" if self.refused == self.runs else _measured(self.naive, self.runs)
         curator = _measured(self.curator, self.runs)
         return (name, "naive server", naive, "–"), (name, "discreet", curator, f"{allowed:.3f}")
@@ -56,7 +56,7 @@ def _measured(count: int, of: int) -> str:
 
 
 def _try(attack: Attack, questions: int, epsilon: Fraction, runs: int, coins: Coins, *, smallest: int = 0) -> Tried:
-    """One attack on the bit of one person, so often, each time on fresh data."""
+    """Try one attack on the bit of one person `runs` times, each time on fresh data."""
     naive = curated = refused = 0
     for _ in range(runs):
         secret = trials.fair_bits(SIZE, coins)
@@ -78,7 +78,7 @@ def _table(tried: dict[str, Tried], epsilon: Fraction) -> Table:
 
 
 def differencing(*, epsilon: Number = 1, runs: int = 20, coins: Coins = SYSTEM) -> Finding:
-    """Two harmless counts and their difference."""
+    """Report the difference of two harmless counts."""
     e, times = price(epsilon, "epsilon"), whole(runs, "runs")
     tried = {
         "all less all but one": _try(membership.difference, 2, e, times, coins),
@@ -97,7 +97,7 @@ def differencing(*, epsilon: Number = 1, runs: int = 20, coins: Coins = SYSTEM) 
 
 
 def tracking(*, epsilon: Number = 1, runs: int = 10, coins: Coins = SYSTEM) -> Finding:
-    """A server that refuses small sets, and the tracker that gets round it."""
+    """Report a server that refuses small sets, and the tracker that circumvents it."""
     e, times = price(epsilon, "epsilon"), whole(runs, "runs")
     tried = {
         "directly": _try(membership.direct, 1, e, times, coins, smallest=5),
@@ -116,7 +116,7 @@ def tracking(*, epsilon: Number = 1, runs: int = 10, coins: Coins = SYSTEM) -> F
 
 
 def averaging(*, epsilon: Number = 1, noise: float = 5, runs: int = 5, coins: Coins = SYSTEM) -> Finding:
-    """Asking again and again."""
+    """Report the average of repeated answers."""
     e, rounds = price(epsilon, "epsilon"), whole(runs, "runs")
     secret = trials.fair_bits(SIZE, coins)
     many, few = (1, 4, 16, 64), (1, 4, 16)
@@ -170,16 +170,16 @@ def averaging(*, epsilon: Number = 1, noise: float = 5, runs: int = 5, coins: Co
     )
 
 
-SCORES = {True: np.array([90] + [50] * 29), False: np.array([50] * 30)}  # with Alice, and with somebody else for her
+SCORES = {True: np.array([90] + [50] * 29), False: np.array([50] * 30)}  # with Alice, and without her
 
 
 def _shown(enrolled: bool, coins: Coins) -> bool:
-    """Whether five exact averages show Alice."""
+    """Return True if five exact averages show Alice."""
     return max(membership.classroom(lambda who: float(SCORES[enrolled][who].mean()), coins=coins)) > 55
 
 
 def _guessed(enrolled: bool, epsilon: Fraction, coins: Coins) -> bool:
-    """Whether five averages from this curator, at a total of ε, look like Alice."""
+    """Return True if five averages from this curator, at a total of ε, look like Alice."""
     import pyarrow as pa  # noqa: PLC0415
 
     frame = pa.table({"id": np.arange(30), "score": SCORES[enrolled]})
@@ -194,7 +194,9 @@ def _guessed(enrolled: bool, epsilon: Fraction, coins: Coins) -> bool:
 
 
 def class_average(*, epsilon: Number = 1, runs: int = 2000, curators: int = 20, coins: Coins = SYSTEM) -> Finding:
-    """Alice and the thirty students: five averages of three random students each, exact and from this curator."""
+    """Report Alice and the thirty students: five averages of three random students each, exact and from this
+    curator.
+    """
     e, times = price(epsilon, "epsilon"), whole(runs, "runs")
     shown = {enrolled: sum(_shown(enrolled, coins) for _ in range(times)) for enrolled in SCORES}
     right = sum(_guessed(turn % 2 == 0, e, coins) == (turn % 2 == 0) for turn in range(whole(curators, "curators")))
@@ -226,14 +228,14 @@ def class_average(*, epsilon: Number = 1, runs: int = 2000, curators: int = 20, 
 
 # ── who is in the data ───────────────────────────────────────────────────────────────────────────────────────────
 
-FEWEST = 20  # members; of fewer, no share says anything
+FEWEST = 20  # members; fewer are too few for a share
 HELD_OUT = 1000  # strangers by whom the threshold is set
 ALARMS = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
 class Traced:
-    """What the scores of members, of as many strangers, and of held-out strangers tell."""
+    """The scores of members, of as many strangers, and of held-out strangers."""
 
     members: membership.Real
     strangers: membership.Real
@@ -241,20 +243,20 @@ class Traced:
 
     @property
     def roc(self) -> membership.Roc:
-        """The test at every threshold."""
+        """The ROC curve: the test at every threshold."""
         return membership.roc(self.members, self.strangers)
 
     @property
     def counted(self) -> tuple[int, int]:
-        """How many members, and how many strangers, are above the score that 5 % of the held-out ones exceed."""
+        """The number of members, and of strangers, above the score that 5 % of the held-out strangers exceed."""
         cut = np.sort(self.held_out)[-int(ALARMS * len(self.held_out)) - 1]
         return int((self.members > cut).sum()), int((self.strangers > cut).sum())
 
     def outcome(self, what: str, epsilon: Fraction | None = None) -> trials.Outcome:
-        """Of pairs of a member and a stranger, how often the one with the higher score was the member.
+        """Return how often, of pairs of a member and a stranger, the member had the higher score.
 
         Given    both were drawn alike, and ε (if one is given) is promised for the replacement of one record.
-        Promise  the verdict accuses who keeps that promise with probability at most 1/1000.
+        Promise  the verdict accuses a curator that keeps that promise with probability at most 1/1000.
         Because  which of a pair is in the data is a fair coin, and the release is ε-private in each of these coins. So
                  of n guesses as many are right, at most, as n coins of chance e^ε/(1 + e^ε) show (Steinke, Nasr,
                  Jagielski 2023, Theorem 3.1), although they are all made from one release. A tie counts as wrong.
@@ -265,7 +267,7 @@ class Traced:
 
 
 def tracing(*, epsilon: Number = 1, members: int = 50, columns: int = 400, coins: Coins = SYSTEM) -> Finding:
-    """Whose record is behind published means: exact ones tell, those of this curator do not."""
+    """Report membership inference from published means: exact means reveal members, those of this curator do not."""
     e, n, d = price(epsilon, "epsilon"), whole(members, "people"), whole(columns, "columns")
     if n < FEWEST:
         raise NotUnderstood(
@@ -305,7 +307,7 @@ def tracing(*, epsilon: Number = 1, members: int = 50, columns: int = 400, coins
 
 
 def _published(inside: membership.Real, epsilon: Fraction) -> dict[str, membership.Real]:
-    """The means of all columns, from an exact server and from this curator."""
+    """Return the means of all columns, from an exact server and from this curator."""
     import pyarrow as pa  # noqa: PLC0415
 
     n, d = inside.shape

@@ -1,4 +1,4 @@
-"""What reconstruction found: the worked examples, defences compared, and databases behind SQL, as a report."""
+"""Report on reconstruction: the worked examples, defences compared, and databases behind SQL."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def report(
     coins: Coins = SYSTEM,
     progress: Progress | None = None,
 ) -> Report:
-    """Reconstruction from the worked examples to this curator, for n people, m queries and a total of ε."""
+    """Report reconstruction from the worked examples to this curator, for n people, m queries and a total of ε."""
     n, m, e = _several(n), whole(4 * n if m is None else m, "queries"), number(epsilon, "epsilon")
     if m <= n:
         raise NotUnderstood(
@@ -77,7 +77,7 @@ def _several(people: int) -> int:
 
 
 def _worked() -> Finding:
-    """The two exercises of the notes."""
+    """Report the two exercises of the notes."""
     exercises = {
         "noise ±0.5": [0.5, 0.5, 0.5, 1.5, 0.5, 1.5, 0.5, 1.5],
         "noise -0.5, 0, +0.5": [0.5, 0.5, 1.0, 1.0, 0.5, 1.5, 1.5, 2.5],
@@ -139,7 +139,7 @@ def _landscape(n: int, runs: int, coins: Coins) -> Finding:
 
 
 def _through_sql(n: int, m: int, epsilon: Number, coins: Coins) -> Finding:
-    """The same attack through real SQL: a naive server over HTTP, then this curator."""
+    """Report the same attack through real SQL: a naive server over HTTP, then this curator."""
     e, secret, crowd = number(epsilon, "epsilon"), fair_bits(n, coins), fair_bits(CROWD, coins)
     with Naive(people(secret)) as server:
         target = People(host=Web(server.url), n=n)
@@ -182,7 +182,7 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
     return Table(heads=Outcome.HEADS, rows=tuple(each.row() for each in outcomes), right="foretold,allowed,chance")
 
 
-# ── somebody else's server ───────────────────────────────────────────────────────────────────────────────────────────
+# ── an outside server ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def outside(
@@ -194,7 +194,7 @@ def outside(
     coins: Coins = SYSTEM,
     progress: Progress | None = None,
 ) -> Report:
-    """Reconstruct the people behind any target; with the truth at hand, say how well that went."""
+    """Reconstruct the people behind any target; with the truth at hand, report how well that went."""
     n = _several(target.n)
     asked = whole(4 * n if m is None else m, "queries")
     if truth is not None and len(np.asarray(truth)) != target.n:

@@ -1,1 +1,1 @@
-"""Where a ledger keeps its entries."""
+"""Stores of a ledger: SQLite, PostgreSQL, and memory."""

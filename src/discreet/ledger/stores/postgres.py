@@ -1,4 +1,4 @@
-"""Entries in PostgreSQL, for several servers that share one ledger."""
+"""A ledger in PostgreSQL, for several servers that share it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Postgres(Store):
         self._place = f"postgresql {system}/{base}/{schema}"
 
     def holds_ledger(self) -> bool:
-        """By a query, which sees what was committed; to_regclass would answer from this session's cache."""
+        """Return True if a ledger was begun here, by a query: to_regclass would answer from this session's cache."""
         kinds = self.execute(
             "SELECT relpersistence FROM pg_catalog.pg_class WHERE relname IN ('discreet_entries', 'discreet_answers')"
             " AND relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = current_schema())"
@@ -82,7 +82,7 @@ class Postgres(Store):
             self.execute(table.format(whole="BIGINT", bytes=self.blob))
 
     def harden(self) -> None:
-        """Refuse a server that would forget; then fix the setting for this session, whatever is changed later."""
+        """Refuse a server that could lose commits; then fix the setting for this session, whatever is changed later."""
         shown = {
             name: self.execute(f"SHOW {name}")[0][0] for name in ("synchronous_commit", "fsync", "full_page_writes")
         }
@@ -94,7 +94,7 @@ class Postgres(Store):
             self.execute(f"SET {limit} = {int(PATIENCE * 1000)}")
 
     def begin(self) -> None:
-        """Serialised by a lock that is taken before anything is read; each statement then sees what was committed."""
+        """Take the lock that serialises writers before anything is read; later statements see what was committed."""
         self._begin("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
         self.execute(f"SELECT pg_advisory_xact_lock({LOCK}, hashtext(current_schema()))")
 

@@ -18,13 +18,13 @@ __all__ = ["Memory", "SQLite"]
 
 
 class SQLite(Store):
-    """A file. Write-ahead log, and an fsync for every commit; anything weaker is refused.
+    """A ledger in a file, with a write-ahead log and an fsync for every commit; anything weaker is refused.
 
-    Promise  nobody but its owner can read the file, its log or its other side files, whatever the umask.
+    Promise  only its owner can read the file, its log or its other side files, whatever the umask.
     Because  the file is there, readable for its owner only, before SQLite opens it, and SQLite gives its side files the
              mode of the file. A file that others can read (earlier versions made such) is tightened and not refused:
-             nothing is lost by it, whereas a refusal would stop a service that runs. Where it is somebody else's, it is
-             refused. Several users of one machine share a ledger in PostgreSQL.
+             nothing is lost by it, whereas a refusal would stop a service that runs. A file of another user is refused.
+             Several users of one machine share a ledger in PostgreSQL.
     """
 
     problems = (sqlite3.Error,)
@@ -72,8 +72,8 @@ class SQLite(Store):
             _sync_folder(self.path.parent)
 
     def _make(self) -> None:
-        """An empty file for its owner alone. It is made under another name and linked: closing a descriptor of the
-        file itself would let go of the locks that another thread has on it by then.
+        """Make an empty file for its owner alone. It is made under another name and linked: closing a descriptor of the
+        file itself would release the locks that another thread has on it by then.
         """
         made = self.path.with_name(f".{self.path.name}.{os.urandom(8).hex()}")
         try:
@@ -84,13 +84,13 @@ class SQLite(Store):
             with suppress(OSError):
                 os.fchmod(descriptor, OWNER)  # whatever the umask takes away
             os.close(descriptor)
-            with suppress(OSError):  # somebody else made it meanwhile; or there are no links, and SQLite makes it
+            with suppress(OSError):  # another process made it meanwhile; or the disk has no links, and SQLite makes it
                 os.link(made, self.path)
         finally:
             made.unlink()
 
     def _tighten(self) -> None:
-        """Let nobody but its owner read the ledger; without opening a file, as that would let go of locks."""
+        """Make the ledger readable for its owner only; without opening a file, as closing it would release locks."""
         for end in ("", "-wal", "-shm", "-journal"):
             path = f"{self.path}{end}"
             try:
@@ -116,7 +116,7 @@ class SQLite(Store):
         return bool(self.execute("SELECT 1 FROM sqlite_master WHERE name = 'discreet_answers'"))
 
     def harden(self) -> None:
-        """The settings that make a commit durable, read back: a file that does not take them is refused."""
+        """Apply the settings that make a commit durable, and read them back; refuse a file that does not take them."""
         (mode,) = self.execute("PRAGMA journal_mode = WAL")[0]
         for setting in ("synchronous = FULL", "fullfsync = 1", "checkpoint_fullfsync = 1", "cell_size_check = 1"):
             self.execute(f"PRAGMA {setting}")
@@ -146,8 +146,9 @@ class SQLite(Store):
             self.execute("BEGIN")
 
     def commit(self) -> None:
-        """The files written to must still be the ones at this place: a file that was replaced, or a log that another
-        process removed because our locks were lost (by reading the file in this process), would take the charge along.
+        """Commit, then check that the files written to are still the ones at this place: a file that was replaced, or a
+        log that another process removed because our locks were lost (by reading the file in this process), would lose
+        the charge.
         """
         self.execute("COMMIT")
         now = self._glance()
@@ -156,8 +157,9 @@ class SQLite(Store):
             self._glanced = now
 
     def _glance(self) -> int:
-        """When the folder last changed: it does when a file is replaced or a log removed. Looking at the log itself
-        after each commit would make the next one slower: kernels keep finer times for files that somebody looks at.
+        """Return when the folder last changed: it does when a file is replaced or a log removed. Reading the state of
+        the log itself after each commit would slow down the next: kernels keep finer times for files that are looked
+        at.
         """
         return os.stat(self._folder).st_mtime_ns
 
@@ -172,8 +174,8 @@ class SQLite(Store):
             return []
 
     def execute(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Asked again every half millisecond while others are in the way; SQLite's own waiting backs off to a tenth
-        of a second.
+        """Run one statement, and retry every half millisecond while others hold a lock; SQLite's own waiting backs off
+        to a tenth of a second.
         """
         assert self._connection is not None
         until = 0.0
@@ -209,7 +211,7 @@ class SQLite(Store):
 
 
 class Memory(SQLite):
-    """Nothing on disk: gone with the process, and it says so."""
+    """A ledger in memory: it ends with the process."""
 
     durable = False
 
@@ -229,7 +231,7 @@ class Memory(SQLite):
         self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
 
     def harden(self) -> None:
-        """There is nothing to be made durable."""
+        """Do nothing: a ledger in memory is not durable."""
 
     def begin(self) -> None:
         if self._process != os.getpid():
@@ -243,13 +245,13 @@ class Memory(SQLite):
         self.execute("COMMIT")
 
     def close(self) -> None:
-        """The connection is all there is; only what was not committed goes."""
+        """Roll back what was not committed; the connection stays open, as it holds all entries."""
         if self._connection is not None and self._connection.in_transaction:
             self._connection.rollback()
 
 
 def _sync_folder(folder: Path) -> None:
-    """A new file is on disk when its folder is."""
+    """Force a folder to disk, and with it the names of its new files."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

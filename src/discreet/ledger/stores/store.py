@@ -1,4 +1,4 @@
-"""Where entries lie: one table of entries and one of kept answers, in SQLite or in PostgreSQL.
+"""Stores: one table of entries and one of kept answers, in SQLite or in PostgreSQL.
 
 A store opens one connection, takes the one lock under which entries are written, and runs the few statements below;
 everything else about a ledger is the same code over both. Statements are written with `?`.
@@ -14,7 +14,7 @@ from discreet.errors import Broken
 
 __all__ = ["Store"]
 
-PATIENCE = 30.0  # seconds to wait for somebody else's transaction
+PATIENCE = 30.0  # seconds to wait for another process's transaction
 
 WAIT = 0.0005
 
@@ -28,7 +28,7 @@ SECRETS = "CREATE TABLE IF NOT EXISTS discreet_secrets (name TEXT PRIMARY KEY, v
 
 KEY = 32  # bytes of the key of versions
 
-OWNER = 0o600  # nobody else reads or writes a ledger
+OWNER = 0o600  # only the owner reads and writes a ledger
 
 
 class Store(ABC):
@@ -41,22 +41,22 @@ class Store(ABC):
     @property
     @abstractmethod
     def where(self) -> str:
-        """The place, for people; without passwords."""
+        """The place, for messages; without passwords."""
 
     @property
     @abstractmethod
     def place(self) -> str:
-        """The place, the same however it was written."""
+        """The place in a canonical form, the same however it was written."""
 
     @property
     def absent(self) -> bool:
-        """Whether there is nothing at this place, as far as can be told without connecting."""
+        """True if there is nothing at this place, as far as can be told without connecting."""
         return False
 
     @property
     @abstractmethod
     def connected(self) -> bool:
-        """Whether there is a connection."""
+        """True if there is a connection."""
 
     @abstractmethod
     def connect(self) -> None:
@@ -68,7 +68,7 @@ class Store(ABC):
 
     @abstractmethod
     def holds_ledger(self) -> bool:
-        """Whether a ledger was begun here."""
+        """Return True if a ledger was begun here."""
 
     @abstractmethod
     def create(self) -> None:
@@ -76,19 +76,19 @@ class Store(ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """Start a transaction in which nobody else writes."""
+        """Start a transaction in which no other process writes."""
 
     @abstractmethod
     def begin_reading(self) -> None:
-        """Start a transaction that only reads, sees one state, and keeps nobody from writing."""
+        """Start a transaction that only reads, sees one state, and does not block writers."""
 
     @abstractmethod
     def execute(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Run one statement."""
+        """Run one statement; return its rows."""
 
     @abstractmethod
     def commit(self) -> None:
-        """Returns when everything since `begin` is on disk."""
+        """Commit; return when everything since `begin` is on disk."""
 
     @abstractmethod
     def close(self) -> None:
@@ -96,18 +96,18 @@ class Store(ABC):
 
     @abstractmethod
     def explain(self, problem: Exception) -> Broken:
-        """What went wrong, in words that say what to do."""
+        """Return a problem as an error whose message says what to do."""
 
     def well(self) -> bool:
-        """Whatever the place itself can say about its health."""
+        """Return True if the place reports no damage, as far as it can check itself."""
         return True
 
     def key(self) -> bytes:
-        """The secret of this ledger, inside a transaction; made when it is first wanted.
+        """Return the secret key of this ledger, inside a transaction; make it when it is first needed.
 
-        Fingerprints of the data, and checkpoints, are hashed under it, so it lies beside the entries and not among
-        them: it is in no entry, export, report or message. A copy of the ledger has it. Where it is lost, another one
-        is made: then the data have a new name, and what was asked of them is paid again.
+        Fingerprints of the data, and checkpoints, are hashed under it, so it is stored beside the entries and not among
+        them: it is in no entry, export, report or message. A copy of the ledger has the key. Where the key is lost,
+        another one is made: then the data have a new name, and what was asked of them is paid again.
         """
         self.execute(SECRETS.format(bytes=self.blob))
         found = self._key()
@@ -118,7 +118,7 @@ class Store(ABC):
         return found
 
     def known_key(self) -> bytes | None:
-        """The secret of this ledger, outside a transaction; None where none was made, or it cannot be read."""
+        """Return the secret key of this ledger, outside a transaction; None if none was made, or it cannot be read."""
         try:
             found = self._key()
         except self.problems:

@@ -1,4 +1,4 @@
-"""The collector: adds up reports as they come, in as much memory for ten million as for ten.
+"""The collector: add up reports as they arrive, in the memory of one sketch and of eight bytes for each key.
 
     >>> from discreet.local import Collector, KaryResponse, Wire
     >>> ward = KaryResponse(k=4, epsilon=2)
@@ -12,9 +12,9 @@
     >>> both.tally.n, both.set_aside
     (401, {'length': 1, 'version': 0, 'question': 0, 'range': 0, 'duplicate': 1})
 
-No report is secret: they were randomised before they were sent. Bad ones are counted and change nothing else. Who took
-part is another matter: digests of keys are kept under the collector's secret, and a dump carries both, so it shows who
-took part to whoever has it and tries names.
+No report is secret: they were randomised before they were sent. Bad reports are counted and change nothing else.
+Participation is secret: digests of keys are kept under the collector's secret, and a dump carries both, so the owner of
+a dump can test names for participation.
 """
 
 from __future__ import annotations
@@ -42,23 +42,24 @@ __all__ = ["REASONS", "Collector"]
 
 REASONS = ("length", "version", "question", "range", "duplicate")
 PART = 1 << 20  # bytes of reports that are decoded at a time
-FEW = 1 << 14  # reports that come one by one and wait for each other
-FORM = "discreet collector/2"  # the first kept keys without a secret
+FEW = 1 << 14  # reports of a stream that are decoded together
+FORM = "discreet collector/2"  # version 1 kept keys without a secret
 
 Keys = NDArray[np.uint64]
 
 
 class Collector:
-    """A tally that grows, of the reports to one question.
+    """The sum of the reports to one question, which grows as reports arrive.
 
     Promise  whatever the order, and on however many machines: the sum of collectors is the collector of all reports.
              Bad reports (see REASONS) are counted and leave the estimate as it is. Of several reports under one key the
              first that is good counts; of those to different collectors each, which `overlap` counts.
-    Because  sketches are counts, which add up. What good-looking lies can do is bounded by `influence`.
+    Because  sketches are counts, which add up. The effect of well-formed lies is bounded by `influence`.
 
     Keys are kept as eight bytes each, a BLAKE2 digest under `secret`: random, or given, 16 to 64 bytes. Collectors on
-    several machines add up when those that have keys share it. A dump carries it, and shows who took part.
-    Memory is that of one sketch and the keys. One thread at a time; several have a collector each.
+    several machines add up when those that have keys share the secret. A dump carries the secret, and shows who took
+    part. Memory is that of one sketch and the keys. A collector serves one thread at a time; several threads have one
+    each.
     """
 
     def __init__(self, wire: Wire, *, secret: bytes | None = None) -> None:
@@ -77,23 +78,23 @@ class Collector:
         zeros = np.zeros(wire.randomizer.counters, np.int64)
         self._tally = Tally(randomizer=wire.randomizer, n=0, sketch=zeros)
         self.set_aside = dict.fromkeys(REASONS, 0)
-        self.overlap = 0  # reports of those who had reported to another collector before both were added up
+        self.overlap = 0  # respondents counted twice, as they reported to both of two merged collectors
         self._seen = _Seen()
 
     @property
     def tally(self) -> Tally:
-        """What was collected so far."""
+        """The sum of the reports so far."""
         t = self._tally
         return Tally(randomizer=t.randomizer, n=t.n, sketch=t.sketch, set_aside=sum(self.set_aside.values()))
 
     def estimate(self, *, sampling: bool = False) -> Any:
-        """What the good reports say of those who sent them: an `Estimate`."""
+        """Return the estimate from the good reports: an `Estimate`."""
         return self.tally.estimate(sampling=sampling)
 
     def influence(self, hostile: int) -> float:
-        """The most that so many hostile ones, among those collected, can have moved any number in the estimate.
+        """Return the most that `hostile` respondents, among those collected, can have moved any number in the estimate.
 
-        Reports that were counted twice, because sums cannot tell them apart (`overlap`), come on top.
+        Reports that were counted twice after merging collectors (`overlap`) come on top.
         """
         n = self._tally.n
         return self.wire.randomizer.influence(min(some(hostile) + self.overlap, n), n)
@@ -101,10 +102,10 @@ class Collector:
     # ── adding ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def add(self, reports: bytes | Iterable[bytes] | Rows, *, keys: Any = None) -> int:
-        """Take in one report, several, or an array with a row of bytes for each; how many of them were good.
+        """Add one report, several, or an array with a row of bytes for each; return how many of them were good.
 
         `keys` names the respondents, one for each report: texts, bytes or whole numbers (5 is "5"), of which a digest
-        is kept. What is refused leaves everything as it was; what is no report is counted.
+        is kept. A refused call changes nothing; bytes that are no report are counted in `set_aside`.
         """
         if isinstance(reports, (bytes, bytearray, memoryview)):
             return self.add([bytes(reports)], keys=None if keys is None else [keys])
@@ -126,7 +127,7 @@ class Collector:
         return self._tally.n - before
 
     def _batches(self, reports: Any) -> Iterator[Any]:
-        """Some reports at a time, from an array or anything that gives one after the other."""
+        """Yield some reports at a time, from an array or from any iterable."""
         decoded = math.prod(self.wire.randomizer.shape()) * np.dtype(self.wire.randomizer.kind).itemsize
         part = max(1, PART // max(self.wire.length, decoded))
         if isinstance(reports, np.ndarray):
@@ -143,7 +144,10 @@ class Collector:
             yield batch
 
     def _digests(self, keys: Any) -> Keys:
-        """Eight bytes for each key. Two of ten million share theirs with probability 3e-6; one report is then lost."""
+        """Return eight bytes for each key.
+
+        Two of ten million keys collide with probability 3e-6; one report is then lost.
+        """
         named = None if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable) else list(keys)
         if named is None or not all(_is_key(key) for key in named):
             raise NotUnderstood(
@@ -156,7 +160,7 @@ class Collector:
         return np.frombuffer(joined, "<u8").astype(np.uint64)
 
     def _fitting(self, batch: Any) -> tuple[Rows, Any]:
-        """Those of the right length as rows of bytes, and where they were."""
+        """Return the reports of the right length as rows of bytes, and their indices."""
         length = self.wire.length
         if isinstance(batch, np.ndarray):
             fits = batch.shape[1] == length
@@ -185,7 +189,10 @@ class Collector:
         return self if other == 0 else NotImplemented  # where sum() begins
 
     def __add__(self, other: Collector) -> Collector:
-        """Both together. Whoever reported to both counts twice: sums cannot tell reports apart; see `overlap`."""
+        """Merge two collectors.
+
+        A respondent who reported to both counts twice: sums cannot tell reports apart; see `overlap`.
+        """
         if not isinstance(other, Collector):
             return NotImplemented
         if other.wire != self.wire:
@@ -210,7 +217,7 @@ class Collector:
         return both
 
     def dump(self) -> bytes:
-        """Everything it holds, to be added up elsewhere: JSON, whole numbers in eight little-endian bytes, base64."""
+        """Serialise the collector, to be merged elsewhere: JSON, whole numbers in eight little-endian bytes, base64."""
         form = {
             "is": FORM,
             "randomizer": write(self.wire.randomizer),
@@ -226,7 +233,7 @@ class Collector:
 
     @classmethod
     def load(cls, data: bytes) -> Collector:
-        """What `dump` wrote; anything else is refused."""
+        """Read what `dump` wrote; refuse anything else."""
         try:
             return cls._read(json.loads(data))
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as problem:
@@ -236,7 +243,7 @@ class Collector:
 
     @classmethod
     def _read(cls, form: dict[str, Any]) -> Collector:
-        """Nothing is made before what it is made of fits together."""
+        """Build the collector only after all parts of `form` were checked against each other."""
         randomizer, aside = read(form["randomizer"]), form["set_aside"]
         sketch, seen = (np.frombuffer(b64decode(form[name], validate=True), "<i8") for name in ("sketch", "seen"))
         counts = [form["n"], form["overlap"], *(aside[reason] for reason in REASONS)]
@@ -258,7 +265,7 @@ class Collector:
 
 
 class _Seen:
-    """The digests of those who reported, in order; what came last waits in a set until it is worth sorting."""
+    """The digests of the keys so far, sorted; the latest wait in a set until they are worth sorting."""
 
     WAITING = 1 << 16
 
@@ -267,7 +274,7 @@ class _Seen:
         self._waiting: set[int] = set()
 
     def first(self, keys: Keys) -> NDArray[np.bool_]:
-        """Which of these come for the first time; they are remembered."""
+        """Return which of the keys are new, and remember them."""
         fresh = np.zeros(len(keys), np.bool_)
         fresh[np.unique(keys, return_index=True)[1]] = True
         if len(self._sorted):

@@ -1,8 +1,8 @@
-"""The respondent's side of many questions: a small file that remembers what was told, and never tells too much.
+"""The respondent's budget: a small file that keeps all reports, and refuses an answer that would exceed the budget.
 
-Losses add up for each respondent, whoever asks. The file holds the budget, what each answer cost, and the reports
-themselves; never a value. A charge is on disk before its report is given out, so a crash can lose a report but not a
-charge; the same question again gets the same report and costs nothing.
+Losses add up for each respondent, over all collectors. The file holds the budget, what each answer cost, and the
+reports themselves; never a value. A charge is on disk before its report is given out, so a crash can lose a report but
+not a charge; the same question again gets the same report and costs nothing.
 
 >>> import tempfile, pathlib
 >>> from discreet import Budget
@@ -46,7 +46,7 @@ from discreet.local.randomizer import Randomizer
 
 __all__ = ["Answered", "Respondent"]
 
-FORM = "discreet respondent/2"  # the first had no name
+FORM = "discreet respondent/2"  # version 1 had no name
 PATIENCE = 30.0  # seconds to wait for another process
 TABLES = """
 CREATE TABLE about (form TEXT NOT NULL, name TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT, events TEXT);
@@ -59,7 +59,7 @@ CREATE TABLE answers (
 
 @dataclass(frozen=True)
 class Answered:
-    """One answer: the question, what made the report, and what it cost for ever."""
+    """One answer: the question, the randomizer of the report, and its loss for ever."""
 
     question: str
     randomizer: str
@@ -67,11 +67,13 @@ class Answered:
 
 
 class Respondent:
-    """A file on the respondent's device, by its path. It is made with new=True and a budget, and opened without.
+    """A respondent's budget file, on the respondent's device.
 
-    Given    the file is the respondent's own: whoever deletes it and makes another, or restores an old copy, gives away
-             their own budget. Nothing makes one in passing: a file that is not there is refused, and so is one that was
-             replaced while it was in use.
+    It is created with new=True and a budget, and opened without.
+
+    Given    the file is the respondent's own: to delete it and create another, or to restore an old copy, gives away
+             the respondent's own budget. No file is created in passing: a missing file is refused, and so is one that
+             was replaced while it was in use.
     Promise  the reports given out by all processes that ever opened it stay within the budget together.
     Because  an answer is one transaction under SQLite's write lock: look for a kept report, check that everything
              charged and this fits the budget, draw, write, sync to disk; only then is the report returned.
@@ -101,7 +103,7 @@ class Respondent:
             )
 
     def _begin(self, budget: Budget | None) -> None:
-        """Make the file, under a name of its own; all at once, so that nobody ever sees half of it."""
+        """Create the file with a random name inside, atomically: no process ever sees half of it."""
         if budget is None:
             raise NotUnderstood(
                 "a new file needs a budget.", code="wrong-argument", instead="write budget=Budget(epsilon=4), new=True"
@@ -127,26 +129,29 @@ class Respondent:
 
     @property
     def budget(self) -> Budget:
-        """The most that may ever be told."""
+        """The total budget of the respondent."""
         with self._transaction() as db:
             return _about(db)[1]
 
     @property
     def answered(self) -> list[Answered]:
-        """What was told, in the order in which it was."""
+        """The answers, in the order in which they were given."""
         with self._transaction() as db:
             rows = db.execute("SELECT question, randomizer, pure, rho FROM answers ORDER BY rowid").fetchall()
         return [Answered(question, randomizer, _loss(pure, rho)) for question, randomizer, pure, rho in rows]
 
     @property
     def spent(self) -> Loss:
-        """What all answers can reveal together."""
+        """The sum of the losses of all answers."""
         return sum((each.loss for each in self.answered), Loss.ZERO)
 
     # ── answering ────────────────────────────────────────────────────────────────────────────────────────────
 
     def answer(self, question: str, value: Any, randomizer: Randomizer, coins: Coins = SYSTEM) -> Any:
-        """A report of the value. The same question by the same randomizer gets the same report, whatever the value."""
+        """Return a report of the value.
+
+        The same question by the same randomizer gets the same report, whatever the value.
+        """
         if not isinstance(randomizer, Randomizer):
             raise NotUnderstood(
                 "an answer needs a randomizer.",
@@ -156,10 +161,10 @@ class Respondent:
         return self._once(question, write(randomizer), randomizer, lambda: randomizer.randomize(value, coins))
 
     def again(self, question: str, value: Any, memoised: Memoised, coins: Coins = SYSTEM) -> Any:
-        """Today's report of a value that is asked for again and again.
+        """Return today's report of a value that is asked for repeatedly.
 
         The first time costs what all reports together ever will, and keeps a noisy value; after that nothing is
-        charged, and the value is not looked at any more. When it may have changed, that is a new question.
+        charged, and the value is not read any more. A value that may have changed is a new question.
         """
         if not isinstance(memoised, Memoised):
             raise NotUnderstood(
@@ -172,7 +177,7 @@ class Respondent:
         return memoised.report(int(kept), coins)
 
     def _once(self, question: str, name: str, randomizer: Randomizer, draw: Callable[[], Any]) -> Any:
-        """The report that is kept under a name, or a new one, charged and kept."""
+        """Return the report that is kept under a name, or draw a new one, charge for it and keep it."""
         loss = randomizer.loss
         if not is_text(question) or not question:
             raise NotUnderstood("a question is a text.", code="wrong-argument", instead='for example "Do you smoke?"')
@@ -202,7 +207,7 @@ class Respondent:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Alone with the file; on disk when this is over, or as if it had never been."""
+        """Hold the file exclusively; changes are on disk at the end, or rolled back."""
         place = f"{self.path.absolute().as_uri()}?mode=rw"  # a file that is gone is not made again
         with (
             _problems(),
@@ -222,7 +227,7 @@ class Respondent:
 
 @contextmanager
 def _problems() -> Iterator[None]:
-    """Whatever goes wrong with the file, in words."""
+    """Translate errors of the file to refusals with words."""
     try:
         yield
     except (sqlite3.OperationalError, OSError) as problem:
@@ -241,7 +246,7 @@ def _write(db: sqlite3.Connection, budget: Budget) -> None:
 
 
 def _about(db: sqlite3.Connection) -> tuple[str, Budget]:
-    """The file's name, drawn when it was made, and its budget."""
+    """Return the name of the file, drawn when it was created, and its budget."""
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
     rows = db.execute("SELECT * FROM about").fetchall() if {"about", "answers"} <= tables else []
     if len(rows) != 1 or len(rows[0]) != 5 or rows[0][0] != FORM or not rows[0][1]:
@@ -265,7 +270,7 @@ def _report(randomizer: Randomizer, kind: Any, shape: Any, data: Any) -> Any:
 
 
 def _loss(pure: str, rho: str) -> Loss:
-    """A charge; none is less than zero."""
+    """Read a charge; a negative one is refused."""
     try:
         return Loss(pure=Fraction(pure), rho=Fraction(rho))
     except (ValueError, TypeError, ZeroDivisionError, NotUnderstood) as problem:

@@ -1,7 +1,7 @@
-"""Shuffling: reports that lost their senders hide among each other.
+"""Shuffling: the privacy amplification of reports whose senders are unknown.
 
-Each respondent randomises and sends; somebody else mixes the reports before the collector sees them. The collector
-then knows much less about one person than the report alone would say, by a bound that is computed here.
+Each respondent randomises and sends; a shuffler mixes the reports before the collector sees them. The collector
+then learns much less about one respondent than the report alone would say, by a bound that is computed here.
 
 >>> from discreet.local import Shuffled
 >>> mixed = Shuffled(epsilon=1, n=10_000)
@@ -32,17 +32,17 @@ __all__ = ["Shuffled"]
 
 BITS = 80  # of the balls; a bound is rounded up whatever the precision
 GRAIN = 1 << 10  # the central ε is found to one part in so many
-FEWEST, MOST, STEPS = -12, 4, 4  # standard deviations of the number of clones that are told apart, and parts of each
+FEWEST, MOST, STEPS = -12, 4, 4  # range of the number of clones in standard deviations, and parts of each
 
 
 @dataclass(frozen=True, init=False)
 class Shuffled:
-    """n reports, each ε-private on its own, in an order that nobody knows.
+    """n reports, each ε-private on its own, in an order that is unknown to the collector.
 
-    `n` counts the respondents who randomise as agreed: those who may collude with the collector hide nobody, and do not
-    count. With `epsilon`, the largest that any of them has, the bound holds for all randomizers, also different ones.
-    With `randomizer`, which is everybody's, it is the better of that and its own: k-ary responses, and answers yes or
-    no, hide better than any report does.
+    `n` counts the respondents who randomise as agreed: those who may collude with the collector hide no other, and do
+    not count. With `epsilon`, the largest of any of them, the bound holds for all randomizers, also different ones.
+    With `randomizer`, which all respondents use, the bound is the better of that and its own: k-ary responses, and
+    yes-no answers, are amplified more than reports of a general randomizer.
     """
 
     epsilon: Fraction
@@ -80,12 +80,12 @@ class Shuffled:
 
     @property
     def _values(self) -> set[int | None]:
-        """The k of which the bound for k-ary responses holds, and None for the one that always does."""
+        """The k for which the bound for k-ary responses holds, and None for the general bound."""
         known = type(self.randomizer) in (RandomizedResponse, KaryResponse)
         return {None, self.randomizer.k} if known else {None}  # type: ignore[union-attr]
 
     def curve(self, epsilon: Number) -> Fraction:
-        """The δ at which all reports together are (ε, δ)-private for each respondent, from above.
+        """Return an upper bound on the δ at which all reports together are (ε, δ)-private for each respondent.
 
         Given    n respondents, this one among them, randomise as agreed, and the order says nothing.
         Promise  replacing one respondent's value changes the probability of no event beyond (ε, δ).
@@ -106,8 +106,8 @@ class Shuffled:
         return min(_delta(self.epsilon, self.n, k, at) for k in self._values)
 
     def central(self, delta: Number) -> Fraction:
-        """The ε such that all reports together are (ε, δ)-private for each respondent: from above, never more than one
-        report's own.
+        """Return an upper bound on the ε for which all reports together are (ε, δ)-private for each respondent; at most
+        the ε of one report.
         """
         wanted = probability(delta, "delta")
         grain = self.epsilon / GRAIN
@@ -126,7 +126,7 @@ class Shuffled:
         return high
 
     def closed_form(self, delta: Number) -> Fraction:
-        """A simpler, larger ε that can be checked by hand.
+        """Return a simpler, larger ε that can be checked by hand.
 
         Because  Feldman, McMillan and Talwar 2021, Theorem 3.1: for ε0 <= ln(n/(16·ln(4/δ))),
                  ε = ln(1 + (e^ε0 - 1)/(e^ε0 + 1)·(8·√(e^ε0·ln(4/δ)/n) + 8·e^ε0/n)).
@@ -147,17 +147,17 @@ class Shuffled:
         return ceiling(exact)
 
     def loss(self, delta: Number) -> Loss:
-        """What the shuffled reports reveal about one respondent, compared with the same respondent's other values."""
+        """Return the loss of the shuffled reports for one respondent whose value is replaced."""
         return Loss(pure=self.epsilon, approximate=(self.central(delta), probability(delta, "delta")))
 
     def _excess(self, epsilon: Fraction, delta: Fraction) -> float:
-        """ln of how many times too large δ(ε) is."""
+        """Return ln(δ(ε)/δ): positive if δ(ε) is too large."""
         found = self.curve(epsilon)
         return log(found) - log(delta) if found else -math.inf
 
 
 def _between(low: Fraction, high: Fraction, at_low: float, at_high: float) -> Fraction:
-    """Where ln δ(ε) probably passes zero: as if it fell with the square of ε, kept away from both ends."""
+    """Return a guess at the root of ln δ(ε), as if that fell with the square of ε, kept away from both ends."""
     if math.isinf(at_high):
         return low + (high - low) / 8
     one, other = float(low) ** 2, float(high) ** 2
@@ -177,7 +177,7 @@ def _delta(epsilon0: Fraction, n: int, k: int | None, epsilon: Fraction) -> Frac
 
 @lru_cache(maxsize=64)
 def _clones(epsilon0: Fraction, n: int, k: int | None) -> list[tuple[int, Ball]]:
-    """How many clones there are: ranges, by their least number, and their probabilities."""
+    """Return the law of the number of clones: ranges, given by their least number, and their probabilities."""
     e0 = ball(epsilon0).exp()
     clone = 1 / e0 if k is None else 2 / (e0 + k - 1)
     edges = _edges(n - 1, float(clone.mid()))
@@ -186,18 +186,18 @@ def _clones(epsilon0: Fraction, n: int, k: int | None) -> list[tuple[int, Ball]]
 
 
 def _edges(n: int, clone: float) -> list[int]:
-    """The numbers of clones at which ranges begin; whatever they are, the bound holds."""
+    """Return the numbers of clones at which ranges begin; the bound holds for any choice."""
     mean, spread = n * clone, math.sqrt(n * clone * (1 - clone))
     found = {0} | {math.ceil(mean + spread * i / STEPS) for i in range(FEWEST * STEPS, MOST * STEPS + 1)}
     return sorted(edge for edge in found if 0 <= edge <= n)
 
 
 def _apart(clones: int, e0: Ball, e: Ball) -> Ball:
-    """δ(ε) of one report among exactly so many clones, for e0 = e^ε0 and e = e^ε.
+    """Return δ(ε) of one report among exactly `clones` clones, for e0 = e^ε0 and e = e^ε.
 
     With r = e0/(1 + e0) and A ~ Bin(c, 1/2), the number X of reports that say the one value is A + 1 with probability
     r, else A; on the other value the other way around. X = x is more than e times likelier on the one exactly when
-    x > (c + 1)·(e0·e - 1)/((e0 - 1)(e + 1)). Where a ball cannot tell on which side a whole number is, both are
+    x > (c + 1)·(e0·e - 1)/((e0 - 1)(e + 1)). If a ball cannot tell on which side a whole number is, both are
     tried: the true δ is the larger.
     """
     edge = (clones + 1) * (e0 * e - 1) / ((e0 - 1) * (e + 1))
@@ -212,7 +212,7 @@ def _apart(clones: int, e0: Ball, e: Ball) -> Ball:
 
 
 def _run(c: int, x: int) -> Ball:
-    """P(A >= x)/P(A = x) for A ~ Bin(c, 1/2) and x > c/2: a sum of products that fall.
+    """Return P(A >= x)/P(A = x) for A ~ Bin(c, 1/2) and x > c/2: a sum of decreasing products.
 
     Because  each of the L factors is rounded twice, the sum at most L times, and what is left out is less than a
              geometric series that begins with the last product.

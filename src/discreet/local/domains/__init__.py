@@ -1,1 +1,1 @@
-"""Means, places and heavy hitters of randomised answers."""
+"""Randomizers for particular domains: bounded means, locations on a grid, and heavy hitters."""

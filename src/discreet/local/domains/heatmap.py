@@ -1,4 +1,4 @@
-"""Heat maps of a grid, side by side on one scale."""
+"""Draw heat maps of a grid, side by side on one scale."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["draw"]
 
 
 def draw(maps: dict[str, NDArray[np.float64]]) -> Figure:
-    """One panel for each map, by its title; a share below zero is noise, and drawn as zero."""
+    """Draw one panel for each map, with its title; a share below zero is noise, and drawn as zero."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  # an extra, imported where it is needed
     except ImportError:

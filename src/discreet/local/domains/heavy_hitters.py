@@ -1,12 +1,12 @@
-"""Words that many respondents share, out of more than anybody could list: heavy hitters, found letter by letter.
+"""Heavy hitters: words that many respondents share, out of more than can be listed, found letter by letter.
 
-Everybody picks a level at random and reports only the beginning of their word, as long as that level says. The
-collector finds the beginnings that are common on the first level, lengthens them by every continuation there is, keeps
+Each respondent draws a level at random and reports only a prefix of the word, as long as that level says. The
+collector finds the prefixes that are common on the first level, lengthens them by every continuation there is, keeps
 those that are common on the next level, and so on (Wang, Li and Jha 2019, the prefix extending method).
 
-A report is local hashing with a hash that can be inverted fast. A beginning is a row of bits x; the hash is R·x for a
+A report is local hashing with a hash that can be inverted fast. A prefix is a row of bits x; the hash is R·x for a
 random matrix R of bits, which the report shows, and the bucket R·x goes through k-ary response. Two different words
-collide with probability exactly 1/buckets. For one beginning, the supports of all 2^16 continuations come from one
+collide with probability exactly 1/buckets. For one prefix, the supports of all 2^16 continuations come from one
 Walsh-Hadamard transform, so a level can take three letters at a time instead of one; fewer levels leave more
 respondents for each.
 
@@ -50,9 +50,9 @@ from discreet.local.sampling import below
 __all__ = ["Found", "HeavyHitters"]
 
 WIDEST = 16  # bits of a level
-FALSE = 0.05  # the probability that a word is found that nobody has
+FALSE = 0.05  # the probability that a word is found that no respondent has
 PART = 1 << 20  # letters that are looked up at a time
-SPARE = 8.0  # beginnings that nobody has which a level before the last may keep, in expectation
+SPARE = 8.0  # false beginnings that a level before the last may keep, in expectation
 
 Reports = NDArray[np.uint16]
 
@@ -60,7 +60,7 @@ Reports = NDArray[np.uint16]
 @recorded("heavy hitters/1")
 @dataclass(frozen=True, kw_only=True)
 class HeavyHitters(Randomizer):
-    """A word, reported so that only common ones can be found.
+    """A randomizer of words from whose reports only common words can be found.
 
     Given    words over `alphabet`; one is cut at `length` letters, or before a letter that is not in the alphabet.
     Promise  ε-private for every level and every matrix, which are drawn without looking at the word.
@@ -109,28 +109,28 @@ class HeavyHitters(Randomizer):
 
     @property
     def letter(self) -> int:
-        """Bits of a letter; zero is the end of the word."""
+        """The number of bits of a letter; zero is the end of the word."""
         return len(self.alphabet).bit_length()
 
     @property
     def letters(self) -> int:
-        """Letters of a level: as many as fit, spread evenly."""
+        """The number of letters of a level: as many as fit, spread evenly."""
         return -(-self.length // self.levels)
 
     @property
     def levels(self) -> int:
-        """How many levels there are."""
+        """The number of levels."""
         return -(-self.length // (WIDEST // self.letter))
 
     @property
     def digits(self) -> int:
-        """Bits of the hash: with 2^digits buckets, about e^ε + 1 of them, the error is least."""
+        """The number of bits of the hash: with 2^digits buckets, about e^ε + 1 of them, the error is least."""
         sizes = range(1, WIDEST // 2)
         return min(sizes, key=lambda bits: _noise(self.odds, 1 << bits))
 
     @once
     def response(self) -> KaryResponse:
-        """What the bucket goes through."""
+        """The randomizer of the bucket."""
         return KaryResponse(k=1 << self.digits, odds=self.odds)
 
     @property
@@ -147,13 +147,13 @@ class HeavyHitters(Randomizer):
         return (2 + self.digits * self.levels,)
 
     def table(self) -> Table:
-        """P(bucket | bucket): the level and the matrix say nothing of the word."""
+        """Return P(bucket | bucket): the level and the matrix reveal nothing of the word."""
         return self.response.table()
 
     # ── randomising ──────────────────────────────────────────────────────────────────────────────────────────
 
     def randomize(self, values: Any, coins: Coins = SYSTEM) -> Any:
-        """A report for each word; for a single word, a single report."""
+        """Return a report for each word; for a single word, a single report."""
         if isinstance(values, str):
             return self.randomize([values], coins)[0]
         codes = self._codes(values)
@@ -167,12 +167,12 @@ class HeavyHitters(Randomizer):
         return out
 
     def _room(self, level: Any) -> Reports:
-        """The bits that rows of the matrix may have: those of the beginning that the level asks for."""
+        """Return the bits that rows of the matrix may have: those of the beginning that the level asks for."""
         within = np.arange(self.levels) <= np.asarray(level)[:, None]
         return np.where(within, (1 << self.letter * self.letters) - 1, 0).astype(np.uint16)[:, None]
 
     def _codes(self, words: Iterable[Any]) -> Reports:
-        """Each word as numbers, one for each level. Only types are looked at."""
+        """Return each word as numbers, one for each level. Refusals depend on types only."""
         rows = list(words)
         if not all(isinstance(word, str) for word in rows):
             raise NotUnderstood(
@@ -183,7 +183,9 @@ class HeavyHitters(Randomizer):
         return np.concatenate([np.zeros((0, self.levels), np.uint16), *parts])
 
     def _encoded(self, words: list[str]) -> Reports:
-        """As many steps for a short word as for a long one, whatever its letters are: each place is looked up."""
+        """Encode words in as many steps for a short word as for a long one, whatever its letters are: each place is
+        looked up.
+        """
         cut = [word[: self.length].ljust(self.length, "\0") for word in words]
         places = np.frombuffer("".join(cut).encode("utf-32-le", "surrogatepass"), "<u4").reshape(-1, self.length)
         ends = np.array([len(word) for word in words])[:, None]
@@ -197,13 +199,13 @@ class HeavyHitters(Randomizer):
 
     @once
     def _numbers(self) -> Reports:
-        """The number of every character there is: from one, or zero for what is not in the alphabet."""
+        """The number of every character there is: from one, or zero for a character that is not in the alphabet."""
         out = np.zeros(sys.maxunicode + 1, np.uint16)
         out[[ord(letter) for letter in self.alphabet]] = np.arange(1, len(self.alphabet) + 1)
         return out
 
     def _word(self, codes: Iterable[int]) -> str | None:
-        """The word of such numbers, or None if they are those of no word."""
+        """Return the word of these numbers, or None if they are those of no word."""
         whole_code = [code >> self.letter * i & (1 << self.letter) - 1 for code in codes for i in range(self.letters)]
         size = next((i for i, code in enumerate(whole_code) if code == 0), len(whole_code))
         fine = not any(whole_code[size:]) and size <= self.length and max(whole_code, default=0) <= len(self.alphabet)
@@ -212,7 +214,7 @@ class HeavyHitters(Randomizer):
     # ── finding ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def find(self, reports: Any) -> Found:
-        """The words that many have, most frequent first, with the share of those who have each."""
+        """Return the words that many respondents have, most frequent first, with the share of each."""
         array = np.asarray(reports)
         if array.ndim != 2 or array.shape[1:] != self.shape() or array.dtype.kind not in "ui":
             raise NotUnderstood(
@@ -241,7 +243,9 @@ class HeavyHitters(Randomizer):
     def _level(
         self, reports: Reports, level: int, kept: list[tuple[int, ...]]
     ) -> tuple[list[tuple[int, ...]], NDArray[np.int64], bool]:
-        """The beginnings that pass a level, the most supported first, and whether there were too many."""
+        """Return the beginnings that pass a level, the most supported first, their supports, and True if there were
+        too many.
+        """
         least = self.threshold(len(reports), level)
         found: list[tuple[int, tuple[int, ...]]] = []
         signs = self._characters(reports)
@@ -255,7 +259,9 @@ class HeavyHitters(Randomizer):
         return [codes for _, codes in best], np.array([s for s, _ in best], np.int64), len(found) > self.keep
 
     def _characters(self, reports: Reports) -> list[tuple[Reports, NDArray[np.bool_]]]:
-        """Every sum of rows of the matrix but the empty one, with the parity of the same sum of bits of the bucket."""
+        """Return every sum of rows of the matrix but the empty one, with the parity of the same sum of bits of the
+        bucket.
+        """
         matrix, bucket = reports[:, 2:].reshape(len(reports), self.digits, self.levels), reports[:, 1]
         out = []
         for chosen in range(1, 1 << self.digits):
@@ -264,7 +270,7 @@ class HeavyHitters(Randomizer):
         return out
 
     def _supports(self, signs: list[tuple[Reports, NDArray[np.bool_]]], begin: tuple[int, ...]) -> NDArray[np.int64]:
-        """How many reports support each continuation of a beginning.
+        """Return how many reports support each continuation of a beginning.
 
         Because  [R·x = bucket] is the mean over all sums s of rows of (-1)^(s·(R·x - bucket)): the empty one counts
                  every report, and each other one is a character of x, so that the sum over reports is a transform.
@@ -283,10 +289,10 @@ class HeavyHitters(Randomizer):
         return (self.keep if level else 1) << self.letter * self.letters
 
     def threshold(self, n: int, level: int) -> int:
-        """The least number of supports among n reports of a level with which a beginning is kept.
+        """Return the least number of supports among n reports of a level with which a beginning is kept.
 
-        Promise  with probability 0.95 no word is found whose last level nobody has; before the last, at most 8 such
-                 beginnings pass on average.
+        Promise  with probability 0.95 no word is found whose last level no respondent has; before the last, at most 8
+                 such beginnings pass on average.
         Because  each of the candidates is then supported by each report with probability 1/buckets: a union bound over
                  exact binomial tails.
         """
@@ -296,9 +302,9 @@ class HeavyHitters(Randomizer):
         return first + int(np.searchsorted(-tails, -allowed)) if tails[-1] <= allowed else n + 1
 
     def recall(self, n: int, frequency: Number) -> float:
-        """A lower bound on the probability that a word is found which this share of people have.
+        """Return a lower bound on the probability that a word is found which this share of the population has.
 
-        Given    n respondents drawn from them, as many on each level, and no level crowded (`Found.crowded`).
+        Given    n respondents drawn from it, as many on each level, and no level crowded (`Found.crowded`).
         Promise  the word passes every level with at least this probability, whatever the others have.
         Because  its supports on a level are binomial, with f·hit + (1 - f)·miss at least, and must reach the
                  threshold on each: a union bound over exact tails.
@@ -309,7 +315,7 @@ class HeavyHitters(Randomizer):
         return max(0.0, 1 - missed)
 
     def least(self, n: int, recall: Number = 0.95) -> float:
-        """The least share of people that a word must have to be found with this probability, at least."""
+        """Return the least share of the population that a word must have to be found with at least this probability."""
         wanted = float(number(recall, "recall"))
         low, high = 0.0, 1.0
         if not 0 < wanted < 1 or self.recall(n, 1) < wanted:
@@ -324,10 +330,10 @@ class HeavyHitters(Randomizer):
         return high
 
     def influence(self, hostile: int, n: int) -> float:
-        """The most that so many hostile ones among n respondents, all on one level, can move the share of a word.
+        """Return how far `hostile` respondents among n, all on one level, can move the share of a word.
 
-        Because  a report either supports a beginning or does not, and there are n/levels of them on a level. Enough
-                 of them can have a word found that nobody has, or one lost; nobody can tell a lie from noise.
+        Because  a report either supports a beginning or does not, and there are about n/levels of them on a level.
+                 Enough of them can have a word found that no respondent has, or one lost; lies look like noise.
         """
         each = Fraction(whole(n, "n"), self.levels)
         return float(whole(hostile, "hostile") / (each * (self.hit - self.miss)))
@@ -339,7 +345,7 @@ class HeavyHitters(Randomizer):
 
 @dataclass(frozen=True)
 class HitterError:
-    """What can be found, for so many respondents."""
+    """The share that a word must have to be found, for a number of respondents."""
 
     randomizer: HeavyHitters
 
@@ -354,7 +360,7 @@ class HitterError:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Found:
-    """Words that many have, with the estimated share of each.
+    """Words that many respondents have, with the estimated share of each.
 
     A margin is right for each word by itself: it is found with a share outside its margin in about 5 % of all
     surveys at most. `radius(simultaneous=True)` holds for every word that could have been found at once.
@@ -363,7 +369,7 @@ class Found:
     words: tuple[str, ...]
     shares: Frequencies
     candidates: int
-    crowded: bool  # whether more beginnings passed a level than it keeps, so that words may have been lost
+    crowded: bool  # True if more beginnings passed a level than it keeps: words may have been lost
 
     @property
     def margin(self) -> NDArray[np.float64]:
@@ -371,7 +377,9 @@ class Found:
         return self.radius()
 
     def radius(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> NDArray[np.float64]:
-        """Half the width of the interval of each share; or of all, also those that were looked at and not found."""
+        """Return half the width of the interval of each share; or of all at once, also those that were tested and
+        not found.
+        """
         out: NDArray[np.float64] = quantile(confidence, self.candidates if simultaneous else 1) * np.sqrt(
             self.shares.variance
         )
@@ -386,7 +394,7 @@ class Found:
 
 
 def _noise(odds: Fraction, buckets: int) -> Fraction:
-    """n times the variance of a rare word's share."""
+    """Return n times the variance of a rare word's share."""
     hit, miss = odds / (odds + buckets - 1), Fraction(1, buckets)
     return miss * (1 - miss) / (hit - miss) ** 2
 
@@ -396,7 +404,7 @@ def _odd(bits: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _buckets(matrix: Reports, codes: Reports) -> NDArray[np.int64]:
-    """R·x, bit by bit."""
+    """Return R·x, bit by bit."""
     bits = _odd(np.bitwise_xor.reduce(matrix & codes, axis=2))
     return bits @ (1 << np.arange(matrix.shape[1], dtype=np.int64))
 

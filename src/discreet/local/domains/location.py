@@ -1,6 +1,6 @@
-"""Places on a grid: where somebody is, reported so that nobody learns it.
+"""Locations on a grid: each respondent reports a random cell, so that the true one stays private.
 
-Three ways, each as a table of probabilities over the k×k cells:
+There are three methods, each a table of probabilities over the k×k cells:
 
     cells      randomized response on all cells: every wrong cell is equally likely, however far
     distance   the exponential mechanism by distance: near cells are likelier
@@ -12,7 +12,7 @@ Three ways, each as a table of probabilities over the k×k cells:
 
 A block is reported as the cell with the least expected distance to wherever its respondent may be, by the table: not
 its middle, but nearer to the middle of the grid; where several blocks would share that cell, the best of their own, so
-that shares can be estimated. Everybody can compute it from the block, so it reveals nothing more.
+that shares can be estimated. It is a function of the block alone, so it reveals nothing more.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class GridLocation(Collected):
 
     @classmethod
     def best(cls, *, size: int, epsilon: Number) -> GridLocation:
-        """The method and the blocks, of any shape, with the least expected error."""
+        """Return the method and the blocks, of any shape, with the least expected error."""
         plain = [cls(size=size, epsilon=epsilon, method=method) for method in METHODS]
         sides = range(1, min(plain[0].size, 8) + 1)
         shapes = [(rows, columns) for rows in sides for columns in sides if rows <= columns]
@@ -97,25 +97,25 @@ class GridLocation(Collected):
 
     @once
     def way(self) -> Way:
-        """How it is done."""
+        """The implementation of the method."""
         return METHODS[self.method](self.size, self.epsilon, self.blocks)
 
     @property
     def odds(self) -> Fraction:  # type: ignore[override]
-        """The exact worst ratio of its table."""
+        """The exact worst ratio of the table."""
         return self.way.odds
 
     @property
     def invertible(self) -> bool:
-        """Whether a report tells which block, or cell, it came from, up to noise: unless there is only one."""
+        """True if reports allow an estimate of the share of each block, or cell: unless there is only one."""
         return self.way.invertible
 
     # ── randomising ──────────────────────────────────────────────────────────────────────────────────────────
 
     def randomize(self, values: Any, coins: Coins = SYSTEM) -> Any:
-        """A reported place for each place; for a single one, a single one.
+        """Return a reported place for each place; for a single one, a single one.
 
-        What is outside the grid counts as the nearest cell: to refuse it would tell something.
+        Places outside the grid count as the nearest cell: to refuse them would reveal something.
         """
         array, single = self._pairs(values)
         inside = np.clip(array, 0, self.size - 1)
@@ -141,14 +141,14 @@ class GridLocation(Collected):
     # ── estimating ───────────────────────────────────────────────────────────────────────────────────────────
 
     def expected_error(self) -> float:
-        """The mean distance, in rows plus columns, between place and report, when all cells are equally likely."""
+        """Return the mean distance, in rows plus columns, between place and report, if all cells are equally likely."""
         return self.way.expected_error()
 
     def shape(self) -> tuple[int, ...]:
         return (2,)
 
     def valid(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Those inside the grid which this method can give."""
+        """Return which reports are inside the grid and can come from this method."""
         inside = np.all((reports >= 0) & (reports < self.size), axis=1)
         row, column = np.clip(reports.astype(np.int64), 0, self.size - 1).T
         return np.asarray(inside & self.way.given[row, column])
@@ -170,7 +170,7 @@ class GridLocation(Collected):
         return np.bincount(flat, minlength=self.size**2).astype(np.int64, copy=False)
 
     def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Shares:
-        """The share of respondents in each cell, as a size×size array: unbiased, so it can be negative.
+        """Return the share of respondents in each cell, as a size×size array: unbiased, so it can be negative.
 
         The coarse method tells blocks apart, not cells: `.blocks` has their shares with margins. A block's share is
         spread evenly over its cells, and the margin of a cell allows for any other split.
@@ -182,12 +182,12 @@ class GridLocation(Collected):
         return self.way.pull
 
     def picture(self, reports: Any, *, truth: Any = None) -> Figure:
-        """Heat maps: where people are, if that is known, what they reported, and what is estimated from that."""
+        """Draw heat maps: the true places, if they are given, the reported ones, and the estimate."""
         known = {} if truth is None else {"true": self._map(truth)}
         return draw({**known, "reported": self._map(reports), "estimated": self.estimate(reports).value})
 
     def _map(self, places: Any) -> Floats:
-        """The share of each cell; what is outside the grid counts as the nearest."""
+        """Return the share of each cell; places outside the grid count as the nearest."""
         inside = np.clip(self._pairs(places)[0], 0, self.size - 1)
         return self.sketch(inside).reshape(self.size, self.size) / max(1, len(inside))
 
@@ -198,7 +198,7 @@ class GridLocation(Collected):
 
 @dataclass(frozen=True)
 class PlaceError:
-    """How far a report is from the place."""
+    """The error of a reported place: its distance from the true one."""
 
     randomizer: GridLocation
 

@@ -1,4 +1,4 @@
-"""How a place on a grid is randomised: by cells, by distance, or by blocks of cells."""
+"""Methods to randomise a place on a grid: by cells, by distance, or by blocks of cells."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ FINE = 1 << 64
 
 
 class Way(ABC):
-    """How places are randomised: what a method has to say."""
+    """A method to randomise places."""
 
-    invertible = True  # whether blocks, or cells, can be told apart by what is reported for them
+    invertible = True  # True if reports distinguish blocks, or cells
     given: NDArray[np.bool_]  # the cells that can be reported
 
     def __init__(self, size: int, epsilon: Fraction, blocks: Blocks | None) -> None:
@@ -39,7 +39,7 @@ class Way(ABC):
 
     @classmethod
     def divide(cls, size: int, epsilon: Fraction, blocks: Blocks | None) -> Blocks | None:
-        """The blocks that this method divides the grid into, if any."""
+        """Return the blocks into which this method divides the grid, or None."""
         if blocks is not None:
             raise NotUnderstood(
                 "only the coarse method has blocks.",
@@ -51,23 +51,23 @@ class Way(ABC):
     @property
     @abstractmethod
     def odds(self) -> Fraction:
-        """The exact worst ratio."""
+        """The exact worst ratio of the table."""
 
     @abstractmethod
     def randomize(self, places: Cells, coins: Coins) -> Cells:
-        """A report for each place."""
+        """Return a report for each place."""
 
     @abstractmethod
     def row(self, cell: tuple[int, int]) -> dict[tuple[int, int], Fraction]:
-        """P(report | cell)."""
+        """Return P(report | cell)."""
 
     @abstractmethod
     def expected_error(self) -> float:
-        """The mean distance between place and report."""
+        """Return the mean distance between place and report."""
 
     @abstractmethod
     def read(self, counts: Counts, n: int, sampling: bool, set_aside: int) -> Shares:
-        """The shares of cells, from how often each was reported."""
+        """Return the shares of cells, from how often each was reported."""
 
     @property
     @abstractmethod
@@ -112,18 +112,18 @@ class Coarse(Way):
         return rows, columns
 
     def _weights(self, block: int, axis: int) -> list[Fraction]:
-        """For each row (or column): the weight of its cells, given that this block is reported."""
+        """Return for each row (or column) the weight of its cells, given that this block is reported."""
         hit, miss = (self.response.hit, self.response.miss) if self.response else (Fraction(1), Fraction(1))
         inside = self.block == block
         counts = inside.sum(axis=1 - axis)
         return [int(c) * hit + (self.size - int(c)) * miss for c in counts]
 
     def _best(self, block: int) -> tuple[int, int]:
-        """The cell with the least expected distance: a weighted median of rows, and one of columns."""
+        """Return the cell with the least expected distance: a weighted median of rows, and one of columns."""
         return tuple(_median(self._weights(block, axis)) for axis in (0, 1))  # type: ignore[return-value]
 
     def _own(self, block: int) -> tuple[int, int]:
-        """The best cell of the block itself, where the best of all is that of several blocks.
+        """Return the best cell inside the block, used if several blocks would share the best cell of all.
 
         Because  the expected distance is convex in the row and in the column, so it is the one nearest to the best.
         """
@@ -246,7 +246,7 @@ class Distance(Way):
 
     @once
     def back(self) -> Floats:
-        """The inverse of the table of one coordinate."""
+        """The inverse of the table of one coordinate, transposed."""
         inverse: Floats = np.linalg.inv(self.law).T.astype(np.float64)
         return inverse
 
@@ -256,11 +256,12 @@ class Distance(Way):
         return np.array([[float(p) for p in row] for row in self.rows])
 
     def read(self, counts: Counts, n: int, sampling: bool, set_aside: int) -> Shares:
-        """The estimate is a mean of weights W[cell, report] with W = P^-1, so n times its variance is the mean of their
-        squares, less the mean over respondents of E[weight]², which is the share itself; in a sample, its square.
+        """Return the unbiased shares of cells.
 
-        The mean of squares is that of the table at the shares that can be and are nearest to those found: what was
-        reported may by chance have no weight at all for a cell.
+        The estimate is a mean of weights W[cell, report] with W = P^-1, so n times its variance is the mean of their
+        squares, less the mean over respondents of E[weight]², which is the share itself; in a sample, its square.
+        The mean of squares is that of the table at the nearest shares on the simplex: the reports themselves
+        may by chance have no weight at all for a cell.
         """
         shares, back, law = counts / n, self.back, self.law
         value = back @ shares @ back.T
@@ -271,7 +272,10 @@ class Distance(Way):
 
     @property
     def pull(self) -> Fraction:
-        """Because  the weights of a cell are products of those of its coordinates; rounded up by a millionth."""
+        """The range of the weights of a cell.
+
+        Because  the weights of a cell are products of those of its coordinates; rounded up by a millionth.
+        """
         ends = np.stack([self.back.max(axis=1), self.back.min(axis=1)]).ravel()
         products = np.outer(ends, ends)
         return Fraction(float(products.max() - products.min()) * 1.000001)
@@ -279,17 +283,19 @@ class Distance(Way):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Spread(Shares):
-    """Shares of blocks, each spread evenly over its cells: right for `blocks`, and a picture of cells.
+    """Shares of blocks, each spread evenly over its cells: an estimate of `blocks`, and a picture of cells.
 
-    How a block's share is split among its cells was never reported. So the margin of a cell holds whatever the split
-    is: from nobody in it to everybody of the block. The variance is that of the block's share, so spread.
+    The split of a block's share among its cells is never reported. So the margin of a cell holds whatever the split
+    is: from none to all of the block's respondents. The variance is that of the block's share, so spread.
     """
 
     blocks: Frequencies  # the share of each block, row by row, with its margin
     block: Cells  # which block each cell is in
 
     def radius(self, confidence: Number = 0.95, *, simultaneous: bool = False) -> Floats:
-        """Half the width of an interval that holds for each cell, or for all, whatever the split within blocks is."""
+        """Return half the width of an interval that holds for each cell, or for all, whatever the split within
+        blocks is.
+        """
         half = self.blocks.radius(confidence, simultaneous=simultaneous)
         upper = np.maximum(self.blocks.value + half, 0)[self.block]
         split = np.maximum(np.abs(self.value), upper - self.value)
@@ -302,7 +308,7 @@ METHODS: dict[str, type[Way]] = {"cells": EveryCell, "distance": Distance, "coar
 
 
 def _median(weights: list[Fraction]) -> int:
-    """The least index at which half of the weight is reached."""
+    """Return the least index at which half of the weight is reached."""
     total, half = Fraction(0), sum(weights, Fraction(0)) / 2
     for index, weight in enumerate(weights):
         total += weight

@@ -1,6 +1,6 @@
-"""The mean of bounded numbers, from respondents who never tell theirs.
+"""The mean of bounded numbers in the local model.
 
-Two ways to report a number, each the best where the other is not, and a public coin between them:
+A number is reported in one of two ways, each the best where the other is not, and a public coin chooses:
 
     a bit      the number is rounded at random to one of its bounds, and that bit is randomized (Duchi, Jordan and
                Wainwright 2013): the best for small ε
@@ -131,16 +131,16 @@ class BoundedMean(Collected):
 
     @property
     def steps(self) -> int:
-        """How many steps the bounds are apart."""
+        """The number of steps between the bounds."""
         return int((self.bounds[1] - self.bounds[0]) / self.step)
 
     @property
     def row(self) -> int:
-        """How many places there are."""
+        """The number of places."""
         return self.steps + self.window
 
     def law(self, index: int) -> list[Fraction]:
-        """P(report | the number this many steps from the lower bound): two bits, then the places."""
+        """Return P(report | the number `index` steps from the lower bound): two bits, then the places."""
         bit = (1 + Fraction(index, self.steps) * (self.odds - 1)) / (1 + self.odds)
         rare = self.places / (self.row + (self.odds - 1) * self.window)
         places = [rare * (self.odds if 0 <= place - index < self.window else 1) for place in range(self.row)]
@@ -148,13 +148,15 @@ class BoundedMean(Collected):
 
     @property
     def _line(self) -> tuple[Fraction, Fraction]:
-        """Where the mean place of the lower bound is, and how much one place more says of the number."""
+        """The mean place of the lower bound, and the change of the number for one place more, as a share of the
+        range.
+        """
         pull = (self.odds - 1) * self.window
         first = pull * Fraction(self.window - 1, 2) + self.row * Fraction(self.row - 1, 2)
         return first / (self.row + pull), (self.row + pull) / (pull * self.steps)
 
     def score(self, report: int) -> Fraction:
-        """What a report says about where between its bounds the number is, from 0 to 1: right on average."""
+        """Return an unbiased estimate, from one report, of where between its bounds the number is (0 to 1)."""
         if report < 2:
             return (self.odds if report else -1) / (self.odds - 1)
         first, slope = self._line
@@ -178,9 +180,9 @@ class BoundedMean(Collected):
     # ── randomising ──────────────────────────────────────────────────────────────────────────────────────────
 
     def randomize(self, values: Any, coins: Coins = SYSTEM) -> Any:
-        """A report for each number; for a single number, a single report.
+        """Return a report for each number; for a single number, a single report.
 
-        What is outside the bounds counts as the nearest one, NaN and None as the middle: to refuse it would tell
+        Values outside the bounds count as the nearest one, NaN and None as the middle: to refuse them would reveal
         something.
         """
         whole_steps, part, single = self._places(values)
@@ -199,9 +201,10 @@ class BoundedMean(Collected):
         return reports[0] if single else reports
 
     def _places(self, values: Any) -> tuple[NDArray[np.int64], NDArray[np.uint64], bool]:
-        """How many whole steps each number is above the lower bound, 2^32 times what is left, and if it is one alone.
+        """Return the whole steps of each number above the lower bound, 2^32 times the rest, and True for a single
+        number.
 
-        Types and shapes decide what is refused, never how large a number is: Python's own are cut to the bounds before
+        Types and shapes decide what is refused, never the size of a number: Python's own are cut to the bounds before
         they become floats.
         """
         low, high = (float(end) for end in self.bounds)
@@ -240,7 +243,7 @@ class BoundedMean(Collected):
         return np.bincount(reports.astype(np.int64), minlength=self.row + 2).astype(np.int64, copy=False)
 
     def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Estimate:
-        """The mean, unbiased, with its variance at what the reports say.
+        """Return the unbiased mean, with its variance at what the reports say.
 
         In a sample that is the variance of the scores. Without, the variance of the numbers themselves is taken off,
         as far as reports can tell: E[t²] is read from the squares of the scores, and lies between (E t)² and E t;
@@ -261,7 +264,7 @@ class BoundedMean(Collected):
     def moments(self) -> tuple[Fraction, Fraction, Fraction]:
         """a, b, c with E[score² | t] = a + b·t + c·t² for a number at t between its bounds.
 
-        Because  the sum of squares over a window is quadratic in where it begins; three points tell which.
+        Because  the sum of squares over a window is quadratic in its start; three points determine it.
         """
         first, slope = self._line
         more = self.odds - 1
@@ -283,7 +286,8 @@ class BoundedMean(Collected):
         return a, end - a - c, c
 
     def variance(self, n: int, value: Number | None = None, *, sampling: bool = False) -> float:
-        """The variance of the estimate when all n respondents have this value; left out, in the worst case.
+        """Return the variance of the estimate when all n respondents have this value; without `value`, in the worst
+        case.
 
         With sampling=True, and no value, that of the worst population that they could be drawn from.
         """
@@ -298,15 +302,15 @@ class BoundedMean(Collected):
         return float(found * (high - low) ** 2 / people)
 
     def _noise(self, mean: Fraction, square: Fraction) -> Fraction:
-        """The mean variance of a score, for respondents with this mean and mean square."""
+        """Return the mean variance of a score, for respondents with this mean and mean square."""
         a, b, c = self.moments
         return a + b * mean + (c - 1) * square
 
     def _worst(self, sampling: bool) -> Fraction:
-        """The variance of a score is largest at a bound or, if c < 1, where its derivative is zero.
+        """Return the largest variance of a score: at a bound or, if c < 1, where its derivative is zero.
 
         Rounding to the grid adds at most c/4 of a step's square. In a sample, E[score²] - (E t)² counts; given the
-        mean, E[t²] is largest when everybody is at a bound.
+        mean, E[t²] is largest when all respondents are at a bound.
         """
         a, b, c = self.moments
         first, second = (b + c if c > 0 else b, Fraction(-1)) if sampling else (b, c - 1)
@@ -316,13 +320,16 @@ class BoundedMean(Collected):
         return max(ends) + (0 if sampling else c / (4 * self.steps**2))
 
     def respondents(self, within: Number, *, confidence: Number = 0.95, sampling: bool = False) -> int:
-        """How many respondents make the mean right to ±within with this confidence, whatever their numbers are."""
+        """Return how many respondents make the mean right to ±within with this confidence, whatever the numbers."""
         half = float(positive(within, "within"))
         return max(1, math.ceil(self.variance(1, sampling=sampling) * (quantile(confidence) / half) ** 2))
 
     @property
     def pull(self) -> Fraction:
-        """Because  the estimate is a mean of scores."""
+        """The range of the scores, in the units of the bounds.
+
+        Because  the estimate is a mean of scores.
+        """
         ends = ([] if self.places == 1 else [0, 1]) + ([2, self.row + 1] if self.places else [])
         scores = [self.score(report) for report in ends]
         return (max(scores) - min(scores)) * (self.bounds[1] - self.bounds[0])
@@ -333,7 +340,7 @@ class BoundedMean(Collected):
 
 
 def _numbers(values: Any, low: float, high: float) -> NDArray[Any]:
-    """Numbers as an array, by their types alone; Python's own cut to the bounds, and None as NaN."""
+    """Return numbers as an array, by their types alone; Python's own cut to the bounds, and None as NaN."""
     plain = values is None or isinstance(values, (int, float, list, tuple))
     array = np.array(values, object) if plain else np.asarray(values)
     fine = array.dtype.kind in "buif"
@@ -353,7 +360,7 @@ def _numbers(values: Any, low: float, high: float) -> NDArray[Any]:
 
 
 def _best(steps: int, odds: Fraction, share: Fraction | None, window: int | None) -> tuple[Fraction, int]:
-    """The share of places and the width of their window with the least variance in the worst case.
+    """Return the share of places and the width of their window with the least variance in the worst case.
 
     Floats search among choices that are all sound. With u = odds - 1, the variance of a place's score at t, from -1/2
     to 1/2 around the middle, is A + B·t²; that of a bit is C - t². A share 1/(1 + B) makes the sum flat, and is the
@@ -386,16 +393,16 @@ def _best(steps: int, odds: Fraction, share: Fraction | None, window: int | None
 
 @dataclass(frozen=True)
 class MeanError:
-    """How wrong an estimated mean can be, for so many respondents."""
+    """The error of an estimated mean, for a number of respondents."""
 
     randomizer: BoundedMean
 
     def radius(self, n: int, confidence: Number = 0.95) -> float:
-        """The margin that the mean keeps with this confidence, whatever the numbers are."""
+        """Return the margin that the mean keeps with this confidence, whatever the numbers are."""
         return quantile(confidence) * math.sqrt(self.variance(n))
 
     def variance(self, n: int) -> float:
-        """The largest variance of the mean."""
+        """Return the largest variance of the mean."""
         return self.randomizer.variance(n)
 
     def describe(self) -> str:

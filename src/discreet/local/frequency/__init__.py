@@ -1,1 +1,1 @@
-"""Frequency oracles: how often each value occurs among randomised answers."""
+"""Frequency oracles: randomizers from which the frequency of each value is estimated."""

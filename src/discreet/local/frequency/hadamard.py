@@ -1,8 +1,8 @@
-"""One of k values: an index into rows of a Hadamard matrix; reports of log k bits, read by one fast transform.
+"""Hadamard response for one of k values: reports of log k bits, read by one fast transform.
 
 Values are dealt into blocks of b - 1, b a power of two. Within a block each value owns the half of b places where its
-row of the matrix is +1. A report is a place: those owned by the value are `odds` times likelier than all others
-(Acharya, Sun, Zhang 2019). One block is best for small ε, many small ones for large.
+row of the Hadamard matrix is +1. A report is a place: those owned by the value are `odds` times likelier than all
+others (Acharya, Sun, Zhang 2019). One block is best for small ε, many small ones for large.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class HadamardResponse(Categories):
     Given    odds <= e^ε.
     Promise  ε-private, exactly as `table` says; the estimate is unbiased.
     Because  all values own equally many places, so there are two probabilities, whose ratio is `odds`. Rows are
-             orthogonal: whoever holds another value is as likely to be at an owned place of the block as at another.
+             orthogonal: a respondent with another value is as likely at an owned place of the block as at another.
 
     Without `block`, the power of two with the least mean variance is taken.
     """
@@ -71,23 +71,23 @@ class HadamardResponse(Categories):
         object.__setattr__(self, "block", block)
 
     def _mean_noise(self, block: int) -> Fraction:
-        """n times the mean variance over the values, when blocks are full and respondents spread evenly."""
+        """Return n times the mean variance over the values, when blocks are full and respondents spread evenly."""
         blocks = -(-self.k // (block - 1))
         return (self.odds - 1 + 2 * blocks) ** 2 / blocks
 
     @property
     def blocks(self) -> int:
-        """How many blocks the values fill."""
+        """The number of blocks."""
         return -(-self.k // (self.block - 1))
 
     @property
     def places(self) -> int:
-        """How many reports there are."""
+        """The number of possible reports."""
         return self.blocks * self.block
 
     @property
     def _weights(self) -> Fraction:
-        """What the probabilities of owned places, `odds` each, and of others, one each, add up to."""
+        """The total weight of all places: `odds` for each owned place, one for each other."""
         return self.block // 2 * (self.odds - 1) + self.places
 
     @property
@@ -101,14 +101,16 @@ class HadamardResponse(Categories):
 
     @property
     def _step(self) -> Fraction:
-        """What a report counts for a value of its block: as much for an owned place as against it for another."""
+        """The weight of a report for a value of its block: positive for an owned place, negative for another."""
         return self._weights / (self.block // 2 * (self.odds - 1))
 
     def shape(self) -> tuple[int, ...]:
         return ()
 
     def _randomize(self, values: NDArray[Any], coins: Coins) -> NDArray[Any]:
-        """Three draws for everybody: whether to own, where in the own block, and where elsewhere."""
+        """Draw three numbers for every respondent: whether the place is owned, which in the own block, and which
+        elsewhere.
+        """
         count, half = len(values), self.block // 2
         home, row = np.divmod(values, self.block - 1)
         row += 1
@@ -141,7 +143,7 @@ class HadamardResponse(Categories):
         return np.bincount(reports.astype(np.int64, copy=False), minlength=self.places)
 
     def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Shares:
-        """Owned places less the other ones of the block, for all values at once, times `_step`.
+        """Return owned places minus the other ones of the block, for all values at once, times `_step`.
 
         With a single block that is counting supports, where each value owns half the places of each other one. With
         several, a block gets at least the reports of those who hold the value, and its part of all the others'.
@@ -159,9 +161,9 @@ class HadamardResponse(Categories):
         return Shares(value=value, variance=variance, n=n, set_aside=set_aside)
 
     def variance(self, n: int, frequency: Number = 0, *, sampling: bool = False, block: Number | None = None) -> float:
-        """The variance of the estimate of a value that this share of n respondents hold.
+        """Return the variance of the estimate of a value that this share of n respondents hold.
 
-        `block` is the share of respondents with any value of its block; left out, the others are spread evenly.
+        `block` is the share of respondents with any value of its block; without it, the others are spread evenly.
 
         Because  a report counts ±step for the value when it falls into its block, 0 elsewhere, and 1 or 0 on average.
         """
@@ -171,7 +173,7 @@ class HadamardResponse(Categories):
         return float((self._step**2 * self._seen(held) - (f**2 if sampling else f)) / people)
 
     def _seen(self, held: Fraction) -> Fraction:
-        """P(a report falls into a block) when this share of respondents hold a value of it."""
+        """Return P(a report falls into a block) when this share of respondents hold a value of it."""
         return self.block // 2 * (held * (self.odds + 1) + (1 - held) * 2) / self._weights
 
     def spread(self, *, sampling: bool = False) -> float:
@@ -190,7 +192,7 @@ class HadamardResponse(Categories):
 
 
 def transform(counts: Counts) -> Counts:
-    """The Hadamard transform of each row (its length a power of two), in whole numbers."""
+    """Return the Hadamard transform of each row (its length a power of two), in whole numbers."""
     out = counts.copy()
     length = out.shape[1]
     step = 1

@@ -1,4 +1,4 @@
-"""One of k values, for large k: a random hash into g buckets, then g-ary response (Bassily and Smith 2015)."""
+"""Local hashing for one of many values: a random hash into g buckets, then g-ary response (Bassily and Smith 2015)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class LocalHashing(Supporting):
 
     @once
     def miss(self) -> Fraction:
-        """The true bucket when it is shared, otherwise one of the others."""
+        """The probability that a report supports another value: by a shared true bucket, or by a false one."""
         return self.collision * self.hit + (1 - self.collision) * (1 - self.hit) / (self.g - 1)
 
     def shape(self) -> tuple[int, ...]:
@@ -124,7 +124,7 @@ class LocalHashing(Supporting):
         return self.k
 
     def sketch(self, reports: NDArray[Any]) -> Counts:
-        """Supports of every value: the work is n·k, by 32-bit steps from one value to the next."""
+        """Return the supports of every value: the work is n·k, by 32-bit steps from one value to the next."""
         found = np.zeros(self.k, np.int64)
         prime, g = np.uint32(self.prime), np.uint32(self.g)
         for start in range(0, len(reports), PART):
@@ -136,7 +136,7 @@ class LocalHashing(Supporting):
         return found
 
     def table(self, a: int = 1, b: int = 0) -> Table:
-        """P(bucket | value) under one hash function, which says nothing of the value; others have no larger ratio."""
+        """Return P(bucket | value) under one hash function, which reveals nothing; others have no larger ratio."""
         too_large(self.k * self.g)
         buckets = [(a * x + b) % self.prime % self.g for x in range(self.k)]
         lie = (1 - self.hit) / (self.g - 1)
@@ -145,7 +145,7 @@ class LocalHashing(Supporting):
 
 
 def least_prime(k: int) -> int:
-    """The least prime that k values can be hashed with."""
+    """Return the least prime with which k values can be hashed."""
     prime = max(2, values_of(k))
     while not fmpz(prime).is_prime():
         prime += 1
@@ -153,6 +153,6 @@ def least_prime(k: int) -> int:
 
 
 def _noise(odds: Fraction, g: int) -> Fraction:
-    """n times the variance of a rare value."""
+    """Return n times the variance of a rare value."""
     p, q = odds / (odds + g - 1), Fraction(1, g)
     return q * (1 - q) / (p - q) ** 2

@@ -1,4 +1,4 @@
-"""One of k values: told truly with probability p, and otherwise any other one."""
+"""k-ary randomized response: one of k values, reported truly with probability p, otherwise as any other one."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ class KaryResponse(Supporting):
 
 
 def others(values: NDArray[Any], k: int, hit: Fraction, coins: Coins) -> NDArray[np.int64]:
-    """Each value with probability `hit`, otherwise each other one of 0, …, k - 1 equally likely.
+    """Return each value with probability `hit`, otherwise each other one of 0, …, k - 1 equally likely.
 
-    Both draws are made for everybody, so that the coins tell nothing. Of the k - 1 others, number j is the one that
-    comes j + 1 places after the value, around the circle.
+    Both draws are made for every respondent, so that the number of coins reveals nothing. Of the k - 1 others, number j
+    is the one j + 1 places after the value, around the circle.
     """
     lies = ~flips(hit, len(values), coins)
     moved = below(k - 1, len(values), coins) + 1

@@ -1,4 +1,4 @@
-"""Randomizers whose reports support values: nearly all of them.
+"""Pure protocols: randomizers whose reports support values, as nearly all of them do.
 
 A report supports the value behind it with probability `hit`, and each other value with probability `miss`. Counting
 supports is all that estimating takes (Wang, Blocki, Li, Jha 2017 call such protocols pure).
@@ -35,7 +35,7 @@ class Supporting(Categories):
         """P(a report supports some other value)."""
 
     def supports(self, sketch: Counts) -> Any:
-        """How many reports support each value."""
+        """Return how many reports support each value."""
         return sketch
 
     def read(self, sketch: Counts, n: int, *, sampling: bool, set_aside: int) -> Frequencies:
@@ -44,7 +44,7 @@ class Supporting(Categories):
         )
 
     def variance(self, n: int, frequency: Number = 0, *, sampling: bool = False) -> float:
-        """The variance of the estimate of a value that this share of n respondents hold.
+        """Return the variance of the estimate of a value that this share of n respondents hold.
 
         Because  reports are independent, so it is [f·p(1-p) + (1-f)·q(1-q)] / (n·(p-q)²) with p = hit and q = miss;
                  with sampling=True, f·(1-f)/n comes on top (Warner 1965; Wang, Blocki, Li, Jha 2017).
@@ -62,12 +62,15 @@ class Supporting(Categories):
 
     @property
     def pull(self) -> Fraction:
-        """Because  a report either supports a value or does not, and a support counts 1/(hit - miss)."""
+        """The weight of one support, 1/(hit - miss).
+
+        Because  a report either supports a value or does not.
+        """
         return 1 / (self.hit - self.miss)
 
 
 class BitRows(Supporting):
-    """A report is a row of k ones and zeros: the values it supports."""
+    """A randomizer whose report is a row of k ones and zeros: the values it supports."""
 
     kind = np.uint8
 

@@ -1,4 +1,4 @@
-"""Yes or no: randomized response, the oldest randomizer of all (Warner 1965).
+"""Randomized response for yes or no, the oldest randomizer of all (Warner 1965).
 
 >>> from discreet.local import RandomizedResponse
 >>> coins = RandomizedResponse.fair_coin()         # heads: the truth; tails: whatever a second coin says
@@ -43,13 +43,13 @@ HALF = Fraction(1, 2)
 @recorded("randomized response/1")
 @dataclass(frozen=True, kw_only=True)
 class RandomizedResponse(Supporting):
-    """A bit, told truly with probability p and turned around otherwise.
+    """A bit, reported truly with probability p and flipped otherwise.
 
     Given    p <= e^ε/(1 + e^ε).
     Promise  ε-private, exactly as `table` says; the estimate has the variance (1/n)·[1/(16(p - ½)²) - ¼], and
              π(1 - π)/n on top when the n are a sample (sampling=True).
-    Because  both probabilities of a report are p and 1 - p, whose ratio is e^ε. Some lecture notes print the variance
-             as 1/(n(16(p - ½)² - ¼)), which is infinite at p = ⅝ and negative below.
+    Because  both probabilities of a report are p and 1 - p, whose ratio is at most e^ε. Some lecture notes print the
+             variance as 1/(n(16(p - ½)² - ¼)), which is infinite at p = ⅝ and negative below.
     """
 
     epsilon: Fraction = None  # type: ignore[assignment]  # never None once made
@@ -78,17 +78,19 @@ class RandomizedResponse(Supporting):
 
     @classmethod
     def fair_coin(cls) -> RandomizedResponse:
-        """With two fair coins: heads, tell the truth; tails, say what the second coin shows. ε = ln 3."""
+        """Build the randomizer of two fair coins: heads, tell the truth; tails, say what the second coin shows. ε =
+        ln 3.
+        """
         return cls(p=Fraction(3, 4))
 
     @property
     def k(self) -> int:  # type: ignore[override]
-        """Two: no and yes."""
+        """The number of values: two, no and yes."""
         return 2
 
     @property
     def shares(self) -> int:
-        """One: that of yes."""
+        """The number of shares: one, that of yes."""
         return 1
 
     @property
@@ -135,7 +137,7 @@ class RandomizedResponse(Supporting):
         return Table((0, 1), (0, 1), ((self.p, 1 - self.p), (1 - self.p, self.p)))
 
     def beside_laplace(self, n: int) -> Comparison:
-        """How much is paid for trusting nobody: the same ε spent by a curator who counts and adds Laplace noise."""
+        """Compare with the central model: the same ε spent by a curator who counts and adds Laplace noise."""
         people = whole(n, "n")
         central = DiscreteLaplace(1 / self.epsilon).variance / people**2
         return Comparison(epsilon=self.epsilon, n=people, local=self.variance(people), central=central)
@@ -143,9 +145,9 @@ class RandomizedResponse(Supporting):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Two variances of a share among n people at the same ε: from reports alone, and from a curator's noisy count.
+    """Two variances of a share among n respondents at the same ε: from reports alone, and from a curator's noisy count.
 
-    The first falls as 1/n, the second as 1/n². Both speak of these people; sampling them adds the same to each.
+    The first falls as 1/n, the second as 1/n². Both are about these respondents; sampling them adds the same to each.
     """
 
     epsilon: Fraction
@@ -155,7 +157,7 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """How many times larger the local standard deviation is; it grows as √n."""
+        """The ratio of the local standard deviation to the central one; it grows as √n."""
         return float((self.local / self.central) ** 0.5)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Which randomizer to use: the least variance, and among equals the shortest report.
+"""Recommend a randomizer: the least variance, and among equals the shortest report.
 
 >>> from discreet.local import best, options
 >>> type(best(k=1024, epsilon=1)).__name__, type(best(k=4, epsilon=2)).__name__
@@ -35,7 +35,7 @@ __all__ = ["Option", "best", "options"]
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """One way to collect: its mean variance over all values, and the length of a report in bytes."""
+    """One randomizer: its mean variance over all values, and the length of a report in bytes."""
 
     randomizer: Categories
     variance: float
@@ -48,7 +48,7 @@ class Option:
 
 
 def options(k: int, epsilon: Number, n: int = 10_000) -> list[Option]:
-    """All there are, the least variance first.
+    """Return all randomizers, the least variance first.
 
     Because  variances are linear in the shares, and shares add up to one, the mean over the k values is the variance at
              a share of 1/k, whatever the shares are (for Hadamard response: when they are spread evenly).
@@ -70,13 +70,13 @@ def options(k: int, epsilon: Number, n: int = 10_000) -> list[Option]:
 
 
 def _hashing(k: int, epsilon: Number, g: int | None) -> LocalHashing:
-    """With the least prime there is room for."""
+    """Return local hashing with the least possible prime."""
     wide = LocalHashing(k=k, epsilon=epsilon, g=g)
     return replace(wide, prime=least_prime(max(wide.k, wide.g)))
 
 
 def best(k: int, epsilon: Number, n: int = 10_000, *, longest: int | None = None, slack: Number = "0.05") -> Categories:
-    """The randomizer with the shortest reports among those whose variance is least, up to a slack of 5 %.
+    """Return the randomizer with the shortest reports among those whose variance is least, up to a slack of 5 %.
 
     `longest` is the most bytes that a report may have.
     """

@@ -1,6 +1,6 @@
-"""One of k values: a set of d values that holds the true one more often than chance.
+"""Subset selection for one of k values: a random set of values that holds the true one more often than chance.
 
-The least variance of all (Wang et al. 2016; Ye and Barg 2018), for reports of up to k bits.
+It has the least variance of all (Wang et al. 2016; Ye and Barg 2018), for reports of up to k bits.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class SubsetSelection(BitRows):
         return _rates(self.k, self.odds, self.size)[1]
 
     def _randomize(self, values: NDArray[Any], coins: Coins) -> NDArray[Any]:
-        """Every value gets a random key, and those with the least keys are in; the true one's fate is a coin.
+        """Draw a random key for every value; those with the least keys are in. A coin decides for the true value.
 
         Because  sets of one size are equally likely by symmetry. Where a tie decides, so that more than `size` would
                  be in, all keys are drawn again, which is symmetric, too, and does not depend on the values; at most
@@ -114,12 +114,17 @@ class SubsetSelection(BitRows):
 
 
 def _rates(k: int, odds: Fraction, size: int) -> tuple[Fraction, Fraction]:
-    """hit and miss: the size·odds sets with the value against k - size without, then what is left for the others."""
+    """Return hit and miss: the weight size·odds of sets with the value against k - size without; the rest is for the
+    others.
+    """
     hit = size * odds / (size * odds + k - size)
     return hit, (size - hit) / (k - 1)
 
 
 def _noise(k: int, odds: Fraction, size: int) -> Fraction:
-    """n times the mean variance over all k values, whatever the shares: linear in them, and they add up to one."""
+    """Return n times the mean variance over all k values.
+
+    It is linear in the shares, which add up to one, so it is constant.
+    """
     p, q = _rates(k, odds, size)
     return (p * (1 - p) + (k - 1) * q * (1 - q)) / (k * (p - q) ** 2)

@@ -1,4 +1,4 @@
-"""One of k values: a row of k bits, one of them set, each turned around by itself (Erlingsson et al. 2014)."""
+"""Unary encoding for one of k values: k bits, one of them set, each flipped independently (Erlingsson et al. 2014)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class UnaryEncoding(BitRows):
 
 
 def _root(odds: Fraction) -> Fraction:
-    """The square root, or where it is irrational, what is below it by less than 2^-60 of what it is above one."""
+    """Return the square root; if it is irrational, a rational below it by less than 2^-60 of its excess over one."""
     over, under = isqrt(odds.numerator), isqrt(odds.denominator)
     if over**2 == odds.numerator and under**2 == odds.denominator:
         return Fraction(over, under)

@@ -1,4 +1,4 @@
-"""The least and the greatest value: not those themselves, each of which is one record, but values near them."""
+"""Private minimum and maximum: values near the least and the greatest record, not those records themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from discreet.mechanisms.quantiles.many import MOST_POINTS
 __all__ = ["Extreme", "ExtremeError", "Side", "depth"]
 
 Side = Literal["least", "greatest"]
-MISSED = Fraction(1, 20)  # how often a value beyond all records may be released
+MISSED = Fraction(1, 20)  # the probability of a value beyond all records
 
 
 @recorded("extreme/1")
@@ -32,9 +32,9 @@ MISSED = Fraction(1, 20)  # how often a value beyond all records may be released
 class Extreme(Mechanism):
     """For each group a whole number from 0 to `last` that about `rank` records are beyond.
 
-    Given    a unit has at most `records` records, in any groups where `grouped`, else in one.
+    Given    a unit has at most `records` records, in any groups if `grouped`, else in one.
     Promise  ε-private, and (ε²/8)-zCDP.
-    Because  it is the choice of `Quantiles` with another score: how far `rank` is from the number of records before a
+    Because  the choice of `Quantiles` with another score: how far `rank` is from the number of records before a
              point, and before or at it (for the greatest: after it). A record adds nothing or one to both. So w of them
              that come or go in a group, or go and come, move the score by w at most, and with the rate ε/(2·records),
              half of that for units that are replaced in some of several groups, the ranges add up to ε.
@@ -78,11 +78,11 @@ class Extreme(Mechanism):
 
     @property
     def rate(self) -> Fraction:
-        """What being one record off costs a point."""
+        """The decrease of the log-probability of a point per record of rank error."""
         return _rate(self.epsilon, self.records, self.neighbours, grouped=self.grouped)
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.int64]:
-        """One row: for each group a value."""
+        """Return one row: a value for each group."""
         data = Histogram.of(exact)
         if data.groups > 1 and not self.grouped:
             raise NotUnderstood(
@@ -105,12 +105,14 @@ class Extreme(Mechanism):
 
 @dataclass(frozen=True)
 class ExtremeError:
-    """How many records are beyond a released value."""
+    """The error of a private minimum or maximum: how many records are beyond the released value."""
 
     extreme: Extreme
 
     def rank(self, confidence: Number = 0.95, *, cells: int = 1) -> float:
-        """With this confidence the number of records beyond it is within so many of `rank`; see `Quantiles`."""
+        """Return how far the number of records beyond the value can be from `rank`, with this confidence; see
+        `QuantilesError`.
+        """
         missed = (1 - probability(confidence, "confidence")) / whole(cells, "cells")
         return (math.log(self.extreme.last + 1) - log(missed)) / float(self.extreme.rate)
 
@@ -121,7 +123,7 @@ class ExtremeError:
 
 
 def depth(epsilon: Fraction, last: int, records: int, neighbours: Neighbours, *, grouped: bool) -> int:
-    """The least rank for which a value beyond all records is released rarely, whatever the data."""
+    """Return the least rank for which a value beyond all records is released rarely (`MISSED`), whatever the data."""
     rate = _rate(epsilon, records, neighbours, grouped=grouped)
     return math.ceil((math.log(last + 1) - log(MISSED)) / float(rate))
 

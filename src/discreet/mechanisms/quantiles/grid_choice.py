@@ -1,9 +1,9 @@
-"""One choice of a quantile: a part of the grid, the records spread over it, and an exact draw from its points.
+"""Exact selection of one quantile: a part of the grid, the records spread over it, and a draw from its points.
 
 Points between two cells with records have the same score. Along a cell the score rises to where the quantile is and
 falls after it, by the same amount from point to point. So there are few slots of points whose weights add up to a
 formula, however many points there are: one uniform number picks the slot, another the point in it. Floats propose the
-slot; where they are not sure, balls decide, with more bits of the same number.
+slot; if they are not precise enough, ball arithmetic decides, with more bits of the same uniform number.
 """
 
 from __future__ import annotations
@@ -22,24 +22,26 @@ from discreet.core.once import once
 __all__ = ["Part"]
 
 ROOM = 1 << 62
-FAR = 80  # what is further off, in units of 1/rate, is looked at when a number falls on it
+FAR = 80  # points further off, in units of 1/rate, are enumerated only if the draw needs them
 Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class _Slots:
-    """Runs of points in order. The score of the nearest is -near; from there on it falls by `step` a point."""
+    """Runs of points in order. The best point of a run has the score -near; further points fall by `step` each."""
 
     start: Whole
     width: Whole
     near: Whole
     step: Whole
-    falling: NDArray[np.bool_]  # whether the nearest is the first, not the last
+    falling: NDArray[np.bool_]  # True if the best point is the first, not the last
 
 
 @dataclass(frozen=True)
 class Part:
-    """The points from `low` to before `high`, and cells of them that hold so much at each of their points."""
+    """The points from `low` to before `high`, and cells of points, each of which holds `held` at every one of its
+    points.
+    """
 
     low: int
     high: int
@@ -48,7 +50,7 @@ class Part:
     held: Whole
 
     def with_more(self, point: int, more: int) -> Part:
-        """The same with so much more at one point; every cell is a single point."""
+        """Return the part with `more` added at one point; every cell must be a single point."""
         place = int(np.searchsorted(self.start, point))
         if place < len(self.start) and self.start[place] == point:
             held = self.held.copy()
@@ -58,13 +60,13 @@ class Part:
         return Part(self.low, self.high, *(np.insert(each, place, new) for each, new in cells))
 
     def before(self, point: int) -> Part:
-        """What lies before a point; the point itself is there to be chosen, with nothing at it."""
+        """Return the part before a point. The point itself can still be chosen, but holds nothing."""
         end = np.minimum(self.start + self.width, point)
         kept = slice(0, int(np.searchsorted(self.start, point)))
         return Part(self.low, point + 1, self.start[kept], (end - self.start)[kept], self.held[kept])
 
     def after(self, point: int) -> Part:
-        """What lies after a point; the point itself is there to be chosen, with nothing at it."""
+        """Return the part after a point. The point itself can still be chosen, but holds nothing."""
         end = self.start + self.width
         start = np.maximum(self.start, point + 1)
         kept = slice(int(np.searchsorted(end, point + 1, side="right")), None)
@@ -72,17 +74,17 @@ class Part:
 
     @once
     def total(self) -> int:
-        """All that is held."""
+        """The sum of all that the cells hold."""
         if not len(self.held):
             return 0
         small = int(self.width.max()) * int(self.held.max()) * len(self.held) < ROOM
         return int(self.width @ self.held) if small else sum(map(int, self.width.astype(object) * self.held))
 
     def choose(self, aim: Fraction, rate: Fraction, coins: Coins) -> int:
-        """A point with probability proportional to e^(-rate·miss), exactly.
+        """Draw a point with probability proportional to e^(-rate·miss), exactly.
 
-        The miss of a point is the distance from `aim` to what is held before it, or up to and with it, whichever is
-        nearer; zero, where it is between the two.
+        The miss of a point is the distance from `aim` to the amount held before the point, or up to and including it,
+        whichever is nearer; zero, if `aim` is between the two.
         """
         unit = rate / aim.denominator
         first, second = Uniform(coins.bits(64), 64, coins), Uniform(coins.bits(64), 64, coins)
@@ -97,7 +99,9 @@ class Part:
         return start + place if slots.falling[index] else start + width - 1 - place
 
     def _around(self, aim: Fraction, far: int) -> tuple[Part, int]:
-        """The part in which all points are that miss by less than `far` more than the best, and what is held before."""
+        """Return a part with all points whose miss is less than `far` above the best one, and the amount held before
+        that part.
+        """
         if self.total >= ROOM:
             return self, 0
         best = max(Fraction(0), -aim, aim - self.total)
@@ -116,7 +120,7 @@ class Part:
         return Part(low, high, self.start[kept], self.width[kept], self.held[kept]), before
 
     def _slots(self, aim: Fraction) -> _Slots:
-        """All runs of points, in order, with misses in units of 1/aim.denominator.
+        """Return all runs of points, in order, with misses in units of 1/aim.denominator.
 
         Because  a = den·(held before a run - aim) is what its first point is off on the left, and with what
                  the run holds, b, what its last is off on the right. It is nearest where it starts when a >= 0, where
@@ -151,7 +155,7 @@ class Part:
         return _Slots(starts[some], widths[some], near[some], steps[some], a[some] >= 0)
 
     def mean_miss(self, aim: Fraction, rate: Fraction) -> float:
-        """The mean miss of the point that is chosen, where every cell is one point."""
+        """Return the mean miss of the chosen point, if every cell is one point."""
         slots, unit = self._slots(aim), rate / aim.denominator
         near = np.flatnonzero(slots.near - slots.near.min() <= math.ceil(80 / unit))
 
@@ -167,7 +171,8 @@ class Part:
 
 
 def _likely_slot(slots: _Slots, unit: Fraction, uniform: Uniform) -> int | None:
-    """Which slot, with probability proportional to the sum of its weights; None where floats are not sure.
+    """Draw a slot with probability proportional to the sum of its weights; return None if floats are not precise
+    enough.
 
     Because  a weight in floats is off by less than 2^-40 of itself, and a running sum of n of them by n·2^-52 of itself
              more, so that a number further than that from both ends of a slot is in it. Points that are not in any of
@@ -188,7 +193,7 @@ def _likely_slot(slots: _Slots, unit: Fraction, uniform: Uniform) -> int | None:
 
 
 def _exact_slot(slots: _Slots, unit: Fraction, points: int, bits: int, u: Ball) -> int | None:
-    """The slot in which the running sum of exact weights passes u times their total, or None where it may be another.
+    """Return the slot in which the running sum of exact weights passes u times their total; None if that is undecided.
 
     Because  what is far off has at most the weight of all points at that distance, however it is spread; it is counted
              as anything from nothing to that. With more bits, what counts as far is further off.
@@ -215,7 +220,7 @@ def _exact_slot(slots: _Slots, unit: Fraction, points: int, bits: int, u: Ball) 
 
 
 def _place(width: int, x: Fraction, uniform: Uniform) -> int:
-    """How far from the nearest point of a slot: k of `width` with probability proportional to e^(-x·k).
+    """Draw the distance k < `width` from the nearest point of a slot, with probability proportional to e^(-x·k).
 
     Because  P(at least k) = (e^(-xk) - e^(-xw))/(1 - e^(-xw)), inverted.
     """

@@ -1,4 +1,4 @@
-"""Counts of whole numbers, group by group: what quantiles and extremes are chosen from."""
+"""Counts of whole numbers, group by group: the data from which quantiles and extremes are chosen."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FAR = 1 << 62  # beyond every grid
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """How many records have each value, for so many groups: sorted by group, then by value, none of them twice."""
+    """The number of records with each value, in each group: sorted by group, then by value, without duplicates."""
 
     groups: int
     group: NDArray[np.int64]
@@ -30,7 +30,7 @@ class Histogram:
 
     @classmethod
     def of(cls, given: Any) -> Histogram:
-        """Of one group, from the records themselves: whole numbers in any order."""
+        """Build the histogram of one group from its records: whole numbers in any order."""
         if isinstance(given, Histogram):
             return given
         values = row(given)
@@ -46,7 +46,7 @@ class Histogram:
         return cls(1, np.zeros(len(value), np.int64), value, count.astype(np.int64))
 
     def only(self, groups: Sequence[int]) -> Histogram:
-        """The same of some groups, in this order."""
+        """Return the histogram of some groups, in this order."""
         edges = np.searchsorted(self.group, np.arange(self.groups + 1))
         places = [np.arange(edges[each], edges[each + 1]) for each in groups]
         all_ = np.concatenate(places) if places else np.zeros(0, np.int64)
@@ -54,7 +54,9 @@ class Histogram:
         return Histogram(len(groups), group, self.value[all_], self.count[all_])
 
     def parts(self, last: int, fine: int = 1) -> Iterator[Part]:
-        """Of each group all records on the grid from 0 to `last`, each value a cell of so many points."""
+        """Yield for each group all records, clamped to the grid from 0 to `last`, each value as a cell of `fine`
+        points.
+        """
         edges = np.searchsorted(self.group, np.arange(self.groups + 1)).tolist()
         for first, end in pairwise(edges):
             value, count = self.value[first:end], np.maximum(self.count[first:end], 0)

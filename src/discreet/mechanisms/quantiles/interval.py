@@ -1,8 +1,8 @@
-"""Two ends of an interval that holds a quantile, whatever the data: values on either side of it, by so many ranks.
+"""Confidence interval of a quantile: two values chosen on either side of the quantile, by a fixed number of ranks.
 
-How far a chosen quantile is off in its own units nobody can say without looking. But a value can be chosen whose rank
-is aimed at so far below the quantile's that even a bad choice is hardly ever above it; and one as far above it. How far
-that is, in ranks, is known beforehand and depends on no count.
+The error of a private quantile in units of the column cannot be bounded without looking at the data. But a value can be
+chosen at a rank so far below the quantile's that even a bad choice is hardly ever above the quantile; and another one
+as far above. The distance, in ranks, is known beforehand and depends on no count.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from discreet.mechanisms.quantiles.many import Quantiles
 
 __all__ = ["Edges", "EdgesError", "shift_for"]
 
-CONVENTION = 1  # quantiles are counted in several ways, which differ by less than one record
+CONVENTION = 1  # definitions of a quantile differ by less than one record
 
 
 @recorded("edges/1")
@@ -39,13 +39,13 @@ CONVENTION = 1  # quantiles are counted in several ways, which differ by less th
 class Edges(Mechanism):
     """For each group a value about `shift` records below a quantile, and one as far above it: whole numbers of a grid.
 
-    Given    a unit has at most `records` records, in any groups where `grouped`, else in one. What lies outside the
-             grid counts at its ends.
+    Given    a unit has at most `records` records, in any groups if `grouped`, else in one. Records outside the grid
+             count at its ends.
     Promise  ε-private, and (ε²/16)-zCDP.
     Because  each end is one choice of `Quantiles` at half of ε. To the records of a group `shift` more are added at one
              end of the grid, and the rank that is aimed at is q·(number of records), plus `shift` for the upper end.
-             What is added is the same for all data, so that one record changes the miss of every point as it does in
-             `Quantiles`, by [-q, 1 - q], and the choice has the same range.
+             The added records are the same for all data, so that one record changes the miss of every point as it does
+             in `Quantiles`, by [-q, 1 - q], and the choice has the same range.
     """
 
     epsilon: Fraction
@@ -78,11 +78,11 @@ class Edges(Mechanism):
             object.__setattr__(self, name, getattr(whole_, name))
         object.__setattr__(self, "q", whole_.at[0])
         object.__setattr__(self, "shift", whole(self.shift, "shift"))
-        object.__setattr__(self, "neighbours", self._one.neighbours)  # refuses the rest
+        object.__setattr__(self, "neighbours", self._one.neighbours)  # its constructor refuses invalid fields
 
     @once
     def _one(self) -> Quantiles:
-        """Either end, as if it were the quantile itself."""
+        """The mechanism of either end: a quantile at half of ε."""
         return Quantiles(
             epsilon=self.epsilon / 2, at=(self.q,), last=self.last, records=self.records, grouped=self.grouped,
             neighbours=self.neighbours, unit=self.unit,
@@ -90,11 +90,14 @@ class Edges(Mechanism):
 
     @property
     def rate(self) -> Fraction:
-        """What being one record off costs a point."""
+        """The decrease of the log-probability of a point per record of rank error."""
         return self._one._rate(self._one._root)
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.int64]:
-        """Two rows, lower and upper ends, and a column for each group. They may cross where there are few records."""
+        """Return two rows, lower and upper ends, with a column for each group.
+
+        The ends may cross if there are few records.
+        """
         data = Histogram.of(exact)
         if data.groups > 1 and not self.grouped:
             raise NotUnderstood(
@@ -107,7 +110,9 @@ class Edges(Mechanism):
         return found
 
     def _aims(self, part: Part) -> Iterator[tuple[Part, Fraction]]:
-        """The records with those that are added, and the rank that is aimed at among them: below, then above."""
+        """Yield the records with the added ones, and the rank that is aimed at among them: for the lower end, then the
+        upper.
+        """
         aim = self.q * part.total
         yield part.with_more(0, self.shift), aim
         yield part.with_more(self.last, self.shift), aim + self.shift
@@ -123,14 +128,14 @@ class Edges(Mechanism):
 
 @dataclass(frozen=True)
 class EdgesError:
-    """How surely the two ends hold the quantile, and how many records can be between them."""
+    """The error of the interval: how surely it contains the quantile, and how many records it can span."""
 
     edges: Edges
 
     def beyond(self, confidence: Number = 0.95) -> int:
-        """With this confidence both ends are on their sides of the quantile, or beyond it by at most so many records.
+        """Return the number of records by which an end may lie on the wrong side of the quantile, with this confidence.
 
-        Zero for the confidence that `shift` was made for.
+        The number is zero for the confidence that `shift` was computed for.
 
         Because  let v be the least value with q·n records or more up to it, of n (less one record, for other ways of
                  counting), and s the shift. A point above v has q·n records or more before it, and s that were added
@@ -143,7 +148,8 @@ class EdgesError:
         return max(0, math.ceil(_needed(m, probability(confidence, "confidence"))) + CONVENTION - m.shift)
 
     def within(self, confidence: Number = 0.95) -> int:
-        """With this confidence fewer than so many records are between each end and the quantile.
+        """Return a number of records that is greater than the distance of each end from the quantile, with this
+        confidence.
 
         Because  the other side of the same bound: so far beyond what is aimed at, the other way, a choice can be.
         """
@@ -158,10 +164,10 @@ class EdgesError:
 
 
 def _needed(m: Edges, confidence: Fraction) -> float:
-    """The number of records by which both choices are off at most, with this confidence."""
+    """Return the number of records by which both choices are off at most, with this confidence."""
     return (math.log(m.last) - log((1 - confidence) / 2)) / float(m.rate)
 
 
 def shift_for(confidence: Fraction, **said: Any) -> int:
-    """The least shift for which both ends are on their sides with this confidence."""
+    """Return the least `shift` for which both ends are on their sides of the quantile with this confidence."""
     return math.ceil(_needed(Edges(shift=1, **said), confidence)) + CONVENTION

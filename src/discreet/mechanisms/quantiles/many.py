@@ -1,11 +1,11 @@
 """Many quantiles at once, of many groups at once, from counts of whole numbers.
 
-One quantile is chosen by the exponential mechanism. Several are chosen by halves: the middle one first, then those
-below it among the records below, those above it among the records above. A record is on one side only, so a whole level
-of choices costs as much as one, and k quantiles cost log k of them (Kaplan, Schnapp, Stemmer 2022).
+One quantile is chosen by the exponential mechanism. Several are chosen by recursive halving: the middle one first, then
+those below it among the records below, those above it among the records above. A record is on one side only, so a whole
+level of choices costs as much as one, and k quantiles cost log k of them (Kaplan, Schnapp, Stemmer 2022).
 
 Records that share a value cannot be told apart, but a cut may have to go right through them. So every value is a cell
-of so many points, over which each of its records is spread evenly, and a cut through a cell divides every record in it.
+of several points, over which each of its records is spread evenly, and a cut through a cell divides every record in it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ MOST = 100  # quantiles at once
 
 @dataclass(frozen=True)
 class _Choice:
-    """One quantile in the tree of them: which part of the records between its neighbours above it lies below it."""
+    """One quantile in the binary tree of choices: `q` is its share of the records between the two choices that enclose
+    it.
+    """
 
     index: int
     q: Fraction
@@ -52,23 +54,23 @@ class _Choice:
 
     @property
     def sides(self) -> list[tuple[_Choice, Fraction]]:
-        """Those next to it in the tree, and the part of its error that each of them takes over."""
+        """The children in the tree, and the part of the error of this choice that each of them inherits."""
         found = [] if self.below is None else [(self.below, self.below.q)]
         return found if self.above is None else [*found, (self.above, 1 - self.above.q)]
 
     @once
     def depth(self) -> int:
-        """How many choices there are on the longest way down from here."""
+        """The number of choices on the longest path down from this one."""
         return 1 + max((side.depth for side, _ in self.sides), default=0)
 
     @once
     def squares(self) -> Fraction:
-        """The largest sum of squared shares on a way down from here."""
+        """The largest sum of squared shares on a path down from this choice."""
         return self.share**2 + max((side.squares for side, _ in self.sides), default=Fraction(0))
 
     @once
     def _spread(self) -> float:
-        """The sum of the squares of what an error of one here does to all quantiles from here on."""
+        """The sum of the squared effects that an error of one here has on all quantiles of this subtree."""
         return 1 + sum(float(part) ** 2 * side._spread for side, part in self.sides)
 
     @once
@@ -77,11 +79,11 @@ class _Choice:
 
     @once
     def _cost(self) -> float:
-        """The cube root of the sum of all squared errors from here on, when the best shares add up to one."""
+        """The cube root of the sum of all squared errors in this subtree, when the best shares add up to one."""
         return self._own + float(sum(side._cost**3 for side, _ in self.sides) ** (1 / 3))
 
     def with_share(self, room: Fraction) -> _Choice:
-        """The same tree with shares that add up to `room` on every way down, for the least error in all.
+        """Return the tree with shares that add up to `room` on every path down, for the least total error.
 
         Because  a choice with a share s is off by 1/s; c³/s² + d³/(room - s)² is least where s = room·c/(c + d).
         """
@@ -91,7 +93,7 @@ class _Choice:
 
 
 def _tree(at: tuple[Fraction, ...], first: int, end: int, low: Fraction, high: Fraction) -> _Choice | None:
-    """The middle one of the quantiles from `first` to before `end`, which are between two others, and the rest."""
+    """Build the tree of the quantiles from index `first` to before `end`, which lie between `low` and `high`."""
     if first == end:
         return None
     index = (first + end) // 2
@@ -105,9 +107,9 @@ def _tree(at: tuple[Fraction, ...], first: int, end: int, low: Fraction, high: F
 class Quantiles(Mechanism):
     """For each group and each q in `at` a whole number from 0 to `last` below which a share q of the records lies.
 
-    Given    a unit has at most `records` records, in any groups where `grouped`, else in one. What lies outside the
-             grid counts at its ends.
-    Promise  ε-private, and (ε²/8)·Σs²-zCDP, where the choices on the costliest way down the tree have shares s of ε.
+    Given    a unit has at most `records` records, in any groups if `grouped`, else in one. Records outside the grid
+             count at its ends.
+    Promise  ε-private, and (ε²/8)·Σs²-zCDP, where the choices on the costliest path down the tree have shares s of ε.
     Because  take one choice, among the points of one part of one group. For a point y let A be (1-q)·(records before y)
              - q·(records from y on), B the same with those at y counted as before it, and the score -dist(0, [A, B]):
              how far the rank that is asked for is from those that y has. A record of which a share w is in the part
@@ -117,8 +119,8 @@ class Quantiles(Mechanism):
              With the rate e/(2d), d being records·max(q, 1-q), twice that for replaced units, the privacy loss of the
              choice has a range of e·w, where w is what the unit's records have in the part, over `records` (over twice
              that, for those that go and those that come). The two parts that follow share what is in it: by induction
-             the ranges in a part add up to w·ε_left, where e and what is left after it add up to ε_left on every way
-             down, and their squares to w²·(the sum of e² on some way down). In all groups at once the w add up to one
+             the ranges in a part add up to w·ε_left, where e and what is left after it add up to ε_left on every path
+             down, and their squares to w²·(the sum of e² on some path down). In all groups at once the w add up to one
              at most. Ranges r make Σr-privacy and Σr²/8-zCDP (Cesar, Rogers 2021), also when a part is chosen after
              the choices above it.
              At the first choice in a single group a replaced unit moves within one part: d = records will do.
@@ -176,7 +178,7 @@ class Quantiles(Mechanism):
 
     @property
     def _fine(self) -> int:
-        """One point, where nothing is cut; else so many that what is computed with them fits 64 bits, mostly."""
+        """The number of points of a cell: one if no cell is cut, else such that most arithmetic fits 64 bits."""
         if len(self.at) == 1:
             return 1
         small = math.lcm(*(each.denominator for each in self.at)).bit_length()
@@ -184,7 +186,7 @@ class Quantiles(Mechanism):
 
     @property
     def squares(self) -> Fraction:
-        """The sum of the squared shares of ε that the choices have, which decides the ρ."""
+        """The largest sum of squared shares of ε on a path down the tree, which determines ρ."""
         return self._root.squares
 
     # ── the tree ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -196,7 +198,7 @@ class Quantiles(Mechanism):
         return root.with_share(Fraction(1))
 
     def _rate(self, choice: _Choice) -> Fraction:
-        """What being one record off costs a point."""
+        """Return the decrease of the log-probability of a point per record of rank error at this choice."""
         most = max(choice.q, 1 - choice.q)
         if self.neighbours.changes > 1:
             most = Fraction(1) if choice is self._root and not self.grouped else 2 * most
@@ -205,9 +207,9 @@ class Quantiles(Mechanism):
     # ── the three readings ───────────────────────────────────────────────────────────────────────────────────
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.int64]:
-        """For each q (rows) and each group (columns) a value; values do not fall where q grows.
+        """Return a value for each q (rows) and each group (columns); values do not decrease as q grows.
 
-        A group without records gets values as the law has them: any.
+        A group without records gets random values of the grid.
         """
         data = Histogram.of(exact)
         if data.groups > 1 and not self.grouped:
@@ -221,7 +223,10 @@ class Quantiles(Mechanism):
         return found
 
     def _chosen(self, choice: _Choice, part: Part, coins: Coins) -> Iterator[tuple[int, int]]:
-        """A point for this quantile, then for those below and above it. How many coins it takes is always the same."""
+        """Yield a point for this quantile, then for those below and above it.
+
+        The number of coins depends on the tree alone, up to the rare further bits of a uniform number.
+        """
         point = part.choose(choice.q * part.total, self._rate(choice) / self.fine, coins)
         yield choice.index, point
         if choice.below is not None:
@@ -240,14 +245,15 @@ class Quantiles(Mechanism):
 
 @dataclass(frozen=True)
 class QuantilesError:
-    """How far the ranks of released values can be from those asked for, in records; known before asking."""
+    """The error of private quantiles, in ranks (records); known before asking."""
 
     quantiles: Quantiles
 
     def rank(self, confidence: Number = 0.95, *, cells: int = 1) -> tuple[float, ...]:
-        """For each quantile: with this confidence, its rank is within so many records of the one asked for.
+        """Return for each quantile how far its rank can be from the one asked for, with this confidence.
 
-        With `cells`, that of all of so many quantiles and groups. A value that many share has all their ranks.
+        With `cells`, the confidence is that of `cells` quantiles and groups together. A value that many records share
+        has all their ranks.
 
         Because  a point that is t/rate records off is chosen with probability at most e^-t, as there always is one that
                  is not off at all; a union over all points, and over the choices on the way to a quantile. When a
@@ -268,7 +274,9 @@ class QuantilesError:
         return tuple(found)
 
     def expected_gap(self, values: Any) -> float:
-        """The exact mean of the distance in records, for these values of one group; of a single quantile."""
+        """Return the exact mean of the rank error in records, for these values of one group; for a single quantile
+        only.
+        """
         m, data = self.quantiles, Histogram.of(values)
         if len(m.at) > 1 or data.groups > 1:
             raise NotUnderstood(

@@ -59,13 +59,13 @@ class _Slots:
 @recorded("quantile/1")
 @dataclass(frozen=True, kw_only=True)
 class Quantile(Mechanism):
-    """The exponential mechanism over a public grid from the lower bound on, scored by how far the rank is off.
+    """The exponential mechanism over a public grid that starts at the lower bound, scored by the rank error.
 
-    Given    every record belongs to one person; values outside the bounds count as the nearest bound, NaN and
+    Given    every record belongs to one unit; values outside the bounds count as the nearest bound, NaN and
              missing ones as the lower.
     Promise  ε-private, and (ε²/8)-zCDP.
     Because  the score -|(1-q)·#{x < y} - q·#{x > y}| changes by at most max(q, 1-q) when a record is added or removed,
-             by at most 1 when it is replaced. How a record is put on the grid depends on that record alone.
+             by at most 1 when it is replaced. The grid point of a record depends on that record alone.
     """
 
     epsilon: Fraction
@@ -108,7 +108,7 @@ class Quantile(Mechanism):
         object.__setattr__(self, "step", step)
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> float:
-        """A point of the grid whose rank in the data is close to q."""
+        """Return a point of the grid whose rank in the data is close to q."""
         slots = self._slots(exact)
         nearest = int(slots.miss[slots.width > 0].min())
         with np.errstate(divide="ignore"):
@@ -127,11 +127,11 @@ class Quantile(Mechanism):
         return float(self.bounds[0] + (int(slots.start[choice]) + place) * self.step)
 
     def _height(self, width: int, miss: int) -> Ball:
-        """ln(width) - rate·miss; an empty slot is infinitely low."""
+        """Return ln(width) - rate·miss; -∞ for an empty slot."""
         return ball(width).log() - ball(self._rate * miss) if width else NEVER
 
     def _slots(self, exact: Any) -> _Slots:
-        """Every record on the grid, as a function of itself alone."""
+        """Round every record to the grid, as a function of that record alone, and return the slots."""
         values = row(exact, missing=True)
         if values.dtype.kind == "O":
             values = np.array([to_float(rational(value, nan=self.bounds[0], far=FAR)) for value in values])
@@ -146,7 +146,7 @@ class Quantile(Mechanism):
 
     @once
     def _rate(self) -> Fraction:
-        """What one unit of `miss` costs a point."""
+        """The decrease of the log-probability of a point per unit of `miss`."""
         sensitivity = max(self.q, 1 - self.q) if self.neighbours.changes == 1 else Fraction(1)
         return self.epsilon / (2 * sensitivity) / self.q.denominator
 
@@ -161,21 +161,21 @@ class Quantile(Mechanism):
 
 @dataclass(frozen=True)
 class QuantileError:
-    """How far the rank of a released value can be from the one asked for."""
+    """The error of a private quantile: how far its rank can be from the one asked for."""
 
     quantile: Quantile
 
     def rank(self, confidence: Number = 0.95) -> float:
-        """With this confidence the rank is off by less than this more than at the best point of the grid.
+        """Return a number of ranks: with this confidence, the rank error exceeds that of the best grid point by less.
 
-        The utility theorem. Where many records share one value, no point may have the rank that was asked for.
+        The utility theorem. If many records share one value, no point may have the rank that was asked for.
         """
         sure = probability(confidence, "confidence")
         rate = float(self.quantile._rate * self.quantile.q.denominator)
         return (math.log(self.quantile._last + 1) - log(1 - sure)) / rate
 
     def expected_gap(self, values: Any) -> float:
-        """The exact mean of |rank error|, for these values."""
+        """Return the exact mean of |rank error|, for these values."""
         slots = self.quantile._slots(values)
         some = np.flatnonzero(slots.width)
         rate, denominator = self.quantile._rate, self.quantile.q.denominator

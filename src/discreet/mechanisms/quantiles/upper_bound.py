@@ -1,4 +1,4 @@
-"""An upper bound that hardly any record exceeds, chosen privately from a ladder of possible ones."""
+"""Choose an upper bound that hardly any record exceeds, privately, from a ladder of candidates."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ __all__ = ["Ceiling", "CeilingError"]
 @recorded("ceiling/1")
 @dataclass(frozen=True, kw_only=True)
 class Ceiling(Mechanism):
-    """One of the rungs 0 … last, by how many records are above it; each rung is e^slope times less likely than the one
-    below it, if as many are.
+    """Select one of the rungs 0 … `last` by how many records are above it.
+
+    If two neighbouring rungs have equally many records above them, the higher one is e^slope times less likely.
 
     Given    a unit has at most `records` records. A record is the first rung that is not below it, or last + 1.
     Promise  ε-private, and (ε²/8)-zCDP.
-    Because  it is the exponential mechanism with the score -(records above) and weights that do not depend on the data.
-             Who joins lowers scores by at most `records`, and raises none.
+    Because  the exponential mechanism with the score -(records above) and weights that do not depend on the data.
+             A unit that joins lowers scores by at most `records`, and raises none.
     """
 
     epsilon: Fraction
@@ -63,7 +64,7 @@ class Ceiling(Mechanism):
 
     @property
     def choose(self) -> Exponential:
-        """The choice among the rungs."""
+        """The exponential mechanism that selects the rung."""
         return Exponential(
             epsilon=self.epsilon,
             sensitivity=self.records,
@@ -72,7 +73,9 @@ class Ceiling(Mechanism):
         )
 
     def scores(self, exact: Any) -> list[Fraction]:
-        """Of each rung: minus the records above it, and minus what its place on the ladder weighs."""
+        """Return the score of each rung: minus the number of records above it, minus a weight that grows along the
+        ladder.
+        """
         data = Histogram.of(exact)
         counts = np.zeros(self.last + 2, np.int64)
         np.add.at(counts, np.clip(data.value, 0, self.last + 1), data.count)
@@ -81,7 +84,7 @@ class Ceiling(Mechanism):
         return [-int(above[rung]) - rung * weight for rung in range(self.last + 1)]
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.int64]:
-        """One row and one column: the rung."""
+        """Return the selected rung, as an array of one row and one column."""
         return np.array([[self.choose.release(self.scores(exact), coins)]], np.int64)
 
     @property
@@ -95,12 +98,15 @@ class Ceiling(Mechanism):
 
 @dataclass(frozen=True)
 class CeilingError:
-    """How many records may be above the bound."""
+    """The error of a chosen upper bound: how many records may be above it."""
 
     ceiling: Ceiling
 
     def above(self, rungs: int, confidence: Number = 0.95) -> float:
-        """With this confidence fewer records are above it than this and those above the rung so many further up.
+        """Bound the number of records above the released bound, with this confidence, relative to a rung further up.
+
+        The number is less than the returned one plus the number of records above the rung that is `rungs` rungs further
+        up.
 
         Because  each rung further up weighs `slope` more, and the choice errs by no more than its gap.
         """

@@ -1,4 +1,4 @@
-"""The commonest value of each of many groups, chosen privately."""
+"""The most common value of each of many groups, chosen privately."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Modes"]
 @recorded("modes/1")
 @dataclass(frozen=True, kw_only=True)
 class Modes(Mechanism):
-    """One choice for each group among the same candidates, by their counts.
+    """Select one candidate for each group, from the same candidates, by their counts.
 
     Given    a unit has at most `choose.sensitivity` records, in any groups and of any candidates; `choose.monotone`,
              unless units are replaced.
@@ -46,7 +46,10 @@ class Modes(Mechanism):
             )
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.int64]:
-        """From counts, a row for each candidate and a column for each group: of each group the winner's index."""
+        """Return the index of the winner of each group.
+
+        Counts have a row for each candidate and a column for each group.
+        """
         counts = read(exact)
         if counts.ndim != 2 or not counts.shape[0]:
             raise NotUnderstood(

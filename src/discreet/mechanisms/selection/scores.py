@@ -1,4 +1,4 @@
-"""Scores: what a private choice is made from, read exactly."""
+"""Scores of candidates for a private selection, read exactly."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ FAR = Fraction(10) ** 400
 class Scores:
     """One score for each candidate: whole numbers, Fractions, or floats read as the binary numbers they are.
 
-    Scores are secret, so none is refused for its value: NaN reads as -∞. A candidate at -∞ never wins while another
-    can, and one at +∞ loses only to another at +∞.
+    Scores are secret, so none is refused for its value: NaN reads as -∞. A candidate at -∞ never wins against one with
+    a higher score, and one at +∞ loses only to another at +∞.
     """
 
     def __init__(self, given: Any) -> None:
@@ -43,14 +43,14 @@ class Scores:
 
     @once
     def best(self) -> Any:
-        """The highest score; -∞ when there is nothing else."""
+        """The highest score; -∞ if there is no other."""
         if self.values.dtype.kind != "f":
             return self.values.max()
         highest = float(np.fmax.reduce(self.values))
         return -math.inf if math.isnan(highest) else highest
 
     def exact(self, index: int) -> Fraction | None:
-        """How far below the best this candidate is, exactly; at most zero. None is infinitely far."""
+        """Return the score minus the best score, exactly: at most zero. None stands for -∞."""
         return self._below(self.values[index])
 
     def _below(self, score: Any) -> Fraction | None:
@@ -62,7 +62,7 @@ class Scores:
         return Fraction(value) - Fraction(_extended(self.best))
 
     def below(self, part: slice | NDArray[np.intp]) -> NDArray[np.float64]:
-        """How far below the best some candidates are, as floats: the exact difference, rounded once."""
+        """Return the scores minus the best score as floats: the exact differences, rounded once."""
         values = self.values[part]
         if values.dtype.kind == "i":
             gap: NDArray[np.float64] = (np.int64(self.best).view(np.uint64) - values.view(np.uint64)).astype(np.float64)
@@ -78,14 +78,17 @@ class Scores:
         return np.array([lost if value == lost else to_float(value - self.best) for value in values], np.float64)
 
     def without(self, index: int) -> Scores:
-        """The other candidates."""
+        """Return the scores of the other candidates."""
         rest = object.__new__(Scores)
         rest.values = np.delete(self.values, index)
         return rest
 
     def groups(self) -> tuple[list[Fraction], list[int], NDArray[np.intp]]:
-        """The finite gaps to the best that occur, in increasing order, how many candidates have each, and who has
-        which; those infinitely far are in a last group of their own, which is not listed."""
+        """Return the finite gaps to the best, in increasing order, the number of candidates with each, and each one's
+        group.
+
+        Candidates infinitely far behind are in a last group, which is not listed.
+        """
         values, member, counts = np.unique(self.values, return_inverse=True, return_counts=True)
         below = [self._below(value) for value in values]
         gaps = sorted({-gap for gap in below if gap is not None})
@@ -95,7 +98,7 @@ class Scores:
 
 
 def _extended(value: Any) -> Fraction | float:
-    """A number exactly, or one of the two infinities."""
+    """Return a number exactly, or one of the two infinities."""
     if isinstance(value, (float, Decimal)):
         if value.is_nan() if isinstance(value, Decimal) else math.isnan(value):
             return -math.inf

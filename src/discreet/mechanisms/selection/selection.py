@@ -1,6 +1,6 @@
-"""Private selection: which candidate is best, without saying by how much.
+"""Private selection: which candidate has the best score, without the scores.
 
-Three mechanisms, one race. Each adds continuous noise to every score and publishes who wins; they differ in the noise:
+All three mechanisms add continuous noise to every score and publish the index of the largest. They differ in the noise:
 
     Exponential       Gumbel noise: the exponential mechanism         may use twice the ε under zCDP (ρ = ε²/8)
     NoisyMax          Laplace noise: report noisy max                 the notes' algorithm
@@ -42,9 +42,9 @@ __all__ = ["Exponential", "NoisyMax", "PermuteAndFlip", "Selection", "SelectionE
 
 @dataclass(frozen=True, kw_only=True)
 class Selection(Mechanism):
-    """Publishes which candidate has the highest noisy score.
+    """Publish the index of the candidate with the highest noisy score.
 
-    Given    one person changes no score by more than `sensitivity`. `monotone` promises more: adding a person never
+    Given    one unit changes no score by more than `sensitivity`. `monotone` promises more: adding a unit never
              lowers any score (as with counts), under add/remove neighbours.
     Promise  ε-private, and ρ-zCDP with the ρ of the subclass.
     Because  the noise has rate ε/(2·sensitivity), or ε/sensitivity when monotone: scores that all move the same way
@@ -94,23 +94,23 @@ class Selection(Mechanism):
     @property
     @abstractmethod
     def jitter(self) -> Jitter:
-        """The noise of the race."""
+        """The noise that is added to every score."""
 
     @abstractmethod
     def mean(self, weights: Weights) -> Ball:
-        """The exact mean of a value of the winner."""
+        """Return the exact mean of a value of the winner."""
 
     @abstractmethod
     def log_tail(self, gap: float, best: int) -> float:
-        """ln of a bound on the probability that a candidate so far behind (in units of 1/rate) `best` others wins."""
+        """Return ln of a bound on the probability that a candidate wins which is `gap`/rate behind `best` others."""
 
     @property
     def rate(self) -> Fraction:
-        """By how much one unit of score raises a candidate, in units of the noise."""
+        """The number of noise scales in one unit of score."""
         return self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> int:
-        """The index of the winner among the candidates with these scores."""
+        """Return the index of the winner among the candidates with these scores."""
         return self._choose(Scores(exact), coins)
 
     def _choose(self, scores: Scores, coins: Coins) -> int:
@@ -132,41 +132,42 @@ class Selection(Mechanism):
         return SelectionError(self)
 
     def probabilities(self, scores: Any) -> NDArray[np.float64]:
-        """The exact probability of each candidate to win.
+        """Return the exact probability that each candidate wins.
 
-        For NoisyMax that is one rigorous integral for each distinct score, a minute for a hundred of them; the expected
-        gap (`.error.expected_gap`) takes one integral in all.
+        For NoisyMax this takes one rigorous integral for each distinct score, a minute for a hundred of them; the
+        expected gap (`.error.expected_gap`) takes one integral in all.
         """
         gaps, counts, member = Scores(scores).groups()
         each = nearest_all(lambda: self.chances(Weights(self.rate, gaps, counts, gaps)))
         return np.array([*each, 0.0])[member]
 
     def chances(self, weights: Weights) -> list[Ball]:
-        """The chance of one candidate of each gap: one integral for each."""
+        """Return the probability that one candidate of each gap wins: one integral for each."""
         gaps, counts = weights.gaps, weights.counts
         values = [[Fraction(int(i == j), counts[i]) for j in range(len(gaps))] for i in range(len(gaps))]
         return [self.mean(Weights(weights.rate, gaps, counts, each)) for each in values]
 
     def top(self, k: int) -> TopK:
-        """The k best, one after the other; the loss is k times as large."""
+        """Return the mechanism that selects the k best, one after the other; its loss is k times as large."""
         return TopK(choose=self, k=whole(k, "k"))
 
 
 @dataclass(frozen=True)
 class SelectionError:
-    """How far the winner can be from the best."""
+    """The error of a private selection: how far the winner can be from the best."""
 
     selection: Selection
 
     def expected_gap(self, scores: Any) -> float:
-        """The exact mean of (best score - winner's score), for these scores."""
+        """Return the exact mean of (best score - winner's score), for these scores."""
         gaps, counts, _ = Scores(scores).groups()
         if gaps == [0]:
             return 0.0
         return nearest(lambda: self.selection.mean(Weights(self.selection.rate, gaps, counts, gaps)))
 
     def gap(self, candidates: int, confidence: Number = 0.95, *, best: int = 1) -> float:
-        """With this confidence the winner's score is less than this below the best, whatever the scores.
+        """Return a gap such that, with this confidence, the winner's score is less than it below the best, whatever the
+        scores.
 
         Because  the utility theorem: a candidate that is x/rate behind wins with probability at most e^log_tail(x),
                  where `best` candidates share the best score, and there are fewer than `candidates` of them. For the
@@ -206,7 +207,10 @@ class Exponential(Selection):
 
     @property
     def loss(self) -> Loss:
-        """Because  the privacy loss has a range of ε (Durfee, Rogers 2019), hence ρ = ε²/8 (Cesar, Rogers 2021)."""
+        """Pure ε, and ρ = ε²/8.
+
+        Because  the privacy loss has a range of ε (Durfee, Rogers 2019), hence ρ = ε²/8 (Cesar, Rogers 2021).
+        """
         return Loss(pure=self.epsilon, rho=self.epsilon**2 / 8)
 
 
@@ -220,13 +224,17 @@ class NoisyMax(Selection):
         return two_sided_mean(weights)
 
     def log_tail(self, gap: float, best: int) -> float:
-        """P(L - L' >= x) for two Laplace variables: e^(-x)·(1 + x/2)/2. No credit is taken for several best."""
+        """ln P(L - L' >= x) for two Laplace variables: ln(e^(-x)·(1 + x/2)/2).
+
+        It ignores that several may share the best score.
+        """
         return -gap + math.log1p(gap / 2) - math.log(2)
 
 
 @recorded("permute and flip/1")
 class PermuteAndFlip(Selection):
-    """Permute-and-flip: in random order, accept a candidate with probability e^(-rate·gap); first accepted wins.
+    """Permute-and-flip: in random order, accept a candidate with probability e^(-rate·gap); the first accepted one
+    wins.
 
     Because  that is the same as the largest score plus exponential noise (Ding et al. 2021); it is ε-private but not
              of bounded range, so ρ = ε²/2, and its error is never above the exponential mechanism's (McKenna and
@@ -242,7 +250,10 @@ class PermuteAndFlip(Selection):
         return one_sided_chances(weights) if sum(weights.counts) <= 4000 else super().chances(weights)
 
     def log_tail(self, gap: float, best: int) -> float:
-        """It must come before all of the best, any of which is accepted, and then be accepted itself."""
+        """-x - ln(best + 1).
+
+        Because  the candidate must come before all of the best, any of which is accepted, and then be accepted itself.
+        """
         return -gap - math.log1p(best)
 
 
@@ -255,7 +266,7 @@ class TopK(Mechanism):
     k: int
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> list[int]:
-        """The indices of the winners, first the first."""
+        """Return the indices of the winners, the best first."""
         scores = Scores(exact)
         if self.k > len(scores):
             raise NotUnderstood(
@@ -271,12 +282,15 @@ class TopK(Mechanism):
 
     @property
     def loss(self) -> Loss:
-        """Because  sequential composition, adaptive: each choice knows the winners before it."""
+        """The sum of the losses of k choices.
+
+        Because  sequential composition, adaptive: each choice knows the winners before it.
+        """
         return self.k * self.choose.loss
 
     @property
     def error(self) -> SelectionError:
-        """The error of each choice among those left."""
+        """The error of each choice among the remaining candidates."""
         return self.choose.error
 
     def describe(self) -> str:

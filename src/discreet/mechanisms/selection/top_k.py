@@ -1,4 +1,4 @@
-"""The first few of many groups, by their scores: which they are and in which order, and nothing of the scores."""
+"""Private top-k: which k groups have the highest scores and in which order, without their scores."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ __all__ = ["Places", "PlacesError"]
 @recorded("places/1")
 @dataclass(frozen=True, kw_only=True)
 class Places(Mechanism):
-    """Of each of so many groups its place among the first k, as k, k - 1, … 1; of all others zero.
+    """Release for each of `among` groups its place among the first k, as k, k - 1, … 1; zero for all others.
 
-    With `least`, the first are those with the lowest scores, and places are negative: in both cases what is released
-    has the order that was asked for.
+    With `least`, the first are those with the lowest scores, and places are negative: in both cases sorting by place
+    gives the requested order.
 
     Given    one unit changes no score by more than `choose.sensitivity`; with `choose.monotone`, adding one moves all
              scores the same way.
@@ -61,7 +61,7 @@ class Places(Mechanism):
         return self.choose.top(self.k)
 
     def release(self, exact: Any, coins: Coins = SYSTEM) -> NDArray[np.int64]:
-        """From one row of scores, a column for each group."""
+        """Return one row of places, a column for each group, from one row of scores."""
         scores = read(exact)
         if scores.shape != (1, self.among):
             raise NotUnderstood(
@@ -90,12 +90,12 @@ class Places(Mechanism):
 
 @dataclass(frozen=True)
 class PlacesError:
-    """How much better than a chosen group one that is left out can be."""
+    """The error of a private top-k: by how much a group that is left out can be better than a chosen one."""
 
     places: Places
 
     def gap(self, confidence: Number = 0.95) -> float:
-        """With this confidence no group left out is better by so much or more than any that was chosen.
+        """Return the gap by which no group left out is better than any chosen one, with this confidence.
 
         Because  if one is, then one of the true first k is left out, and one of the others was chosen that is as far
                  behind it: there was one as good, at least, among those left when it was chosen. A union over the k
@@ -107,4 +107,5 @@ class PlacesError:
     def describe(self) -> str:
         m = self.places
         many = "The chosen group is" if m.k == 1 else f"Each of the {m.k} chosen groups is"
-        return f"{many} less than {show(self.gap(), 4)} behind every one of the {m.among} left out 95 % of the time."
+        others = f"every one of the {m.among - m.k} left out"
+        return f"{many} less than {show(self.gap(), 4)} behind {others} 95 % of the time."

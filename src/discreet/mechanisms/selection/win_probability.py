@@ -1,8 +1,8 @@
-"""The exact odds of a race, for the three kinds of noise: closed forms and rigorous integrals.
+"""Exact win probabilities of a noisy argmax, for the three kinds of noise: closed forms and rigorous integrals.
 
 Everything is stated for distinct gaps g_j >= 0 below the best score, each shared by m_j candidates, with
-r_j = e^(-rate·g_j), and asks for the mean of a value v_j of the winner. With v_j = g_j that is the expected gap, with
-an indicator it is a probability.
+r_j = e^(-rate·g_j). The functions compute the mean of a value v_j of the winner: with v_j = g_j the expected gap, with
+an indicator a probability.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def gumbel_mean(weights: Weights) -> Ball:
 
 
 def gumbel_chances(weights: Weights) -> list[Ball]:
-    """r_j / Σ m·r: the chance of one candidate of each gap."""
+    """r_j / Σ m·r: the probability that one candidate of each gap wins."""
     ratios = weights.ratios
     everything = sum((m * r for m, r in zip(weights.counts, ratios, strict=True)), ball(0))
     return [r / everything for r in ratios]
@@ -84,13 +84,13 @@ def one_sided_mean(weights: Weights) -> Ball:
     """∫_0^1 Σ_j v_j·m_j·r_j·Π_l (1 - r_l·t)^(m_l - [l = j]) dt.
 
     Because  let each candidate arrive at a uniform time and accept with probability r; candidate j wins at time t when
-             it accepts and nobody who came earlier did. Accepting in order of arrival is permute-and-flip.
+             it accepts and no earlier candidate did. Accepting in order of arrival is permute-and-flip.
     """
     return _one_sided(weights, ball(1))
 
 
 def _one_sided(weights: Weights, factor: Ball) -> Ball:
-    """The same with every r_j multiplied by a factor."""
+    """The integral of `one_sided_mean` with every r_j multiplied by `factor`."""
     ratios = [factor * r for r in weights.ratios]
 
     def integrand(t: Any, _: bool) -> Any:

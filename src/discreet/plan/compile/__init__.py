@@ -1,1 +1,1 @@
-"""From a parsed query to a plan."""
+"""Compile a parsed query to a draft of a plan."""

@@ -1,6 +1,6 @@
-"""Aggregates to measures: the fewest releases that answer all aggregates of a question, and what each reads.
+"""Map SQL aggregates to measures: the fewest releases that answer all aggregates of a question, and what each reads.
 
-Some are summed; others are chosen: what MEDIAN, QUANTILE, MIN, MAX, MODE and others ask for.
+Most aggregates are read from noisy sums; others, such as MEDIAN, QUANTILE, MIN, MAX and MODE, select a value.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from discreet.sql import query as q
 
 __all__ = ["ORDERED", "chosen", "commonest", "family", "measures", "named", "numbered", "people", "statistic_of"]
 
-SMALLEST = Fraction(1, 10**300)  # step of a value; one over it is the largest
+SMALLEST = Fraction(1, 10**300)  # the smallest step of a value; its reciprocal is the largest
 
-COARSE = {  # of moments of these degrees: the digits, and the most steps, so that products of powers fit 62 bits
+COARSE = {  # degrees of moments: decimal digits, and the most steps, so that products of powers fit 62 bits
     (2,): (6, 1 << 31),
     (1, 1): (9, 1 << 31),
     (1, 2): (6, 1 << 20),
@@ -41,7 +41,7 @@ EITHER = ("present", "covar_samp", "covar_pop", "corr")  # the same for (x, y) a
 
 
 class Asked(NamedTuple):
-    """What an aggregate reads: which statistic, and what it is of."""
+    """The statistic that an aggregate reads, and the expressions that it is computed from."""
 
     statistic: Statistic
     of: tuple[Typed, ...]
@@ -49,7 +49,7 @@ class Asked(NamedTuple):
 
 
 def measures(question: Question) -> tuple[tuple[Measure, ...], tuple[Reading, ...]]:
-    """The fewest measures that answer all aggregates, and what each aggregate reads."""
+    """Return the fewest measures that answer all aggregates of `question`, and the reading of each aggregate."""
     asked = _aligned([_asked(each, question) for each in question.aggregates])
     together: dict[tuple[str, tuple[Typed, ...]], list[Asked]] = {}  # those that one measure answers
     for each in asked:
@@ -72,7 +72,7 @@ def measures(question: Question) -> tuple[tuple[Measure, ...], tuple[Reading, ..
 
 
 def _aligned(asked: list[Asked]) -> list[Asked]:
-    """Two expressions in the order of those that mind it, or of the first, so that one measure answers them all."""
+    """Order pairs of expressions as REGR_SLOPE or the first aggregate has them, so that one measure answers all."""
     orders: list[tuple[Typed, ...]] = [each.of for each in asked if each.statistic.name == "regr_slope"]
     found = []
     for each in asked:
@@ -86,13 +86,13 @@ def _aligned(asked: list[Asked]) -> list[Asked]:
 
 
 def people(aggregate: q.Aggregate, question: Question) -> bool:
-    """Whether an aggregate counts people: COUNT(DISTINCT unit)."""
+    """Return True if `aggregate` is COUNT(DISTINCT unit), which counts privacy units."""
     counts = aggregate.distinct and aggregate.function == "count"
     return counts and is_unit(aggregate.argument, question.table, question.alias)
 
 
 def named(argument: q.Expression | None) -> str:
-    """A column by its name; dots for anything else."""
+    """Return the name of a column, or `…` for any other expression."""
     return (None if argument is None else argument.column) or "…"
 
 
@@ -149,7 +149,7 @@ def _numeric(what: Typed, function: str, place: Place) -> None:
 
 
 def _measure(group: list[Asked], question: Question, *, missing: bool) -> Measure:
-    """The measure that answers all of these, and COUNT(*) with `missing`: one sum for one, a blend for more."""
+    """Return the measure that answers every aggregate in `group`, and also COUNT(*) if `missing` is set."""
     functions, of, place, table = {each.statistic.name for each in group}, group[0].of, group[0].place, question.table
     trees = tuple(each.tree for each in of)
     kind = family(group[0].statistic)
@@ -175,14 +175,14 @@ def _measure(group: list[Asked], question: Question, *, missing: bool) -> Measur
 
 
 def _degree(functions: set[str], size: int) -> tuple[int, ...]:
-    """The least degrees, for values that are not just zero or one, from which all of these follow."""
+    """Return the least degrees of moments from which all `functions` follow, for values other than just zero or one."""
     if size == 1:
         return (2,)
     return (2, 2) if "corr" in functions else (1, 2) if "regr_slope" in functions else (1, 1)
 
 
 def _both(of: tuple[Typed, ...]) -> Tree:
-    """Something that is there where both are."""
+    """Return an expression that is NULL unless all expressions in `of` have a value."""
     there = [Apply(function="not", arguments=(Apply(function="is", arguments=(each.tree, Literal(value=None)),
              kind="boolean"),), kind="boolean") for each in of]  # fmt: skip
     both = Apply(function="and", arguments=tuple(there), kind="boolean")
@@ -190,7 +190,7 @@ def _both(of: tuple[Typed, ...]) -> Tree:
 
 
 def _range(what: Typed, table: Table, place: Place, fine: int, most: int) -> tuple[int, int, Fraction]:
-    """The range of a value in whole steps, at most so many of them, and the step."""
+    """Return the range of a value in whole steps, at most `most` of them, and the step."""
     bounds = (Fraction(0), Fraction(1)) if what.kind == "boolean" else what.bounds
     if bounds is None:
         raise unbounded(what, table, place)
@@ -227,7 +227,7 @@ HALF = Fraction(1, 2)
 
 
 def statistic_of(aggregate: q.Aggregate, what: Typed, named: str) -> Statistic | None:
-    """What an aggregate reads of a measure of chosen values, or None where it reads no such thing."""
+    """Return the statistic of an aggregate that selects a value (quantiles, MIN, MAX, MODE); None for all others."""
     said = aggregate.function
     if said == "mode":
         if what.domain is None:
@@ -262,7 +262,7 @@ def statistic_of(aggregate: q.Aggregate, what: Typed, named: str) -> Statistic |
 
 
 def numbered(what: Typed) -> Typed:
-    """A date by the number of its day, of which quantiles are chosen; anything else as it is."""
+    """Return a date as its day number, from which quantiles are selected; return any other expression as it is."""
     if what.kind != "date":
         return what
     tree = Apply(function="day number", arguments=(what.tree,), kind="integer")
@@ -270,14 +270,14 @@ def numbered(what: Typed) -> Typed:
 
 
 def family(statistic: Statistic) -> str:
-    """Which aggregates of one expression share a measure: all quantiles do, and everything that is summed."""
+    """Name the measure that aggregates of one expression share; all that are summed share one, and all quantiles."""
     if statistic.name in ("low", "high"):
         return f"ends {statistic.at}"
     return statistic.name if statistic.name in ("distinct", "least", "greatest", "mode", "quantile") else ""
 
 
 def chosen(statistics: set[Statistic], what: Typed, span: tuple[int, int, Fraction], place: Place) -> Measure:
-    """The measure of chosen values that answers all of these; they are of one family."""
+    """Return the measure that selects values for all `statistics`, which are of one `family`."""
     low, high, step = span
     if high - low > 1 << 47:
         raise NotAllowed(
@@ -298,7 +298,7 @@ def chosen(statistics: set[Statistic], what: Typed, span: tuple[int, int, Fracti
 
 
 def commonest(what: Typed) -> Measure:
-    """The measure of MODE."""
+    """Return the measure of MODE."""
     assert what.kind is not None
     assert what.domain is not None
     return Mode(of=what.tree, kind=what.kind, values=what.domain)

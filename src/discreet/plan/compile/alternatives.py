@@ -1,10 +1,10 @@
-"""Numbers that are asked for together: planned as one, where one release answers them all with less noise.
+"""Plan numbers together, where one release answers all of them with less noise.
 
-Counts, each with conditions of its own, are counts of the regions that all conditions together make; these are counted
-once, and what is released are the combinations from which all counts follow with the least expected error. They may be
-those of one question, or of several about one table, which are then one question of all their counts. Other questions
-share the cost. One question that asks by several groupings is such a batch, too: those tables are measured from which
-all follow best.
+Counts that have conditions of their own are counts of the regions that all conditions together make. The regions are
+counted once, and the release holds the combinations of them from which all counts follow with the least expected error.
+The counts may belong to one question, or to several about one table, which are then planned as one question of all
+counts. Other questions share the cost. A question with several groupings is such a batch, too: the tables that are
+measured are those from which all groupings follow best.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["alternatives", "foremost"]
 
-CLEAR = 0.97  # of the squared error of the ordinary way: what is worth another one
+CLEAR = 0.97  # an alternative is worth taking below this share of the ordinary squared error
 
 MOST_PLANNED = 512  # regions of several questions that are planned as one, so that it takes seconds
 
@@ -48,18 +48,18 @@ MOST_INSIDE = 128  # … and of one question, so that it takes one or two: that 
 
 MOST_NUMBERS = 1 << 18  # … of all groups together
 
-MOST_PRIVATE = 20  # … and of each, where nobody knows how many groups there are
+MOST_PRIVATE = 20  # … and of each group, where the number of groups is private
 
 
 # ── one question ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def alternatives(draft: Draft) -> Draft:
-    """A question, with what may be measured instead where that errs less."""
+    """Add to `draft` the other measures that answer the same question, where they err less."""
     trees = {repr(each): None if each == ALL else each for each in counted(draft)}
     if len(trees) < 2 or draft.sets:
         return tabled(draft)
-    if draft.private and not draft.catalogue.budget.events:  # that is refused
+    if draft.private and not draft.catalogue.budget.events:  # pricing refuses such a question
         return draft
     room = MOST_PRIVATE if draft.private else MOST_NUMBERS // max(1, math.prod(key.size for key in draft.keys))
     most = min(MOST_INSIDE, room)
@@ -68,7 +68,7 @@ def alternatives(draft: Draft) -> Draft:
 
 
 def joined(draft: Draft, found: Regions) -> Draft:
-    """A question that only counts, with the combinations of regions that may be measured instead."""
+    """Add to a question that only counts rows the combinations of regions that may be measured instead."""
     many = len(found.codes)
     work.spend(work.REGION * many * min(many, MOST_INSIDE), draft.view.place)
     best, readings = dict[NoiseFamily, Batch](), other_readings(draft, found)
@@ -89,7 +89,7 @@ def joined(draft: Draft, found: Regions) -> Draft:
 
 
 def other_readings(draft: Draft, found: Regions) -> tuple[Reading, ...]:
-    """Each number as the regions that it counts."""
+    """Return each count as a reading of the regions that it counts."""
     place = {repr(each): n for n, each in enumerate(found.conditions)}
     own = [place[repr(None if each == ALL else each)] for each in counted(draft)]
     inside = [Statistic("regions", regions="".join(code[n] for code in found.codes)) for n in own]
@@ -97,13 +97,13 @@ def other_readings(draft: Draft, found: Regions) -> tuple[Reading, ...]:
 
 
 def _error(batch: Batch, design: Design, plan: Plan) -> float:
-    """What a count errs in the mean, read from a batch that costs as much as a plan of other measures does."""
+    """Return the mean squared error of a count that is read from `batch`, at the cost of the measures of `plan`."""
     cost, setting = sum((each.loss for each in plan.mechanisms), start=Loss.ZERO), plan.setting
     return design.mean([batch.law(price_of(cost), setting).variance])
 
 
 def _batches(found: Regions, family: NoiseFamily) -> list[tuple[Batch, Design]]:
-    """What may be released for these regions; a strategy that is too large for the record is left out."""
+    """Return the batches that may be released for these regions; one that is too large for the record is left out."""
     batches = []
     for design in designs(found, family):
         batch = Batch(of=found.code, values=found.codes, strategy=design.strategies[0])
@@ -116,7 +116,7 @@ def _batches(found: Regions, family: NoiseFamily) -> list[tuple[Batch, Design]]:
 
 
 def designs(found: Regions, family: NoiseFamily) -> list[Design]:
-    """The strategies of one matrix for these regions. Most questions do without, so what finds them is loaded here."""
+    """Return the one-matrix strategies for these regions. The planner is imported here, as most questions need none."""
     from discreet.matrix.families import Dense  # noqa: PLC0415
     from discreet.matrix.planner import designs  # noqa: PLC0415
 
@@ -124,7 +124,7 @@ def designs(found: Regions, family: NoiseFamily) -> list[Design]:
 
 
 def tabled(draft: Draft) -> Draft:
-    """A question by several groupings, with what may be measured instead of the finest groups where that errs less."""
+    """Add to a question with several groupings the tables that may be measured instead of the finest groups."""
     measure = draft.measures[0].single if len(draft.measures) == 1 else None
     sizes = tuple(key.size for key in draft.keys)
     few = 0 < len(sizes) <= MOST_KEYS and 1 < math.prod(sizes) <= MOST_GROUPS
@@ -149,9 +149,9 @@ def tabled(draft: Draft) -> Draft:
 
 
 def foremost(view: q.Select, measures: tuple[Measure, ...], among: int) -> TopK | None:
-    """What a question asks for that shows keys only, those of the first groups by one number; None for all others.
+    """Return the top-k measure of a question that shows only the keys of the first groups by one number; else None.
 
-    The number is known as a0: it must be what the answer is ordered by first, and stand nowhere else.
+    The number is the aggregate a0: the answer must be ordered by it first, and must not show it.
     """
     if view.limit is None or not view.order or len(measures) != 1 or measures[0].single is None:
         return None
@@ -171,7 +171,7 @@ def foremost(view: q.Select, measures: tuple[Measure, ...], among: int) -> TopK 
 
 
 def _bare(source: q.Select | None) -> bool:
-    """Whether SELECTs further inside give all groups on, as they are."""
+    """Return True if the nested SELECTs pass all groups on as they are."""
     if source is None:
         return True
     more = source.where or source.keys or source.having or source.qualify or source.distinct

@@ -1,4 +1,4 @@
-"""From a question to a plan: who is protected, what is summed, in which groups, with which noise, at what cost.
+"""Compile a question to a draft: relation, privacy unit, contribution bounds, group keys and measures.
 
 Nothing here sees data. What is refused is refused for every database with the same catalogue.
 """
@@ -35,11 +35,11 @@ MOST_TESTED = 50_000  # nodes of a condition with all that it names written out:
 
 MOST_TEXTS = 64  # functions that make texts: an engine makes those of thousands of rows at a time
 
-MOST_ROWS = 1 << 32  # of one unit, so that sums of them fit
+MOST_ROWS = 1 << 32  # of one unit, so that sums over them fit
 
 
 def compile(select: q.Select, catalogue: Catalogue) -> Draft:
-    """What a question asks of a catalogue, or a refusal."""
+    """Compile a question against `catalogue` to a draft, or refuse it."""
     question = split(select, catalogue)
     table = question.table
     if table.public:
@@ -94,7 +94,7 @@ def compile(select: q.Select, catalogue: Catalogue) -> Draft:
 
 
 def _answerable(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ...], cells: int) -> None:
-    """Refuse an answer that would be too large to keep, or of which everything is known."""
+    """Refuse an answer that would be too large to keep, or that consists of declared keys alone."""
     if cells * sum(len(each.parts) for each in measures) * DIGITS > LARGEST:
         raise NotAllowed(
             "this answer would be too large for the ledger to keep.",
@@ -112,7 +112,7 @@ def _answerable(question: Question, keys: tuple[Key, ...], measures: tuple[Measu
 
 
 def _added_up(question: Question, measures: Sequence[Measure]) -> None:
-    """Count the work of the sums: an engine reads them all, above each table."""
+    """Count the work of the sums, which an engine reads above each joined table."""
     rows = node(question.relation)
     joined = len(rows.sources) if rows.joins else 1
     sums = sum(len(each.parts) for each in measures if each.exact.sums)
@@ -122,8 +122,9 @@ def _added_up(question: Question, measures: Sequence[Measure]) -> None:
 def _made(relation: Relation, trees: Sequence[Tree | None], question: Question) -> None:
     """Refuse more texts than an engine has room for.
 
-    Because  it computes each function for a vector of rows, and keeps what it made until the next: so many texts of so
-             many rows, each as long as what is read of one (`engines/sql/expressions.short`), or a few of them.
+    Because  an engine computes each function for a vector of rows, and keeps the texts until the next vector: so many
+             texts of so many rows, each as long as what is read of one (`engines/sql/expressions.short`), or a few
+             times that.
     """
     if sum(map(texts, (*trees, *trees_of(relation)))) > MOST_TEXTS:
         raise NotAllowed(
@@ -135,7 +136,7 @@ def _made(relation: Relation, trees: Sequence[Tree | None], question: Question) 
 
 
 def _tested(relation: Relation, conditions: Sequence[Tree], question: Question) -> None:
-    """Refuse conditions that name, and name again, what is large; keys are tested for their values, too."""
+    """Refuse conditions that are too large with all names written out. Keys are conditions, too: of their values."""
     sizes, largest = tests_of(relation)
     if max(largest, *(each.size(sizes) for each in conditions), 0) > MOST_TESTED:
         raise NotAllowed(
@@ -147,7 +148,7 @@ def _tested(relation: Relation, conditions: Sequence[Tree], question: Question) 
 
 
 def _adds(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ...], caps: Caps) -> None:
-    """Refuse totals that are not the sums of their parts."""
+    """Refuse ROLLUP, CUBE and GROUPING SETS of private keys, or of measures whose totals are not sums over groups."""
     for written, key in zip(question.keys, keys, strict=True):
         if not key.declared:
             raise NotAllowed(
@@ -166,7 +167,7 @@ def _adds(question: Question, keys: tuple[Key, ...], measures: tuple[Measure, ..
 
 
 def _title(aggregate: q.Aggregate, name: str, view: q.Select) -> str:
-    """An aggregate as it is written; what the answer calls it, where it is one of a list, or not written as a whole."""
+    """Return an aggregate as written; or its name in the answer, if it is one of a list or not written as a whole."""
     text = " ".join(aggregate.place.text[aggregate.place.start : aggregate.place.end].split())
     listed = "[" in text or text.upper().startswith("HISTOGRAM")
     if re.match(r"\w+ ?\(", text) and text.count("(") == text.count(")") and not listed:
@@ -204,7 +205,7 @@ def _key(what: q.Expression, question: Question) -> Key:
 
 
 def _consecutive(domain: Domain) -> bool:
-    """Whether whole numbers are all of those between the first and the last, in order."""
+    """Return True if whole numbers are consecutive, in order."""
     first, last = int(domain[0]), int(domain[-1])  # type: ignore[arg-type]
     return last - first + 1 == len(domain) and domain == tuple(range(first, last + 1))
 
@@ -222,9 +223,9 @@ def _declared(found: Typed) -> Key:
 
 
 def _caps(question: Question, cells: int | None) -> Caps:
-    """How much of one unit counts; a cap that the question needs and the catalogue lacks is refused.
+    """Return the contribution bounds of a question; refuse one that needs a bound which the catalogue does not declare.
 
-    Nobody is in more groups than there are.
+    A unit is in no more groups than there are.
     """
     table = question.table
     if table.unit is None or table.single:

@@ -1,10 +1,10 @@
-"""From what stands after FROM to a relation: which rows, whose they are, and what is known of their columns.
+"""Compile the FROM clause: its rows, the privacy unit that owns each row, and what is known about each column.
 
-A relation has the shape of a table: columns with kinds, bounds and values, a unit, caps. So whatever can be asked of a
-table can be asked of it. A SELECT inside another is
+A relation has the shape of a table: columns with kinds, bounds and values, a unit, contribution bounds. So whatever can
+be asked of a table can be asked of a relation. A SELECT inside another is
 
 - row by row, when it neither groups nor aggregates: a filter and new columns;
-- about each unit on its own, when it groups by the unit: whatever it adds up is added up within one person;
+- about each unit on its own, when it groups by the unit: every aggregate is of the rows of one unit;
 - an answer, otherwise: it is released, and everything around it is free.
 
 Given    every row of every table belongs to one unit.
@@ -34,22 +34,22 @@ LARGE = 200  # nodes of computed columns, written out wherever they are named
 
 @dataclass(frozen=True, kw_only=True)
 class RelationShape:
-    """A relation, and its shape; `alias` is what the question calls it."""
+    """A relation with the shape of a table; `alias` is its name in the question."""
 
     relation: Relation
     table: Table
     alias: str
-    unit: str | None  # the relation's column that the table's unit is
-    where: Tree | None = None  # which of its rows
-    places: tuple[int, ...] | None = None  # of a SELECT: which of its columns are the unit; none where it is not named
+    unit: str | None  # the relation's column that holds the table's unit
+    where: Tree | None = None  # the filter of its rows
+    places: tuple[int, ...] | None = None  # of a SELECT: positions of the unit among its columns; () if it is not named
 
     def people(self, place: Place) -> RelationShape:
-        """Rows of people, as these are; an answer refuses."""
+        """Return this relation, as its rows belong to units; an aggregated answer refuses."""
         return self
 
 
 def scanned(source: q.Source, catalogue: Catalogue) -> RelationShape:
-    """A table of the catalogue."""
+    """Look up a table of the catalogue; refuse an unknown name."""
     table = catalogue.table(source.name)
     if table is None:
         names = ", ".join(each.name for each in catalogue.tables[:12])
@@ -63,7 +63,7 @@ def scanned(source: q.Source, catalogue: Catalogue) -> RelationShape:
 
 
 def condition(where: q.Expression | None, table: Table, alias: str) -> Typed | None:
-    """A filter, typed."""
+    """Type a filter; refuse an expression that is no condition."""
     if where is None:
         return None
     found = typed(where, table, alias)
@@ -78,7 +78,7 @@ def condition(where: q.Expression | None, table: Table, alias: str) -> Typed | N
 
 
 def derived(select: q.Select, below: RelationShape) -> RelationShape:
-    """A SELECT that makes each of its rows from one row."""
+    """Compile a SELECT that makes each of its rows from one row."""
     _plain(select)
     table, alias = below.table, below.alias
     columns: list[Column] = []
@@ -128,13 +128,13 @@ def derived(select: q.Select, below: RelationShape) -> RelationShape:
 
 
 def _renamed(column: Column, name: str) -> Column:
-    """The same column under another name."""
+    """Return `column` under another name, read from the original one."""
     assert column.kind is not None
     return replace(column, name=name, made=column.made or Field(name=column.name, kind=column.kind))
 
 
 def laid(below: RelationShape) -> RelationShape:
-    """The same relation with its filter and its columns computed, for others to be joined with it."""
+    """Materialise the filter and the computed columns of a relation, so that others can be joined with it."""
     table = below.table
     if below.where is None and not any(each.made for each in (*table.columns, *table.links)):
         return below
@@ -152,10 +152,10 @@ def laid(below: RelationShape) -> RelationShape:
 
 
 def brief(below: RelationShape, select: q.Select, catalogue: Catalogue) -> RelationShape:
-    """The same relation for a SELECT of it: with its columns computed, where writing them out wherever the SELECT names
-    them would be much.
+    """Materialise the computed columns of a relation, if writing them out wherever `select` names them would be large.
 
-    Columns whose bounds are found in the data are read from their own table, so they stay where they are.
+    Columns whose bounds are found in the data are read from their own table, so a relation that reads one stays as it
+    is.
     """
     made = {each.name.lower(): each.made for each in below.table.columns if each.made and each.made.applies}
     sizes = {name: tree.size() for name, tree in made.items()}
@@ -170,7 +170,7 @@ def brief(below: RelationShape, select: q.Select, catalogue: Catalogue) -> Relat
 
 
 def known(name: str, found: Typed) -> Column:
-    """A column that is computed, and all that is known of it."""
+    """Return a computed column with its kind, bounds, step and values."""
     values = None if found.domain == finite(found.kind, found.bounds) else found.domain
     stored = found.exact and found.tree.column is not None
     return Column(
@@ -179,7 +179,7 @@ def known(name: str, found: Typed) -> Column:
 
 
 def _expanded(items: tuple[q.Item, ...], below: RelationShape) -> list[q.Item]:
-    """`*` is every column."""
+    """Replace each `*` by the columns that it stands for."""
     found: list[q.Item] = []
     for item in items:
         star = item.what.as_star
@@ -201,13 +201,13 @@ def _expanded(items: tuple[q.Item, ...], below: RelationShape) -> list[q.Item]:
 
 
 def starred(below: RelationShape) -> list[str]:
-    """What `*` stands for: every declared column, and the unit, unless the SELECT inside has left it out."""
+    """Return the columns that `*` stands for: all declared ones, and the unit, unless the SELECT inside omits it."""
     names, unit = [each.name for each in below.table.columns], below.table.unit
     return names if unit is None or unit in names or below.places == () else [*names, unit]
 
 
 def free(name: str, taken: list[str]) -> str:
-    """A name that is not taken."""
+    """Return `name`, with underscores appended until it is not taken."""
     lower, found = {each.lower() for each in taken}, name
     while found.lower() in lower:
         found += "_"
@@ -215,7 +215,7 @@ def free(name: str, taken: list[str]) -> str:
 
 
 def _plain(select: q.Select) -> None:
-    """Rows of people cannot be ranked, cut off or told apart."""
+    """Refuse LIMIT, OFFSET, DISTINCT and windows in a subquery: they would compare rows of different units."""
     for said, clause in (("LIMIT", select.limit), ("OFFSET", select.offset)):
         if clause is not None:
             raise NotAllowed(
@@ -246,7 +246,7 @@ def _plain(select: q.Select) -> None:
 
 
 def united(union: q.Union, parts: list[RelationShape]) -> RelationShape:
-    """UNION ALL of relations that are about the same units; each counts with the rows of all of them."""
+    """Compile UNION ALL of relations that have the same unit; a unit contributes its rows in all of them."""
     first = parts[0]
     for each, select in zip(parts, union.parts, strict=True):
         if (each.table.unit is None) != (first.table.unit is None) or each.table.public != first.table.public:
@@ -302,7 +302,7 @@ def _owner(part: RelationShape) -> Column | None:
 
 
 def _alike(part: RelationShape, columns: list[Column], unit: str | None) -> Projection:
-    """The rows of a part, under the names and in the kinds of the whole."""
+    """Return the rows of a part, with the column names and kinds of the whole."""
     made = tuple(
         ComputedColumn(name=column.name, tree=own.made or Field(name=own.name, kind=own.kind), kind=column.kind)
         for own, column in zip(part.table.columns, columns, strict=True)
@@ -316,7 +316,7 @@ def _sum(caps: list[int | None]) -> int | None:
 
 
 def _hull(columns: tuple[Column, ...], union: q.Union) -> Column:
-    """What is known of a column whose values come from several."""
+    """Return what is known of a column whose values come from several columns; refuse kinds that do not mix."""
     kinds = {each.kind for each in columns}
     if len(kinds) > 1 and not kinds <= {"integer", "real"}:
         raise NotUnderstood(

@@ -1,4 +1,4 @@
-"""HISTOGRAM(x) without bins: a count for each declared value, once the catalogue says which these are."""
+"""Expand HISTOGRAM(x) without bins to a count for each declared value of x."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["alone", "spread_out"]
 
 
 def spread_out(select: q.Select, table: Table, alias: str) -> q.Select:
-    """The same with the counts of each histogram written out. ORDER BY 2 is of the columns that were written."""
+    """Write out the counts of each histogram. `ORDER BY 2` keeps meaning the second column as written."""
     if not any(map(histogram, select.items)):
         return select
     lists = [_counts(item, table, alias) for item in select.items]
@@ -43,7 +43,7 @@ def _counts(item: q.Item, table: Table, alias: str) -> list[q.Item]:
 
 
 def _moved(by: q.Expression, sizes: list[int]) -> q.Expression:
-    """A number of a column, after the columns before it became more."""
+    """Shift a column number of ORDER BY past the columns that histograms before it add."""
     number = by.literal
     if type(number) is not int or not 1 <= number <= len(sizes):
         return by
@@ -51,7 +51,7 @@ def _moved(by: q.Expression, sizes: list[int]) -> q.Expression:
 
 
 def alone(what: q.Aggregate) -> None:
-    """Refuse a histogram that is a part of something, or of the columns of an answer inside."""
+    """Refuse a HISTOGRAM inside an expression, or in a SELECT around an answer."""
     if what.function in BINNED:
         raise NotUnderstood(
             "HISTOGRAM makes several columns, so it cannot be part of an expression.",

@@ -1,10 +1,10 @@
-"""Tables side by side: in which order, on what, and whose the joined rows are.
+"""Compile joins: the order of the tables, the join conditions, and the privacy unit of the joined rows.
 
-Given    each row of a table about people belongs to one unit; a key that other tables refer to belongs to one.
+Given    each row of a table that is not public belongs to one unit; a key that other tables refer to belongs to one.
 Promise  every joined row is made of rows of one unit and of public tables, and none is without a unit.
-Because  people's tables are joined only where the condition makes their units equal: both unit columns are in one class
-         of columns that it sets equal, or one refers to a key of the other. Of a public table at most one row joins
-         each row, so where every row is a person, it still is.
+Because  tables with units are joined only where the condition makes their units equal: both unit columns are in one
+         class of columns that it sets equal, or one refers to a key of the other. Of a public table at most one row
+         joins each row, so where every row is a unit, it still is.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from discreet.sql import query as q
 __all__ = ["join", "thin"]
 
 ROOM = 10**6  # joined rows of one unit, where several tables have several rows of it, each of the weight 1
-DECLARED = ROOM  # … where so many are declared: time and memory would tell whether somebody has them
-REPEATED = 10  # … for each row, where the rows of all others are declared to be told apart by what they are joined on
+DECLARED = ROOM  # … where so many are declared: time and memory would tell whether a unit has them
+REPEATED = 10  # … for each row, where all other tables are joined on a declared key
 REFERRING = 100  # rows of a table that refer to the same key, where they meet each other
 
 Joined = tuple[RelationShape, Scope, q.Expression | None]
 
 
 def join(sides: list[JoinOperand], where: list[q.Expression], catalogue: Catalogue, share: int = 1) -> Joined:
-    """The joined relation, what names in the question mean, and the rest of the filter.
+    """Return the joined relation, the scope of names in the question, and the rest of the filter.
 
-    One in `share` of the rows that may meet, meet here: others do elsewhere in the question, or are wider than numbers.
+    Joins get one part in `share` of the rows that may meet: the rest is for other joins, or rows are wider than
+    numbers.
     """
     return _Joiner(sides, where, catalogue).joined(share)
 
@@ -62,8 +63,9 @@ class _Joiner:
     # ── whose rows ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _classes(self, *side: JoinOperand, loose: bool = False) -> Classes:
-        """Columns that are equal in every joined row, or in those where these tables have one; with `loose`, also those
-        that a question takes for equal while what they store may differ.
+        """Return classes of columns that are equal in every joined row, or in those where the tables `side` have a row.
+
+        With `loose`, columns count that SQL takes for equal although their stored values may differ.
         """
         known = {each.name: each for one in self.sides for each in one.columns()}
         inner = {name for each in self.sides if each.inner for name in each.names.values()}
@@ -72,7 +74,7 @@ class _Joiner:
         return Classes([(a, b) for a, b in pairs if loose or same(known.get(a), known.get(b))])
 
     def _parent(self, side: JoinOperand, classes: Classes) -> JoinOperand | None:
-        """The table that knows the unit of a table's rows, where it is among those that are joined."""
+        """Return the joined table that knows the unit of the rows of `side`; None if it is not joined."""
         through = side.table.through
         if through is None:
             return None
@@ -83,7 +85,7 @@ class _Joiner:
         return next((each for each in there if classes.same(own, each.own(through.column))), None)
 
     def _add_parents(self, side: JoinOperand) -> None:
-        """Join tables that nobody named, up to the one that knows the unit."""
+        """Join tables that the question does not name, up to the one that holds the unit."""
         while side.table.through is not None:
             there, through = self._parent(side, self._classes()), side.table.through
             if there is None:
@@ -100,10 +102,10 @@ class _Joiner:
             side = there
 
     def _owner(self, side: JoinOperand, classes: Classes) -> str | None:
-        """The column that holds the unit of a table's rows; None where every row is a person."""
+        """Return the column that holds the unit of the rows of `side`; None if every row is a unit."""
         if side.table.through is None:
             owner = side.own(side.table.unit)
-            if owner is None and side.table.unit is not None:  # then a row would pass for a person
+            if owner is None and side.table.unit is not None:  # then a row would pass for a unit
                 raise NotAllowed(
                     "the privacy unit of these rows is unknown.",
                     code="unit-not-followed",
@@ -123,7 +125,7 @@ class _Joiner:
         return self._owner(there, classes)
 
     def _same_people(self, side: JoinOperand, first: JoinOperand) -> None:
-        """Refuse rows of several people."""
+        """Refuse a join that would combine rows of different units."""
         classes = self._classes() if side.inner else self._classes(side)
         owner, other = self._owner(first, classes), self._owner(side, classes)
         if owner is None or other is None:
@@ -196,7 +198,7 @@ class _Joiner:
         return below, self.scope, _all([*(each for each in self.pool if id(each) not in self.used), *self.strange])
 
     def _connected(self, side: JoinOperand) -> list[q.Expression]:
-        """The conditions that join a table to those in place; none where it must wait, or nothing does."""
+        """Return the conditions that join `side` to the tables in place; none if it must wait, or nothing joins it."""
         own = set(side.names.values())
         there = {name for each in self.placed for name in each.names.values()} | own
         if side.inner:
@@ -239,7 +241,7 @@ class _Joiner:
         )
 
     def _unit_names(self, owner: str | None) -> None:
-        """Every column that is the unit in every row has its name."""
+        """Give every column that equals the unit in every row the name of the unit."""
         classes = self._classes()
         for side in self.scope.sides:
             for own, name in side.names.items():
@@ -248,8 +250,9 @@ class _Joiner:
 
 
 class _Caps:
-    """How many rows and groups of one unit a join can have, when its tables have no more than they declare; and how
-    many rows of it each table may bring, whatever it has, so that the join ends.
+    """Contribution bounds of a join: rows and groups of one unit, if all tables keep to what they declare.
+
+    Each table also gets a limit on the rows of a unit that it may bring, whatever the data are, so that the join ends.
     """
 
     def __init__(self, first: JoinOperand, referred: set[tuple[str, str]]) -> None:
@@ -257,13 +260,13 @@ class _Caps:
         self.grain: JoinOperand | None = first  # the table whose rows the joined rows are
         self.rows, self.groups = first.table.rows_per_unit, first.table.groups_per_unit
         plain = first.table.public or first.table.single
-        self.many = [] if plain else [first]  # tables of whose rows several may meet several of another
-        self.repeated: dict[int, str] = {}  # tables of which one row joins, and the column that is declared to tell it
+        self.many = [] if plain else [first]  # tables of which several rows may meet several of another
+        self.repeated: dict[int, str] = {}  # tables of which one row joins, and their declared key column
         self.placed = [first]
         self.scanned = False  # whether a public table is read once more for each row
 
     def add(self, side: JoinOperand, mine: list[str], theirs: list[str], *, compared: bool) -> None:
-        """One table more, joined by its columns `mine` with `theirs`; `compared`: by more than equality."""
+        """Add a table that is joined by its columns `mine` with `theirs`; `compared` means by more than equality."""
         self.placed.append(side)
         if not side.tests:
             self._count(side, mine, theirs)
@@ -301,18 +304,17 @@ class _Caps:
         return column if own else None
 
     def meeting(self, share: int) -> dict[int, tuple[str, int]]:
-        """Of tables whose rows meet other rows: the column that bounds them, and how many rows may share a value of it.
+        """Return, for each table whose rows meet other rows, a column and how many rows may share a value of it.
 
         Given    any number of rows of one unit in any table, whatever is declared.
         Promise  at most ROOM / share joined rows of one unit where several tables have several rows of it, or as many
-                 as are declared, which are at most DECLARED / share; and REPEATED / share for each row of the only one
-                 that has, besides, or one.
-        Because  tables of which one row joins, as a column that is declared to tell rows apart says, have so many rows
-                 for each of its values that their product is at most that. Of the others each has at most `most`
-                 rows of a unit, or as many as are declared, and `most` is the largest number for which the product is
-                 at most ROOM / share, if there is one. Where another table says whose rows they are, so many rows refer
-                 to each of its keys that their product is at most the root of that, and of that table there are so many
-                 rows of each unit.
+                 as are declared, which are at most DECLARED / share. Tables of which one row joins multiply that by at
+                 most REPEATED / share, or by one.
+        Because  of tables of which one row joins, by a declared key, so many rows share a value of the key that the
+                 product over these tables is at most that. Of the others each has at most `most` rows of a unit, or as
+                 many as are declared, and `most` is the largest number for which the product is at most ROOM / share,
+                 if there is one. Where another table says whose rows they are, so many rows refer to each of its keys
+                 that their product is at most the root of that, and of that table there are so many rows of each unit.
         """
         repeated = root(max(REPEATED // share, 1), len(self.repeated))
         found = {place: (column, repeated) for place, column in self.repeated.items()}
@@ -341,9 +343,9 @@ class _Caps:
 
 
 def thin(relation: Relation, catalogue: Catalogue, share: int) -> Relation:
-    """The same relation, where a unit has at most ROOM / share rows in all of each table, or as many as are declared.
+    """Limit the rows of a unit in each table of a relation to ROOM / share, or to as many as are declared.
 
-    Where one table says whose the rows of another are, each has at most the root of that: of a unit, and of a key.
+    Where a table refers to another for its unit, each has the root of that as its limit: per key, and per unit.
     """
     referring = any(table.through is not None for each in tables_of(relation) if (table := catalogue.table(each)))
     most = isqrt(ROOM // share) if referring else ROOM // share
@@ -359,12 +361,12 @@ def thin(relation: Relation, catalogue: Catalogue, share: int) -> Relation:
 
 
 def root(number: int, degree: int) -> int:
-    """The largest whole number whose power of this degree is at most a number."""
+    """Return the largest whole number, at least 1, whose power of this degree is at most `number`."""
     return next(n for n in count(1) if (n + 1) ** max(degree, 1) > number)
 
 
 def _few(side: JoinOperand, part: JoinInput, bounded: tuple[str, int] | None) -> JoinInput:
-    """The same part of a join, with at most so many of the rows that share a value of a column."""
+    """Limit the rows of a join input that share a value of a column; `bounded` is that column and the limit."""
     if bounded is None:
         return part
     column, most = bounded
@@ -374,7 +376,7 @@ def _few(side: JoinOperand, part: JoinInput, bounded: tuple[str, int] | None) ->
 
 
 def _told_by(side: JoinOperand, names: list[str]) -> tuple[str, ...]:
-    """The columns that tell the rows of a table apart, as it is declared, where all of them are among these."""
+    """Return the unit of a table with one row per unit, or its declared key, if all of it is in `names`; else ()."""
     table = side.table
     keys = [table.key] if table.key else []
     if table.unit is not None and table.through is None and (table.single or table.rows_per_unit == 1):
@@ -383,17 +385,20 @@ def _told_by(side: JoinOperand, names: list[str]) -> tuple[str, ...]:
 
 
 def _one(key: tuple[str, ...]) -> str | None:
-    """The only column of a key, if it has one."""
+    """Return the column of a key that has only one; None for other keys."""
     return key[0] if len(key) == 1 else None
 
 
 def _matched(condition: q.Expression, own: set[str]) -> bool:
-    """Whether an engine finds the rows that a condition joins by looking them up, or by filtering the table alone."""
+    """Return True if an engine finds the rows that `condition` joins by lookup, or by filtering the table alone."""
     return bool(_sides([condition], own)[0]) or condition.columns <= own
 
 
 def _single(side: JoinOperand, mine: list[str], *, row: bool) -> tuple[str, ...]:
-    """The columns of which a public table must have every value once; none where it does, or where that is nothing."""
+    """Return the columns of a public table by which only one row may join; () if that is declared, or not needed.
+
+    With `row`, a declaration is not enough: where every row is a unit, no row may be joined twice.
+    """
     if not side.table.public or side.tests or (not row and _told_by(side, mine)):
         return ()
     back = {name: own for own, name in side.names.items()}
@@ -402,7 +407,7 @@ def _single(side: JoinOperand, mine: list[str], *, row: bool) -> tuple[str, ...]
 
 
 def _all(conditions: list[q.Expression]) -> q.Expression | None:
-    """Conditions with AND between them."""
+    """Combine conditions by AND; None if there are none."""
     whole: q.Expression | None = None
     for each in conditions:
         whole = each if whole is None else q.Call(function="and", arguments=(whole, each), place=each.place)
@@ -410,13 +415,13 @@ def _all(conditions: list[q.Expression]) -> q.Expression | None:
 
 
 def _pair(what: q.Expression) -> tuple[str, str] | None:
-    """Two columns that a condition sets equal."""
+    """Return the two columns that a condition sets equal; None for other conditions."""
     names = [each.column for each in what.operands("=") if each.column is not None]
     return (names[0], names[1]) if len(names) == 2 else None
 
 
 def _sides(conditions: list[q.Expression], own: set[str]) -> tuple[list[str], list[str]]:
-    """The columns of a table that conditions set equal to something of the others, and which columns that is."""
+    """Return columns of a table that conditions set equal to expressions of others, and the columns among those."""
     mine, theirs = list[str](), list[str]()
     for each in conditions:
         pair = each.operands("=")

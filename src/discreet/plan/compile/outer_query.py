@@ -1,4 +1,4 @@
-"""SELECTs around an answer: every name must be a column of it."""
+"""Compile SELECTs around an answer: every name must be a column of that answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_COLUMNS = 1_000  # of an answer, with `*` written out
 
 
 def outer(select: q.Select, inner: q.Select) -> q.Select:
-    """A SELECT over the answer of another: every name must be a column of that answer."""
+    """Compile a SELECT over the answer of another; every name must be a column of that answer."""
     columns = {item.name.lower(): item.name for item in inner.items}
     items: list[q.Item] = []
     for item in select.items:
@@ -49,7 +49,7 @@ def outer(select: q.Select, inner: q.Select) -> q.Select:
 
 
 def _starred(what: q.Star, select: q.Select) -> None:
-    """Refuse the columns of another table than the answer inside."""
+    """Refuse `x.*` where x is not the answer inside."""
     alias = select.source.alias or ""
     if what.table is not None and what.table.lower() != alias.lower():
         raise NotUnderstood(
@@ -61,7 +61,7 @@ def _starred(what: q.Star, select: q.Select) -> None:
 
 
 def _order(by: q.Expression, select: q.Select, columns: dict[str, str]) -> q.Expression:
-    """What an answer is ordered by: a bare name is a column of it first; all others are of the answer inside."""
+    """Resolve an ORDER BY expression: a bare name is a column of this SELECT first; others are of the answer inside."""
     names = {item.name.lower(): item.name for item in select.items}
     if by.bare is not None and by.bare in names:
         return q.Name(name=names[by.bare], place=by.place)
@@ -72,7 +72,7 @@ def _order(by: q.Expression, select: q.Select, columns: dict[str, str]) -> q.Exp
 
 
 def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q.Expression:
-    """The same expression, with every name as the answer inside has it."""
+    """Return the expression with every name spelled as in the answer inside; refuse unknown names."""
     alias = select.source.alias
 
     def meant(name: q.Name) -> q.Name:
@@ -102,7 +102,7 @@ def _checked(what: q.Expression, columns: dict[str, str], select: q.Select) -> q
 
 
 def apart(items: tuple[q.Item, ...]) -> tuple[q.Item, ...]:
-    """No two columns of an answer have the same name."""
+    """Number repeated column names, so that no two columns of an answer share one."""
     seen: set[str] = set()
     found = []
     for item in items:
@@ -116,7 +116,7 @@ def apart(items: tuple[q.Item, ...]) -> tuple[q.Item, ...]:
 
 
 def numbered(by: q.Expression, select: q.Select) -> q.Expression:
-    """The column of an answer that a number stands for."""
+    """Return the column of an answer that a number in ORDER BY stands for."""
     position: int = by.literal
     if not 1 <= position <= len(select.items):
         raise NotUnderstood(
@@ -129,7 +129,7 @@ def numbered(by: q.Expression, select: q.Select) -> q.Expression:
 
 
 def steady(what: q.Window) -> None:
-    """How many parts NTILE makes, and how far LAG and LEAD look, is written in the question."""
+    """Refuse NTILE, LAG and LEAD unless the number that they take is written in the question."""
     counts = {"ntile": what.arguments[:1], "lag": what.arguments[1:2], "lead": what.arguments[1:2]}
     for given in counts.get(what.function, ()):
         value = given.literal

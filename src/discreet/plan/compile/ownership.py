@@ -1,13 +1,13 @@
-"""Whose the rows of a plan are, derived once more from what will be run: a small judge that trusts no planner.
+"""Verify which privacy unit owns each row of a plan, from its relation alone: a small judge that trusts no planner.
 
-The planner follows units through names of a question, scopes and shapes. This follows them through the relation alone:
-from the unit columns of the tables, which the catalogue says, node by node, to the column that a plan caps and counts
-people by. It knows columns by the node that made them; it does not know what a question called anything.
+The planner follows units through names of a question, scopes and shapes. The judge follows them through the relation
+alone: from the unit columns of the tables, which the catalogue declares, node by node, to the column by which a plan
+bounds contributions and counts units. The judge knows columns by the node that made them, not by a name in a question.
 
-Given    every row of a table about people belongs to the unit in its unit column; or to the unit of the row of another
-         table that it refers to; or is a unit itself.
+Given    every row of a table that is not public belongs to the unit in its unit column; or to the unit of the row of
+         another table that it refers to; or is a unit itself.
 Promise  every row of a relation that passes belongs to one unit, which is in each of the columns `owners`, carried
-         unchanged; or is a unit itself; or belongs to nobody, and then depends on public tables alone. What is charged
+         unchanged; or is a unit itself; or belongs to no unit, and then depends on public tables alone. What is charged
          as a count of units counts values of such a column. Rows of one unit meet in no join more often than `_often`
          says, each as often as it weighs.
 Because  of the rule of each kind of relation, below. A relation of another kind is refused.
@@ -48,7 +48,7 @@ Pairs = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The column of a table that a column of a relation is, unchanged."""
+    """The column of a table that a column of a relation carries unchanged."""
 
     table: str
     column: Column
@@ -56,7 +56,7 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Owned:
-    """What is known of a relation: its columns, and whose its rows are."""
+    """The columns of a relation, and the privacy unit that owns its rows."""
 
     columns: frozenset[str]
     owners: frozenset[str] = frozenset()  # columns that hold the unit of each row
@@ -64,11 +64,11 @@ class Owned:
     rows: bool = False  # every row is a unit
     often: int = 1  # in how many joined rows of its unit a row can be, in any join inside
     once: bool = False  # no unit has two rows
-    through: tuple[tuple[str, Reference], ...] = ()  # a column, and the key of another table that says whose a row is
+    through: tuple[tuple[str, Reference], ...] = ()  # a column, and the key of another table that knows the unit
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
     def needs(self, names: Iterable[str]) -> None:
-        """Refuse what reads a column that is not there."""
+        """Refuse names that are not columns of this relation."""
         if not self.columns.issuperset(names):
             raise _lost()
 
@@ -82,7 +82,7 @@ def check(
     keys: Sequence[Key],
     measures: Sequence[Measure],
 ) -> None:
-    """Refuse a plan of which it is not certain whose rows it reads, or whom it counts."""
+    """Refuse a plan if it is not certain which unit owns each row that it reads, or which units it counts."""
     found = owned(relation, catalogue, _equal(where))
     trees = [where, *(key.tree for key in keys), *(tree for each in measures for tree in each.trees)]
     for tree in trees:
@@ -97,7 +97,7 @@ def check(
 
 
 def owned(relation: Relation, catalogue: Catalogue, equal: Pairs = frozenset()) -> Owned:
-    """Whose the rows of a relation are; `equal` are its columns that a filter above it sets equal in every row."""
+    """Return who owns the rows of `relation`; `equal` are columns of it that a filter above sets equal in every row."""
     if isinstance(relation, str):
         return _table(relation, catalogue)
     rule = RULES.get(type(relation))
@@ -118,13 +118,13 @@ def _lost() -> NotAllowed:
 
 
 def _equal(tree: Tree | None) -> Pairs:
-    """The pairs of columns that a condition sets equal."""
+    """Return the pairs of columns that a condition sets equal."""
     pairs = [pair for each in conjuncts(tree) if (pair := each.operands("="))]
     return frozenset((a.column, b.column) for a, b in pairs if a.column is not None and b.column is not None)
 
 
 def _counted(tree: Tree) -> str | None:
-    """The column that is counted where something is true."""
+    """Return the column that is counted where a condition is true: x in CASE WHEN c THEN x END; None otherwise."""
     parts = tree.operands("case")
     return parts[1].column if len(parts) == 2 else None
 
@@ -133,7 +133,7 @@ def _counted(tree: Tree) -> str | None:
 
 
 def _table(name: str, catalogue: Catalogue) -> Owned:
-    """A table, as the catalogue has it."""
+    """Return who owns the rows of a table, as the catalogue declares it."""
     table = next((each for each in catalogue.tables if each.name == name), None)
     if table is None:
         raise _lost()
@@ -148,14 +148,14 @@ def _table(name: str, catalogue: Catalogue) -> Owned:
 
 
 def _derived(relation: Projection, catalogue: Catalogue, equal: Pairs) -> Owned:
-    """Because  each row is made of one row, and so is whose that row is; its unit is carried along by its name."""
+    """Because  each row is made of one row and belongs to the same unit, which is carried along by its name."""
     found = owned(relation.source, catalogue, _equal(relation.where))
     found.needs(fields(relation.where))
     return _made(found, relation.columns, relation.unit, relation.called)
 
 
 def _made(found: Owned, made: tuple[ComputedColumn, ...], unit: str | None, called: str | None) -> Owned:
-    """New columns of the rows of a relation, and its unit under the name `called`."""
+    """Return who owns rows that have the columns `made`, and their unit under the name `called`."""
     for each in made:
         found.needs(fields(each.tree))
     people = bool(found.owners)
@@ -190,7 +190,7 @@ def _folded(relation: PerUnit, catalogue: Catalogue, equal: Pairs) -> Owned:
 def _united(relation: UnionAll, catalogue: Catalogue, equal: Pairs) -> Owned:
     """Because  each row is a row of one of the parts, and all have the unit in the same column, stored in one way.
 
-    Where every row is a unit, one could be in two parts, so those are not put together.
+    Parts in which every row is a unit are refused: one unit could be in two of them.
     """
     parts = [owned(each, catalogue) for each in relation.parts]
     first = parts[0]
@@ -204,15 +204,15 @@ def _united(relation: UnionAll, catalogue: Catalogue, equal: Pairs) -> Owned:
 
 
 def _same(one: Owned, a: str | None, other: Owned, b: str | None) -> bool:
-    """Whether two columns are equal only where what is stored is."""
+    """Return True if comparing the two columns in SQL is exact: equal values are stored as equal values."""
     mine, theirs = one.origins.get(a or ""), other.origins.get(b or "")
     return mine is not None and theirs is not None and same(mine.column, theirs.column)
 
 
 def _few(relation: UnitLimit, catalogue: Catalogue, equal: Pairs) -> Owned:
-    """Because  some of the rows are kept, by a choice among rows that share the unit, the key that says whose they are,
-    or a key that others refer to, so that no two units share it. A filter above says nothing of the rows that are
-    chosen from.
+    """Because  the rows that are kept are chosen among rows that share the unit, the key that says whose they are, or a
+    key that others refer to, which no two units share, as it is declared. A filter above says nothing of the rows that
+    are chosen from.
     """
     found = owned(relation.source, catalogue)
     found.needs({relation.unit, *relation.columns})
@@ -225,10 +225,10 @@ def _few(relation: UnitLimit, catalogue: Catalogue, equal: Pairs) -> Owned:
 
 
 def _joined(relation: Join, catalogue: Catalogue, equal: Pairs) -> Owned:
-    """Because  of tables about people each has its unit in a column that the conditions set equal to that of the first,
-    or refers to a row, joined with it, of which that is true. So rows of one unit are joined, and those of public
-    tables. A table that only may have a row, or only tests, is joined by its own conditions as well. Where a unit has
-    one row, it still has, when nothing but public tables are joined, of which one row joins each.
+    """Because  each table with units has its unit in a column that the conditions set equal to that of the first, or
+    refers to a row, joined with it, of which that is true. So rows of one unit are joined, and those of public tables.
+    A table of a LEFT JOIN, or one that only tests rows, is joined by its own conditions as well. A unit with one row
+    still has one, when nothing but public tables are joined, of which one row joins each.
     """
     parts = [_named(each, owned(each.source, catalogue)) for each in relation.parts]
     first, people = parts[0], [n for n, each in enumerate(parts) if not each.public]
@@ -266,26 +266,33 @@ def _joined(relation: Join, catalogue: Catalogue, equal: Pairs) -> Owned:
 
 
 def _often(relation: Join, parts: list[Owned]) -> int:
-    """How many joined rows of one unit there are for each row of the table that has most.
+    """Return how many joined rows of one unit there can be for each row of the part that has no limit.
 
     Because  there are at most as many as the product of what the parts have of a unit: one row, or as many as a
-    `UnitLimit` leaves. One part may have any number of rows, which are read one by one, beside parts that repeat them a
-    few times; two such parts would have as many joined rows as the product of whatever is in the tables.
+             `UnitLimit` leaves. One part may have any number of rows, which are read one by one, beside parts that
+             repeat them a few times; two such parts would have as many joined rows as the product of whatever is in the
+             tables. A part that only tests is looked up, and repeats no row, where its condition compares by equality
+             alone.
     """
-    shown = [n for n, each in enumerate(relation.parts) if each.how not in ("semi", "anti")]
-    people = [n for n in shown if not (parts[n].public or parts[n].once or parts[n].rows)]
-    limits = [node(each).limit for each in relation.sources]
+    meeting = [n for n, each in enumerate(relation.parts) if not (each.tests_only and _looked_up(each, parts[n]))]
+    people = [n for n in meeting if not (parts[n].public or parts[n].once or parts[n].rows)]
+    limits = {n: node(relation.parts[n].source).limit for n in meeting}
     free = [n for n in people if limits[n] is None]
-    product = math.prod(each for each in limits if each is not None)
+    product = math.prod(each for each in limits.values() if each is not None)
     if len(free) > 1 or (free and product > REPEATED):
         raise _lost()
     return product
 
 
-def _named(part: JoinInput, found: Owned) -> Owned:
-    """A relation under the names that a join has for its columns; only those that are used.
+def _looked_up(part: JoinInput, found: Owned) -> bool:
+    """Return True if each condition of a join input is an equality, or reads that input alone."""
+    return all(each.operands("=") or fields(each) <= found.columns for each in conjuncts(part.on))
 
-    Where no unit has two rows, and nobody reads the column that names it, every row is a unit.
+
+def _named(part: JoinInput, found: Owned) -> Owned:
+    """Return who owns the rows of a join input, under the names that the join has for the columns that it uses.
+
+    Where no unit has two rows, and the join does not use the unit column, every row is a unit.
     """
     called = dict(part.names)
     found.needs([*called, *part.single])
@@ -303,7 +310,7 @@ def _named(part: JoinInput, found: Owned) -> Owned:
 
 
 def _owners(n: int, parts: list[Owned], inner: list[int], classes: Classes) -> frozenset[str]:
-    """The columns that hold the unit of the rows of a part: its own, or those of the row that it refers to."""
+    """Return the columns that hold the unit of the rows of part `n`: its own, or those of the row that it refers to."""
     if parts[n].owners:
         return parts[n].owners
     for column, to in parts[n].through:
@@ -316,7 +323,7 @@ def _owners(n: int, parts: list[Owned], inner: list[int], classes: Classes) -> f
 
 
 def _meets(a: int, b: int, parts: list[Owned], inner: list[int], classes: Classes) -> bool:
-    """Whether the rows of two parts that are joined are of one unit."""
+    """Return True if joined rows of the parts `a` and `b` belong to one unit."""
     one, other = _owners(a, parts, inner, classes), _owners(b, parts, inner, classes)
     return any(classes.same(x, y) for x in one for y in other)
 

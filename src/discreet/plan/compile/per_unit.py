@@ -1,4 +1,4 @@
-"""A SELECT that groups by the unit: whatever it adds up, it adds up within one person, so it is still about people."""
+"""Compile a subquery that groups by the privacy unit. Each of its rows summarises one unit, like a row of a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WITHIN = ("count", "sum", "avg", "min", "max")
 
 
 def folds(keys: tuple[q.Expression, ...], below: RelationShape) -> bool:
-    """Whether keys make groups of single units."""
+    """Return True if the unit is among `keys`, so that each group belongs to one unit."""
     return any(is_unit(each, below.table, below.alias) for each in keys)
 
 
@@ -33,7 +33,7 @@ def folded(
     where: q.Expression | None,
     below: RelationShape,
 ) -> RelationShape:
-    """One row for each unit (and key): k0, k1, … are its keys, a0, a1, … its aggregates, and `view` is over them."""
+    """Compile a SELECT that groups by the unit; `view` is over its keys k0, k1, … and its aggregates a0, a1, …"""
     table, alias = below.table, below.alias
     assert table.unit is not None
     made, columns, domains, named = [], [], [], ""
@@ -77,7 +77,7 @@ def folded(
 
 
 def _rows(domains: list[Domain | None], most: int | None) -> int | None:
-    """How many rows a unit has: one for each of its keys, which may be NULL, and no more than it had."""
+    """Return how many rows a unit has at most: one for each value of the keys, NULL included, and at most `most`."""
     few = [len(each) + 1 for each in domains if each is not None]
     keys = math.prod(few) if len(few) == len(domains) else None
     return 1 if not domains else min((each for each in (keys, most) if each is not None), default=None)
@@ -89,7 +89,7 @@ def _link(name: str, called: str, unit: Column) -> Column:
 
 
 def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple[UnitAggregate, Column]:
-    """An aggregate of one unit's rows, and what is known of it."""
+    """Compile an aggregate over the rows of one unit, and return what is known of its values."""
     function, argument, most = aggregate.function, aggregate.argument, 1 if table.single else table.rows_per_unit
     count = (Fraction(0), Fraction(most)) if most is not None else None
     if function not in WITHIN:
@@ -124,7 +124,7 @@ def _total(name: str, aggregate: q.Aggregate, table: Table, alias: str) -> tuple
 def _added(
     name: str, aggregate: q.Aggregate, what: Typed, table: Table, most: int | None
 ) -> tuple[UnitAggregate, Column]:
-    """SUM and AVG, in whole steps, so that the order of rows is nothing."""
+    """Compile SUM or AVG over the rows of one unit in whole steps, so that the order of rows does not matter."""
     if what.kind not in ("integer", "real", "boolean"):
         raise NotUnderstood(
             f"{aggregate.function.upper()} takes numbers.",

@@ -1,4 +1,4 @@
-"""The tables of a join: what their columns are called, what a name in the question means, and which are equal."""
+"""Resolve names in a join: what columns are called, which column a name means, and which columns are equal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INSIDE = "\x01inside"  # the SELECT of an IN; no question can name it
 
 @dataclass(frozen=True, kw_only=True)
 class JoinOperand:
-    """One of the tables: how it is joined, under which conditions (names as written), and what it calls its columns."""
+    """One table of a join: how it is joined, its conditions as written, and the names of its columns in the join."""
 
     below: RelationShape
     how: How
@@ -25,46 +25,46 @@ class JoinOperand:
     place: Place
     mark: str = ""  # its name where USING means it; no question can write it
     shared: tuple[str, ...] = ()  # names of columns that are those of a table before it, as USING says
-    names: dict[str, str] = field(default_factory=dict)  # its own name of a column, in small letters: what it is called
+    names: dict[str, str] = field(default_factory=dict)  # a column's own name, in small letters: its name in the join
 
     @property
     def table(self) -> Table:
         return self.below.table
 
     def columns(self) -> list[Column]:
-        """Its columns, and those that only join, under the names of the join."""
+        """Return the columns of the table, and those that only join, under their names in the join."""
         return [replace(each, name=self.names[each.name.lower()]) for each in (*self.table.columns, *self.table.links)]
 
     def own(self, column: str | None) -> str | None:
-        """What one of its columns is called in the join."""
+        """Return the name in the join of a column of this table."""
         return None if column is None else self.names.get(column.lower())
 
     def has(self, column: str) -> bool:
-        """Whether a bare name can mean one of its columns: not a unit that its SELECT has left out."""
+        """Return True if a bare name can mean a column of this table, and not a unit that its SELECT left out."""
         unit = self.table.unit
         hidden = self.below.places == () and unit is not None and unit.lower() == column
         return column in self.names and not hidden
 
     @property
     def inner(self) -> bool:
-        """Whether its columns are those of every joined row."""
+        """Return True if every joined row has a row of this table."""
         return self.how == "inner"
 
     @property
     def tests(self) -> bool:
-        """Whether it only tells which rows stay."""
+        """Return True if the table only decides which rows stay, as EXISTS and IN do."""
         return self.how in ("semi", "anti")
 
 
 class Scope:
-    """What a name in the question means."""
+    """The columns that names in the question mean."""
 
     def __init__(self, sides: list[JoinOperand], test: JoinOperand | None = None) -> None:
         self.sides = sides  # whose columns need no name of a table
         self.test = test  # one more, under its name; in EXISTS its columns come before all others
 
     def __call__(self, what: q.Name) -> q.Name:
-        """The column that is meant, under its name in the join. A name that is no column stays what it is."""
+        """Return the column that `what` means, under its name in the join; return a name that is no column as it is."""
         if what.table is not None:
             side = self._side(what.table, what.place)
             name = side.names.get(what.name.lower())
@@ -97,7 +97,7 @@ class Scope:
         return replace(what, name=found.pop()) if found else what
 
     def star(self, item: q.Item, what: q.Star) -> list[q.Item]:
-        """All columns of one table, under their names there; a unit that only joins, where it is that of the join."""
+        """Return the columns of `x.*`. An undeclared unit is one of them only if x holds the unit of the join."""
         side = self._side(what.table or "", what.place)
         owns = side.inner and side.table.through is None
         names = [each for each in starred(side.below) if owns or side.table.column(each) is not None]
@@ -107,7 +107,7 @@ class Scope:
         ]
 
     def _side(self, table: str, place: Place) -> JoinOperand:
-        """The table of this name, the innermost first."""
+        """Return the table with this name, the innermost first; refuse an unknown name."""
         there = self.sides if self.test is None else [self.test, *self.sides]
         found = next((each for each in there if table.lower() in (each.below.alias.lower(), each.mark)), None)
         if found is None:
@@ -120,7 +120,7 @@ class Scope:
         return found
 
     def names(self, what: set[str]) -> bool:
-        """Whether all of these are columns that the question can name."""
+        """Return True if all of these are columns that the question can name."""
         every = [*self.sides, *([] if self.test is None else [self.test])]
         return what <= {name for side in every for name in side.names.values()}
 
@@ -136,7 +136,7 @@ def _unknown(what: q.Name, side: JoinOperand) -> NotUnderstood:
 
 
 class Classes:
-    """Columns that a condition sets equal."""
+    """Equivalence classes of columns that conditions set equal."""
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self._above: dict[str, str] = {}
@@ -154,13 +154,13 @@ class Classes:
 
 
 def linking(table: Table, *referred: str) -> tuple[Column, ...]:
-    """The columns of a table that nobody named: none but those that join."""
+    """Return the columns of a table that only join: its unit, its key and those `referred` to."""
     wanted = {each.lower() for each in (table.unit, *table.key, *referred) if each is not None}
     return tuple(each for each in table.columns if each.name.lower() in wanted)
 
 
 def named(sides: list[JoinOperand]) -> list[JoinOperand]:
-    """The same tables, with a name for every column; a name that is taken gets the number of its table."""
+    """Give every column of the tables a name in the join; a name that is taken gets the number of its table."""
     taken = {name.lower() for side in sides for name in side.names.values()}
     found = []
     for number, side in enumerate(sides, start=1):

@@ -1,7 +1,7 @@
-"""A question splits at its aggregation: what is paid for below, and what is free above.
+"""Split a question at its aggregation: the part below is paid for, the part above is free.
 
-Below it are relations (see `from_clause`). The filter, the keys and the arguments of the aggregates are computed from
-people; everything else in the question reads released numbers only. So each key becomes the name k0, k1, … and each
+Below are relations (see `from_clause`). The filter, the keys and the arguments of the aggregates are computed from rows
+of units; everything else in the question reads released numbers only. So each key becomes the name k0, k1, … and each
 aggregate a0, a1, …, and what remains is a question over the released table alone: the `view`.
 """
 
@@ -38,22 +38,22 @@ MANY = f"a question has at most {MOST_NUMBERS} different aggregates and {MOST_KE
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """The part of a question that reads people, and the rest."""
+    """A question in two parts: the one that reads rows of units, and the `view` over what is released."""
 
     relation: Relation
-    given: Tree | None  # a filter that stands further inside
-    unit: str | None  # the relation's column that holds it
+    given: Tree | None  # the filter of a subquery
+    unit: str | None  # the relation's column that holds the unit
     table: Table
     alias: str
     where: q.Expression | None
     keys: tuple[q.Expression, ...]
-    sets: tuple[tuple[int, ...], ...]  # which of them each part of the answer is grouped by, when not by all
+    sets: tuple[tuple[int, ...], ...]  # which keys each part of the answer is grouped by, when not by all
     names: tuple[str, ...]  # what the answer calls each key
     aggregates: tuple[q.Aggregate, ...]
     view: q.Select
 
     def people(self, place: Place) -> RelationShape:
-        """Refuse to take an answer for rows of people."""
+        """Refuse to join an aggregated answer with rows of units."""
         raise NotAllowed(
             "an aggregated answer cannot be joined with a table of people.",
             code="not-answered",
@@ -63,7 +63,7 @@ class Question:
 
 
 def split(select: q.Select, catalogue: Catalogue, share: int = 1) -> Question:
-    """Find the aggregation, and cut there. Of the rows of one unit that may meet, one in `share` does (see `weights`).
+    """Find the aggregation, and split there. Joins get one part in `share` of the rows that may meet (see `weights`).
 
     Promise  however many joins there are in a question, rows of one unit meet in all of them together at most twice as
              often as they may in one (`join.ROOM`); or as often as is declared.
@@ -78,7 +78,7 @@ def split(select: q.Select, catalogue: Catalogue, share: int = 1) -> Question:
 
 
 def _read(select: q.Select, catalogue: Catalogue, share: int) -> Question | tuple[q.Select, RelationShape]:
-    """What a SELECT reads: an answer, or a relation; then names in the SELECT are those of the relation's columns."""
+    """Compile the sources of a SELECT to an answer, or to a relation and the SELECT with the names of its columns."""
     origin, inside = select.source, share * _halves(select)
     source = origin.tables[0]
     found = SIDES[type(source)](source, catalogue, inside)
@@ -107,31 +107,31 @@ def _read(select: q.Select, catalogue: Catalogue, share: int) -> Question | tupl
 
 
 def _origins(select: q.Select) -> list[q.Origin]:
-    """What a SELECT reads side by side, also to test its rows."""
+    """Return the sources that a SELECT reads side by side, those of EXISTS and IN (SELECT …) included."""
     tests = [test for each in q.conjuncts(select.where) if (test := _tested(each)[0]) is not None]
     return [*select.source.tables, *(each.select for each in tests)]
 
 
 def _tested(what: q.Expression) -> tuple[q.Exists | None, bool]:
-    """The EXISTS or IN (SELECT …) that a condition is, if it is one; and whether it is negated."""
+    """Return the EXISTS or IN (SELECT …) that a condition is, if any, and whether the condition negates it."""
     negated = what.operands("not")
     return (negated[0] if negated else what).as_exists, bool(negated)
 
 
 def _meet(origin: q.Origin) -> bool:
-    """Whether rows may meet others somewhere inside."""
+    """Return True if there is a join at any depth of `origin`."""
     there = origin.children if origin.as_select is None else _origins(origin.as_select)
     return (origin.as_select is not None and len(there) > 1) or any(map(_meet, there))
 
 
 def _halves(select: q.Select) -> int:
-    """Of what may meet in a SELECT, one in so many may in each SELECT inside that it joins with others."""
+    """Return the factor of `share` for the SELECTs that `select` joins with others; see the promise of `split`."""
     there = _origins(select)
     return 2 * max(sum(map(_meet, there)), 1) if len(there) > 1 else 1
 
 
 def _inside(select: q.Select, catalogue: Catalogue, share: int) -> Question | RelationShape:
-    """A SELECT inside another: an answer, or a relation."""
+    """Compile a subquery to an answer or a relation."""
     found = _read(select, catalogue, share)
     if isinstance(found, Question):
         return replace(found, view=outer(select, found.view))
@@ -155,7 +155,7 @@ def _inside(select: q.Select, catalogue: Catalogue, share: int) -> Question | Re
 
 
 def _side(source: q.Origin, how: How, catalogue: Catalogue, share: int) -> JoinOperand:
-    """A table or a SELECT among those that are joined."""
+    """Compile a table or a SELECT that is joined with others."""
     below = SIDES[type(source)](source, catalogue, share)
     return JoinOperand(below=below.people(source.place), how=how, on=(), place=source.place)
 
@@ -178,7 +178,7 @@ SIDES: dict[type[q.Origin], Callable[..., Question | RelationShape]] = {
 
 
 def _more(joined: q.Joined, before: list[JoinOperand], catalogue: Catalogue, share: int) -> JoinOperand:
-    """One table more, with what it is joined on."""
+    """Compile one more joined table, with its conditions of ON or USING."""
     side = _side(joined.source, "left" if joined.how == "left" else "inner", catalogue, share)
     side = replace(side, mark=f"\x01{len(before)}")
     on = tuple(q.conjuncts(joined.on))
@@ -221,7 +221,7 @@ def _has(side: JoinOperand, name: str) -> bool:
 
 
 def _test(what: q.Expression, catalogue: Catalogue, share: int) -> JoinOperand | None:
-    """A condition that another table decides: EXISTS and IN (SELECT …), or not."""
+    """Compile EXISTS, NOT EXISTS or IN (SELECT …) to a table that tests rows; None for other conditions."""
     inner, negated = _tested(what)
     if inner is None:
         return None
@@ -258,7 +258,7 @@ def _test(what: q.Expression, catalogue: Catalogue, share: int) -> JoinOperand |
 
 
 def _renamed(select: q.Select, scope: Scope) -> q.Select:
-    """The same SELECT over the columns of a join; what is no column there may be a name of the answer."""
+    """Rename the columns of a SELECT to those of a join; a name that is no column there may be a name of the answer."""
     aliases = {item.name.lower() for item in select.items}
     return replace(
         select,
@@ -271,7 +271,7 @@ def _renamed(select: q.Select, scope: Scope) -> q.Select:
 
 
 def _meant(item: q.Item, scope: Scope) -> list[q.Item]:
-    """A column of a SELECT over a join; `x.*` is as many as the table has."""
+    """Resolve an item of a SELECT over a join; `x.*` becomes the columns of its table."""
     star = item.what.as_star
     if star is None:
         return [replace(item, what=item.what.rename(scope))]
@@ -279,7 +279,7 @@ def _meant(item: q.Item, scope: Scope) -> list[q.Item]:
 
 
 def _by(by: q.Expression, aliases: set[str], scope: Scope) -> q.Expression:
-    """What an answer is ordered by: a bare name is a column of the answer first, one with a table's name never is."""
+    """Resolve an ORDER BY expression: a bare name is a column of the answer first, one with a table's name never is."""
     if by.bare in aliases:
         return by
     found = by.rename(scope)
@@ -294,7 +294,7 @@ class _Cut:
         self.aggregates: list[q.Aggregate] = []
         self.keys: list[q.Expression] = []
         self.steps = 0
-        self.within: tuple[str, ...] = ()  # the names of the answer that are being read already
+        self.within: tuple[str, ...] = ()  # the names of the answer that are being expanded
 
     def question(self) -> Question:
         select = self.select
@@ -342,12 +342,12 @@ class _Cut:
         )
 
     def _sets(self) -> tuple[tuple[int, ...], ...]:
-        """Which keys each part of the answer is grouped by, once equal keys are one."""
+        """Return the keys of each grouping set, by their positions once equal keys are one."""
         place = [self.keys.index(self.plain(self._by(key))) for key in self.select.keys]
         return tuple(tuple(sorted({place[n] for n in one})) for one in self.select.sets)
 
     def named_keys(self) -> tuple[q.Expression, ...]:
-        """What is grouped by, in the table's own names."""
+        """Return the distinct group keys, in the table's own names."""
         return tuple(dict.fromkeys(self.plain(key) for key in self._written_keys()))
 
     def _written_keys(self) -> tuple[q.Expression, ...]:
@@ -365,13 +365,13 @@ class _Cut:
         return tuple(self._by(key) for key in select.keys)
 
     def _by(self, key: q.Expression) -> q.Expression:
-        """A key may be a column, an expression, or the name of a column of the answer."""
+        """Resolve a group key: a column, an expression, or the name of a column of the answer."""
         if key.bare is None or self.table.column(key.bare) is not None or folds((key,), self.below):
             return key
         return self.aliases.get(key.bare, key)
 
     def plain(self, what: q.Expression) -> q.Expression:
-        """Names without the name of the table and in the table's own spelling, so that equal things are equal."""
+        """Return `what` with unqualified names in the table's own spelling, so that equal expressions compare equal."""
         return what.rename(self._own)
 
     def _own(self, name: q.Name) -> q.Name:
@@ -381,14 +381,14 @@ class _Cut:
         return replace(name, name=own or name.name, table=None) if mine else name
 
     def _reading(self, what: q.Expression, name: str) -> q.Expression:
-        """The same over released names, of what the answer knows by this name."""
+        """Return `what`, which the answer calls `name`, over released names."""
         before, self.within = self.within, (*self.within, name)
         found = self.above(what)
         self.within = before
         return found
 
     def above(self, what: q.Expression) -> q.Expression:
-        """The same over released names."""
+        """Return `what` over released names: k0, k1, … for keys, a0, a1, … for aggregates, g0, g1, … for GROUPING."""
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise NotAllowed(
@@ -427,7 +427,7 @@ class _Cut:
         )
 
     def _named(self, what: q.Name, here: q.Expression) -> q.Expression:
-        """A name that is no key: that of a column of the answer, or a mistake."""
+        """Resolve a name that is no key to a column of the answer; refuse any other."""
         meant = self.aliases.get(what.name.lower()) if what.table is None else None
         if meant is not None and what.name.lower() not in self.within:
             return self._reading(meant, what.name.lower())

@@ -1,6 +1,6 @@
-"""From names to types: each expression of a question gets its kind, its bounds and its domain, or is refused.
+"""Infer the kind, the bounds and the domain of each expression of a question, or refuse it.
 
-Numbers are added up on a grid, whole steps between bounds.
+Numbers are added up on a grid: whole steps between bounds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DEEPEST = 150  # levels of nesting, with names written out
 
 
 def typed(what: q.Expression, table: Table, alias: str) -> Typed:
-    """What an expression over the rows of a table is, can be, and reads; a refusal where it is too large."""
+    """Return the tree, kind, bounds and domain of an expression over rows of `table`; refuse one that is too large."""
     found = _typed(what, table, alias)
     if found.kind == "interval":
         raise _lonely(what)
@@ -47,10 +47,11 @@ def typed(what: q.Expression, table: Table, alias: str) -> Typed:
 
 
 def is_unit(what: q.Expression | None, table: Table, alias: str) -> bool:
-    """Whether an expression is the column that says whose row it is: named in the scope of the table itself.
+    """Return True if an expression is the unit column, named in the scope of `table` itself.
 
     A column of a relation has no other name there than its own, so a name means the unit, or something else, never
-    both. What is computed from columns further inside is compared with the relation's name of the unit, not with this.
+    both. Expressions over columns further inside are compared with the relation's name of the unit, not by this
+    function.
     """
     return what is not None and table.unit is not None and what.means(table.unit, alias)
 
@@ -106,7 +107,7 @@ def _lonely(what: q.Expression) -> NotUnderstood:
 
 def _constant(what: q.Constant, table: Table, alias: str) -> Typed:
     value = what.value
-    if isinstance(value, Interval):  # whoever adds it reads it from the question
+    if isinstance(value, Interval):  # an addition reads it from the question
         return Typed(tree=Literal(value=None), kind="interval")
     if isinstance(value, date):
         return moment(value)
@@ -167,7 +168,7 @@ TYPED: dict[type[q.Expression], Callable[..., Typed]] = {
 
 
 def _bounds(column: Column) -> Bounds | None:
-    """As declared, or those of the declared values."""
+    """Return the declared bounds, or those of the declared values."""
     whole = [Fraction(each) for each in column.values or () if column.kind == "integer" and isinstance(each, int)]
     whole += [number(each) for each in column.values or () if isinstance(each, date)]
     return (min(whole), max(whole)) if whole else column.bounds
@@ -188,7 +189,7 @@ FINE = 9  # decimal digits between a range and its step, where no step is declar
 
 
 def step_of(what: Typed, bounds: tuple[Fraction, Fraction], fine: int = FINE) -> Fraction:
-    """As declared for a column; one for whole numbers; else a power of ten far below the range."""
+    """Return the step of a value: as declared; one for whole numbers; else a power of ten far below the range."""
     if what.step is not None:
         return what.step
     if what.kind in ("integer", "boolean"):
@@ -199,7 +200,7 @@ def step_of(what: Typed, bounds: tuple[Fraction, Fraction], fine: int = FINE) ->
 
 
 def unbounded(what: Typed, table: Table, place: Place) -> NotAllowed:
-    """A refusal of what has no bounds."""
+    """Return the refusal of an expression that has no bounds."""
     columns = [each for name in sorted(fields(what.tree)) if (each := table.column(name)) is not None]
     free = [each for each in columns if each.bounds is None and each.values is None and each.kind in BOUNDED]
     if free:

@@ -1,4 +1,4 @@
-"""The nearest numbers that can be true."""
+"""Project noisy sums onto the nearest ones that some data could have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["nearest"]
 
 
 def nearest(sums: Integers) -> Integers:
-    """The nearest parts, group by group, that are not negative and add up as they did."""
+    """Return, group by group, the nearest parts that are not negative and have the same total, if that is positive."""
     if not (sums < 0).any():
         return sums
     columns = [_nearest([int(each) for each in column]) for column in sums.T]
@@ -21,7 +21,7 @@ def nearest(sums: Integers) -> Integers:
 
 
 def _nearest(parts: list[int]) -> list[int]:
-    """The nearest parts that are not negative and have the same total, or none where the total is not positive.
+    """Return the nearest parts that are not negative and have the same total; zeros where the total is not positive.
 
     Because  it is the projection onto a simplex: what is below zero becomes zero, and the rest share the difference.
     """

@@ -1,4 +1,4 @@
-"""How far weighted sums of whole draws can be off, where steps are not small beside the noise.
+"""Tail bounds of weighted sums of discrete draws, where steps are not small beside the noise.
 
 `discreet.plan.estimates.noise_sums` reads a sum of discrete draws as a continuous one and adds a step for each draw.
 Where the noise is of a few steps, or mostly none at all, that is far too much; here the discrete law itself is used.
@@ -18,9 +18,9 @@ STEPS_MATTER = 0.2  # steps that are a smaller part of a margin than this are no
 
 
 def margins(law: Law, weights: Floats, confidence: Fraction) -> Floats:
-    """The least of several r such that |Σ wᵢXᵢ| is at most r with this confidence, for each row of weights.
+    """Return the least of several bounds r on |Σ wᵢXᵢ| that hold with this confidence, for each row of weights.
 
-    Promise  for the same weights it never grows where the noise becomes less.
+    Promise  for the same weights r never grows where the noise becomes less.
     Because  each bound holds on its own and grows with the scale: `Spread.radii`; zero, where no draw differs from zero
              with this confidence (a union over the draws); and `Law.chernoff`.
     """

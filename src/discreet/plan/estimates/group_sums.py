@@ -1,8 +1,8 @@
-"""Groups that are added up: the rows of an answer, each the sum of some released groups.
+"""Sums of groups: rows of an answer that each add up some released groups.
 
 ROLLUP, CUBE and GROUPING SETS are answered from the finest groups alone, so every total is the sum of its parts: to the
 last digit where these are released as whole numbers, and before rounding where they follow from tables
-(`grouping_sets`). And a question that is coarser than one that was answered needs no new look at anybody.
+(`grouping_sets`). And a question that is coarser than one that was answered needs no new access to data.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Merge"]
 
 @dataclass(frozen=True, eq=False)
 class Merge:
-    """Which released groups each row adds up: pairs of a group and a row, by their places."""
+    """The released groups that each row adds up: pairs of a group and a row, by their positions."""
 
     keys: tuple[tuple[Value, ...], ...]  # of the rows; None where a key is added up
     groups: NDArray[np.int64]
@@ -28,11 +28,11 @@ class Merge:
 
     @property
     def cells(self) -> NDArray[np.int64]:
-        """How many groups each row adds up."""
+        """Return how many groups each row adds up."""
         return np.bincount(self.rows, minlength=len(self.keys)).astype(np.int64)
 
     def sums(self, parts: Integers) -> Integers:
-        """The parts of a measure for each row: they add up like the rows of people that they count."""
+        """Return the parts of a measure for each row: the sums of the parts of its groups."""
         total = np.zeros((len(parts), len(self.keys)), object)
         for row, part in zip(total, parts, strict=True):
             np.add.at(row, self.rows, part.astype(object)[self.groups])

@@ -1,4 +1,4 @@
-"""Numbers that are weighted sums of noisy parts: counts and sums. Their margins are known without looking."""
+"""Estimators of counts and sums: weighted sums of noisy parts, with margins that do not depend on the data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from discreet.sql.types import Kind
 
 __all__ = ["Linear", "noise_said"]
 
-LARGEST = (1 << 63) - 1
 EXACT = 1 << 53  # whole numbers below are floats, too
 SMALL = 1 << 36  # sums of a few hundred floats are off by less than a hundredth, if they are not larger
 
@@ -50,7 +49,7 @@ class Linear(Estimator[Law]):
         total = sum((int(w * whole) * part.astype(object) for w, part in used), start=np.zeros(parts.shape[1], object))
         if not self.whole:
             return _floats(total, whole)
-        return [max(-LARGEST, min(LARGEST, (2 * each + whole) // (2 * whole))) for each in total]
+        return [(2 * each + whole) // (2 * whole) for each in total]
 
     def ends(self, noise: Spread, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
         middle, margin = np.array(self.values(noise, parts), np.float64), float(self.margin(noise, confidence))
@@ -72,7 +71,7 @@ class Linear(Estimator[Law]):
         return sum(float(each) ** 2 for each in self.weights)
 
     def variance(self, noise: Spread) -> float:
-        """The squared error to expect."""
+        """Return the expected squared error."""
         return self._squares * noise.variance
 
     def noise_text(self, law: Law) -> str:
@@ -80,13 +79,13 @@ class Linear(Estimator[Law]):
 
 
 def noise_said(law: Law, parts: int, unit: float) -> str:
-    """The noise on so many parts in words; one step of it is one `unit` of the number."""
+    """Describe the noise on `parts` parts in words; one step of it is one `unit` of the number."""
     times = f"{parts} × " if parts > 1 else ""
     return f"{times}{law.family.name}, scale {show(unit * law.float_scale, 4)}"
 
 
 def _floats(totals: Integers, whole: int) -> list[float]:
-    """Quotients of whole numbers as the nearest floats."""
+    """Return quotients of whole numbers as the nearest floats, at most 1e300 in size."""
     most = max((abs(each) for each in totals), default=0)
     if max(most, whole) < EXACT:
         return list((totals.astype(np.float64) / whole).tolist())

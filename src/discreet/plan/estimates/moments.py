@@ -1,4 +1,4 @@
-"""Variances, covariances, correlations and slopes: quotients that depend on means nobody knows, and their intervals.
+"""Variances, covariances, correlations and slopes: quotients that depend on unknown means, and their intervals.
 
 Each is the f for which a weighted sum of the exact parts is zero, Σ(aᵢ - f·dᵢ)·partᵢ = 0, with weights that depend on
 the means of the values (for a correlation also on the ratio of their spreads), in such a way that they hardly matter:
@@ -30,13 +30,13 @@ from discreet.sql.types import Kind
 
 __all__ = ["Correlation", "Covariance", "Slope", "Variance"]
 
-NUISANCE = Fraction(1, 20)  # of what may go wrong, for what is not asked but must be known
+NUISANCE = Fraction(1, 20)  # of the error probability: for nuisance parameters, the means and spreads
 Range = tuple[Floats, Floats]  # the least and the most, group by group
 
 
 @dataclass(frozen=True)
 class Means:
-    """Intervals around the means of values scaled to [0, 1]: their middles, and how far they reach."""
+    """Intervals around the means of values scaled to [0, 1]: their middles and half-widths."""
 
     middle: Floats
     reach: Floats
@@ -48,19 +48,20 @@ class Means:
 
     @property
     def ends(self) -> Range:
-        """The least and the most."""
+        """Return the lower and the upper ends."""
         return self.middle - self.reach, self.middle + self.reach
 
 
 def array(weights: Weights) -> Floats:
-    """Weights as floats."""
+    """Return weights as floats."""
     return np.array([float(each) for each in weights])
 
 
 def squared(mean: Average, square: Weights, means: Means, parts: Integers) -> tuple[Range, Floats]:
-    """Σ(t - θ)² for all θ of an interval, and its weights in the middle of it.
+    """Return the range of Σ(t - θ)² over all θ of an interval, and the weights of that sum for the middle θ.
 
-    Because  it is a parabola in θ: largest at an end; least at its lowest point, or at an end where that lies outside.
+    Because  the sum is a parabola in θ: largest at an end; least at its lowest point, or at an end where that lies
+             outside.
     """
     n, one, two = weighted(mean.all, parts), weighted(mean.top, parts), weighted(square, parts)
     at = [two - 2 * theta * one + theta**2 * n for theta in means.ends]
@@ -72,7 +73,10 @@ def squared(mean: Average, square: Weights, means: Means, parts: Integers) -> tu
 
 
 def crossed(means: tuple[Average, ...], cross: Weights, both: list[Means], parts: Integers) -> tuple[Range, Floats]:
-    """Σ(s - σ)(t - θ) for all σ and θ of two intervals, and its weights in the middle: it is largest at a corner."""
+    """Return the range of Σ(s - σ)(t - θ) over all σ and θ of two intervals, and its weights for the middle ones.
+
+    Because  the sum is linear in σ and in θ, so it is largest and least at corners.
+    """
     n, together = weighted(means[0].all, parts), weighted(cross, parts)
     one, two = (weighted(each.top, parts) for each in means)
     at = [together - s * two - t * one + s * t * n for s in both[0].ends for t in both[1].ends]
@@ -83,9 +87,9 @@ def crossed(means: tuple[Average, ...], cross: Weights, both: list[Means], parts
 
 @dataclass(frozen=True, kw_only=True)
 class Pivot:
-    """|N - f·D| <= r(a - f·d) for some N of `top` and D of `base`: what an f must fulfil to be in the interval.
+    """The confidence set of a quotient: all f with |N - f·D| <= r(a - f·d) for some N of `top` and D of `base`.
 
-    The weights a and d are those in the middle of what is unknown; elsewhere each can be off by so much.
+    The weights a and d are those in the middle of what is unknown; elsewhere each can be off by `a_off` and `d_off`.
     """
 
     top: Range
@@ -96,7 +100,7 @@ class Pivot:
     d_off: Floats
 
     def solve(self, noise: Spread, confidence: Fraction) -> Range:
-        """The least and the largest f.
+        """Return the least and the largest f.
 
         Promise  every such f lies between; where too few rows are left to say anything, the ends are infinite.
         Because  r is a norm of the weights, so elsewhere it is larger by at most r(1, …, 1) times what they are off. An
@@ -124,17 +128,17 @@ class Pivot:
 
 
 class _Quotient(Estimator[Law]):
-    """What the four have in common: a value, an interval, and how both are cut to what is possible."""
+    """Estimators of variance, covariance, slope and correlation: a value and an interval, cut to what is possible."""
 
     kind: Kind = "real"
 
     @abstractmethod
     def estimates(self, noise: Spread, parts: Integers) -> Floats:
-        """The numbers, before they are cut to what is possible."""
+        """Return the numbers, before they are cut to what is possible."""
 
     @abstractmethod
     def around(self, noise: Spread, parts: Integers, confidence: Fraction) -> Range:
-        """The ends of the intervals, before they are cut."""
+        """Return the ends of the intervals, before they are cut to what is possible."""
 
     def values(self, noise: Spread, parts: Integers) -> list[Any]:
         return list(np.clip(self.estimates(noise, parts), *self.possible).tolist())
@@ -149,13 +153,13 @@ class _Quotient(Estimator[Law]):
 
 
 def _split(confidence: Fraction, unknowns: int) -> tuple[Fraction, Fraction]:
-    """The confidence for what is asked, and for each of so many unknowns."""
+    """Return the confidence for what is asked, and for each of `unknowns` nuisance parameters."""
     missed = 1 - confidence
     return 1 - missed * (1 - NUISANCE), 1 - missed * NUISANCE / unknowns
 
 
 def _product(noise: Spread, parts: Integers, first: Average, second: Average, cross: Weights) -> Floats:
-    """n·Σst - Σs·Σt, without bias: the noise of a part is in both factors of a product, which is taken off again."""
+    """Return n·Σst - Σs·Σt without bias: the variance of noise that is in both factors of a product is taken off."""
     each = (first.all, first.top, second.top, cross)
     n, one, two, both = (weighted(weights, parts) for weights in each)
     bias = sum((e * w - s * t for e, s, t, w in zip(*each, strict=True)), Fraction(0))
@@ -163,7 +167,7 @@ def _product(noise: Spread, parts: Integers, first: Average, second: Average, cr
 
 
 def _spread(noise: Spread, parts: Integers, mean: Average, square: Weights) -> Floats:
-    """n² times the variance; zero where hardly a row is left."""
+    """Return n² times the variance; zero where fewer than two rows are estimated."""
     enough = weighted(mean.all, parts) >= 2 * float(mean.whole)
     return np.where(enough, _product(noise, parts, mean, mean, square), 0.0)
 
@@ -183,7 +187,7 @@ class Variance(_Quotient):
 
     @property
     def possible(self) -> tuple[float, float]:  # type: ignore[override]
-        """At most when one half is at either end; of two that are a sample, twice as much."""
+        """Return zero and the largest variance, of values half at either end; twice that, for two of a sample."""
         most = self.mean.width**2 / (2 if self.sample else 4)
         return 0.0, math.sqrt(most) if self.root else most
 
@@ -206,7 +210,7 @@ class Variance(_Quotient):
         return self._scaled(low), self._scaled(high)
 
     def shares(self, noise: Spread, parts: Integers, confidence: Fraction, means: Means) -> Range:
-        """The interval of the variance of the value scaled to [0, 1], when its mean is in this one."""
+        """Return the interval of the variance of the value scaled to [0, 1], when its mean is in `means`."""
         top, a = squared(self.mean, self.square, means, parts)
         n = weighted(self.mean.all, parts) - float(self.mean.whole) * self.sample
         d = np.broadcast_to(array(self.mean.all), a.shape)
@@ -217,7 +221,7 @@ class Variance(_Quotient):
         return noise_said(law, len(self.square), self.mean.width**2 / float(self.mean.whole))
 
     def foretold(self, noise: Spread, rows: int, confidence: Fraction) -> float | None:
-        """About: that of the sum of squares, from above. That of a root depends on how large it is."""
+        """Return about the margin of the sum of squares, from above; None for a root, where it depends on the data."""
         if self.root:
             return None
         spread = float(noise.radii(np.array([[1.0]]), confidence)[0])
@@ -238,7 +242,7 @@ class Covariance(_Quotient):
 
     @property
     def width(self) -> float:
-        """The product of the lengths of both ranges."""
+        """Return the product of the widths of both ranges."""
         return self.means[0].width * self.means[1].width
 
     @property
@@ -274,7 +278,7 @@ class Covariance(_Quotient):
 
 @dataclass(frozen=True, kw_only=True)
 class Slope(_Quotient):
-    """How much the first value grows with the second: their covariance over the variance of the second."""
+    """The slope of a regression of the first value on the second: their covariance over the variance of the second."""
 
     means: tuple[Average, ...]
     cross: Weights
@@ -290,7 +294,7 @@ class Slope(_Quotient):
 
     @property
     def width(self) -> float:
-        """What one is in the scale of both values."""
+        """Return the slope of one in the scale of both values: the first range's width over the second's."""
         return self.means[0].width / self.means[1].width
 
     def estimates(self, noise: Spread, parts: Integers) -> Floats:
@@ -314,7 +318,7 @@ class Slope(_Quotient):
 
 @dataclass(frozen=True, kw_only=True)
 class Correlation(_Quotient):
-    """Their covariance over the root of the product of their variances."""
+    """The correlation of two values: their covariance over the root of the product of their variances."""
 
     means: tuple[Average, ...]
     cross: Weights
@@ -339,7 +343,7 @@ class Correlation(_Quotient):
         return np.asarray(np.where(some, top / root, 0.0))
 
     def around(self, noise: Spread, parts: Integers, confidence: Fraction) -> Range:
-        """The interval, with κ between the ratios that both variances leave possible.
+        """Return the interval, with κ between the ratios that both variances leave possible.
 
         Because  D = (κU + V/κ)/2, U and V being the sums of squares, is least at √(UV) and largest at an end of κ.
         """

@@ -1,4 +1,4 @@
-"""How far several noises together can push a number: exact where one law decides, from above otherwise."""
+"""Quantiles of weighted sums of independent noises: exact where one law decides, an upper bound otherwise."""
 
 from __future__ import annotations
 
@@ -21,18 +21,16 @@ __all__ = ["DifferenceOf", "Sizes", "WeightedSum", "radius"]
 MOST_POINTS = 1 << 15  # values of a sum whose chances are added up
 MOST_SURE = 1e-7  # what is missed more rarely is not told from rounding
 SURE = 1e-11
-DIFFERENT = 4  # weights
+DIFFERENT = 4  # weights of different size, at most
 
 
 @dataclass(frozen=True)
 class WeightedSum(Spread):
-    """The sum of independent draws of several laws with weights: the variances of three parts of it, see
-    `merged_scales`.
-    """
+    """A weighted sum of independent draws of several laws, as the variances of three parts: see `merged_scales`."""
 
     parts: tuple[float, ...]
     heavy: bool  # whether the laws are Laplace laws
-    step: float  # how far it is from such a sum of continuous draws, at most
+    step: float  # the distance from such a sum of continuous draws, at most
 
     @property
     def variance(self) -> float:
@@ -53,7 +51,7 @@ class WeightedSum(Spread):
 
 @dataclass(frozen=True)
 class DifferenceOf(Spread):
-    """The sum, or the difference, of one draw each of two laws: the noise of two numbers that were released apart."""
+    """The sum, or the difference, of one draw each of two laws: the noise of two numbers released separately."""
 
     first: Law
     last: Law
@@ -64,7 +62,7 @@ class DifferenceOf(Spread):
         return self.first.variance + self.last.variance
 
     def summed(self, times: int) -> WeightedSum:
-        """The sum of so many.
+        """Return the noise of the sum of `times` such numbers.
 
         Because  a normal draw is one whose variance varies less than that of a Laplace draw: see `merged_scales`.
         """
@@ -78,7 +76,7 @@ class DifferenceOf(Spread):
 
 
 class Sizes(tuple[Fraction, ...]):
-    """How large some weights are that are not zero, in order. What follows from them alone is computed once."""
+    """The absolute values of weights that are not zero, in order. What follows from them alone is computed once."""
 
     def __new__(cls, weights: Iterable[Fraction]) -> Self:
         return super().__new__(cls, sorted(abs(each) for each in weights if each))
@@ -92,24 +90,24 @@ class Sizes(tuple[Fraction, ...]):
 
     @once
     def floats(self) -> Floats:
-        """As one row of floats."""
+        """Return the sizes as one row of floats."""
         return np.array([[float(each) for each in self]])
 
     @once
     def multiples(self) -> tuple[Fraction, Sizes]:
-        """The largest number of which all are whole multiples, and these."""
+        """Return the largest number of which all sizes are whole multiples, and these multiples."""
         whole = math.lcm(*(each.denominator for each in self))
         common = math.gcd(*(each.numerator for each in self))
         times = (each.numerator * (whole // each.denominator) // common for each in self)
         return Fraction(common, whole), Sizes(map(Fraction, times))
 
     def above(self, law: Spread, confidence: Fraction) -> float:
-        """What `Spread.radii` says of them."""
+        """Return the upper bound that `Spread.radii` gives for these weights."""
         return float(law.radii(self.floats, confidence)[0])
 
 
 def radius(law: Spread, weights: Iterable[Fraction], confidence: Fraction) -> Fraction:
-    """The least r, or hardly more, such that Σ wᵢXᵢ stays within ±r with this confidence; the Xᵢ are independent.
+    """Return the least r, or hardly more, such that Σ wᵢXᵢ of independent Xᵢ stays within ±r with this confidence.
 
     Because  one draw: the law's own quantile, exactly. Several: see `_counted`, where it is quick, else `Spread.radii`.
     """
@@ -128,11 +126,11 @@ def _radius(law: Spread, used: Sizes, confidence: Fraction) -> Fraction:
 
 
 def _counted(law: Law, draws: int, weights: Sizes, confidence: Fraction) -> Fraction | None:
-    """The same for sums of so many draws of a law, by the probabilities of all their values; None where they are many.
+    """Return `radius` for sums of `draws` draws of a law, by the probabilities of all values; None for too many.
 
-    Because  with weights that are whole multiples of one number it has values on a grid. The Fourier transform of its
-             law is the product of those of the draws, taken at multiples; on a ring of N points it is off by what lies
-             beyond N/2, for which N is chosen, and by rounding: together far less than SURE.
+    Because  with weights that are whole multiples of one number the sum has values on a grid. The Fourier transform of
+             its law is the product of those of the draws, taken at multiples; on a ring of N points it is off by what
+             lies beyond N/2, for which N is chosen, and by rounding: together far less than SURE.
     """
     missed = float(1 - confidence)
     step, multiples = weights.multiples

@@ -41,14 +41,14 @@ class Average(Estimator[Law]):
 
     @property
     def width(self) -> float:
-        """From one end of the range to the other."""
+        """Return the width of the range."""
         return float(self.high - self.low)
 
     def values(self, noise: Spread, parts: Integers) -> list[Any]:
         return list(self.means(parts).tolist())
 
     def means(self, parts: Integers) -> Floats:
-        """The mean of each group; the middle of the range where hardly a row is left."""
+        """Return the mean of each group; the middle of the range where less than one row is estimated."""
         top, count = weighted(self.top, parts), weighted(self.all, parts)
         enough = count >= float(self.whole)
         share = np.where(enough, top / np.where(enough, count, 1.0), 0.5)
@@ -60,7 +60,7 @@ class Average(Estimator[Law]):
         return np.minimum(low + self.width * first, means), np.maximum(low + self.width * last, means)
 
     def shares(self, noise: Spread, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
-        """Fieller's interval around the mean of t in each group.
+        """Return Fieller's interval around the mean of t in each group.
 
         Given    T = Σt and N, the number of rows, as weighted sums of parts that each have noise.
         Promise  the interval holds the mean with this confidence, also where the number of rows is small.
@@ -76,20 +76,20 @@ class Average(Estimator[Law]):
         return noise_said(law, len(self.top), self.width / float(self.whole))
 
     def foretold(self, noise: Spread, rows: int, confidence: Fraction) -> float:
-        """From above: the margin at the ends of the range."""
+        """Return an upper bound of the margin: the one at the ends of the range."""
         spread = float(_quantiles(noise, self.top, self.all, confidence)[0])
         return min(1.0, spread / float(self.whole * rows)) * self.width
 
 
 def weighted(weights: Weights, parts: Integers) -> Floats:
-    """A weighted sum of parts, group by group."""
+    """Return a weighted sum of parts, group by group."""
     used = [(float(w), part) for w, part in zip(weights, parts, strict=True) if w]
     return np.asarray(sum((w * part.astype(np.float64) for w, part in used), np.zeros(parts.shape[1])))
 
 
 @lru_cache(maxsize=256)
 def _quantiles(noise: Spread, top: Weights, every: Weights, confidence: Fraction) -> Floats:
-    """r(θ) on the grid of θ; it is the same for θ and 1 - θ."""
+    """Return r(θ) on the grid of θ; r is the same for θ and 1 - θ."""
     theta = np.linspace(0, 0.5, TURNS // 2 + 1)[:, None]
     weights = np.array([float(each) for each in top]) - theta * np.array([float(each) for each in every])
     half = noise.radii(np.abs(weights[:, [bool(each) for each in every]]), confidence)
@@ -97,7 +97,7 @@ def _quantiles(noise: Spread, top: Weights, every: Weights, confidence: Fraction
 
 
 def _fieller(top: Floats, count: Floats, r: Floats) -> tuple[Floats, Floats]:
-    """The ends of {θ: |top - θ·count| <= r(θ)} in [0, 1], cell by cell; r is straight between grid points.
+    """Return the ends of {θ: |top - θ·count| <= r(θ)} in [0, 1], cell by cell; r is straight between grid points.
 
     Because  with more rows than r is steep the set is an interval around top/count, and each end is where a falling
              line meets r. With fewer, all grid points are tried, and one more on each side.

@@ -31,12 +31,12 @@ def _known(arguments: list[Typed]) -> list[Bounds] | None:
 
 
 def same(arguments: list[Typed]) -> Kind:
-    """Whole numbers where all are, or else numbers."""
+    """Return "integer" if all arguments are whole numbers, and "real" otherwise."""
     return "integer" if all(each.kind in ("integer", None) for each in arguments) else "real"
 
 
 def arithmetic(rule: Callable[..., Bounds | None], kind: Kind | None = None) -> Rule:
-    """The rule of a function of numbers: of a kind, or whole where they are, within bounds that follow from theirs."""
+    """Return the rule of a function of numbers: of `kind`, or whole where they are, with bounds by `rule`."""
 
     def apply(what: q.Call, arguments: list[Typed]) -> Typed:
         numbers(what, arguments)
@@ -49,7 +49,7 @@ def arithmetic(rule: Callable[..., Bounds | None], kind: Kind | None = None) -> 
 
 
 def _exact(found: Typed) -> Typed:
-    """Arithmetic of constants, done: 0.06 + 0.01 is 0.07, and not the sum of the two doubles that are nearest."""
+    """Compute arithmetic of constants exactly: 0.06 + 0.01 is 0.07, and not the sum of the two nearest doubles."""
     if found.bounds is None or found.bounds[0] != found.bounds[1]:
         return found
     value = found.bounds[0]
@@ -59,7 +59,7 @@ def _exact(found: Typed) -> Typed:
 
 
 def _image(function: str, arguments: list[Typed]) -> Domain | None:
-    """All values of a function of whole numbers, where its arguments have few."""
+    """Return all values of a function of whole numbers, where its arguments have few."""
     if function not in box.WHOLE or any(each.kind != "integer" for each in arguments):
         return None
     return image(lambda *each: box.WHOLE[function](*map(int, each)), arguments)
@@ -71,13 +71,13 @@ def _remainder(what: q.Call, arguments: list[Typed]) -> Typed:
 
 
 def _divided(what: q.Call, arguments: list[Typed]) -> Typed:
-    """a // b: towards zero."""
+    """Type a // b, which rounds towards zero."""
     need(what, arguments, ("integer",), "whole numbers")
     return arithmetic(lambda a, b: (known := box.quotient(a, b)) and box.rounded(known, math.trunc))(what, arguments)
 
 
 def _round(what: q.Call, arguments: list[Typed]) -> Typed:
-    """ROUND and TRUNC, to so many digits."""
+    """Type ROUND and TRUNC, to a constant number of digits."""
     numbers(what, arguments)
     digits = whole(what, arguments, 1, "digits", low=-15, high=15) if len(arguments) > 1 else 0
     step, known = Fraction(10) ** -digits, arguments[0].bounds
@@ -103,7 +103,7 @@ def _entry(
     nan: Either["never", "keeps", "carries", "makes"] = "never", times: int = 1, divides: bool = False,
     missing: tuple[str, ...] = (), doc: Doc | None = None,
 ) -> Function:  # fmt: skip
-    """A function of numbers, which are read as such."""
+    """Return the entry of a function that reads its arguments as numbers."""
     spelling = Spelling(text=text, reads="numbers", missing=missing, nan=nan, times=times, divides=divides)
     return Function(name=name, rule=rule, spelling=spelling, above=above, node=node, slots=slots, doc=doc)
 

@@ -38,12 +38,12 @@ DATES = "write dates as DATE '2024-01-31'; a text becomes one with CAST(… AS D
 
 
 def _family(kind: str | None) -> str | None:
-    """Kinds that can be compared with each other."""
+    """Return the family of a kind: kinds of one family can be compared with each other."""
     return "number" if kind in COMPUTED else "moment" if kind in MOMENTS else kind
 
 
 def _alike(what: q.Call, arguments: list[Typed]) -> list[Typed]:
-    """Arguments that can be compared; texts beside dates are read as dates."""
+    """Return arguments that can be compared, with texts beside dates read as dates; refuse others."""
     arguments = dated(what, arguments)
     kinds = {i: _family(each.kind) for i, each in enumerate(arguments) if each.kind is not None}
     if len(set(kinds.values())) > 1:
@@ -87,7 +87,7 @@ def _in(what: q.Call, arguments: list[Typed]) -> Typed:
 
 
 def _written(each: q.Expression) -> bool:
-    """Whether it is a constant, which may have a sign."""
+    """Return True for a constant, which may have a sign."""
     return each.is_constant or any(inner.is_constant for inner in each.operands("negative"))
 
 
@@ -113,7 +113,7 @@ def _logic(what: q.Call, arguments: list[Typed]) -> Typed:
 def _unified(
     what: q.Call, values: list[Typed], places: list[q.Expression]
 ) -> tuple[Kind, Bounds | None, Domain | None]:
-    """The kind that several branches share, an interval around them all, and all their values."""
+    """Return the kind that several branches share, an interval around them all, and all their values."""
     real = [each for each in values if each.kind is not None]
     kinds = {each.kind for each in real}
     if kinds <= set(COMPUTED):
@@ -147,7 +147,7 @@ def _branches(what: q.Call, arguments: list[Typed], values: list[int]) -> Typed:
 
 
 def replace_call(what: q.Call, values: list[int]) -> q.Call:
-    """The same call, of some of its arguments."""
+    """Return the call with the arguments at these positions alone."""
     return replace(what, arguments=tuple(what.arguments[i] for i in values))
 
 
@@ -184,7 +184,7 @@ def _nullif(what: q.Call, arguments: list[Typed]) -> Typed:
 
 
 def _extreme(what: q.Call, arguments: list[Typed]) -> Typed:
-    """LEAST and GREATEST pass over NULLs, so any argument may be the only one; a constant never is NULL."""
+    """Type LEAST and GREATEST, which pass over NULLs: any argument may be the only one; a constant never is NULL."""
     arguments = dated(what, arguments)
     real = [each for each in arguments if each.kind is not None]
     if real and all(each.kind in MOMENTS for each in real):
@@ -202,7 +202,7 @@ def _extreme(what: q.Call, arguments: list[Typed]) -> Typed:
 
 
 def _most(which: Callable[[list[Fraction]], Fraction], ends: list[Fraction | None]) -> Fraction | None:
-    """The outermost of several ends, where all are known."""
+    """Return the outermost of several ends; None unless all are known."""
     known = [end for end in ends if end is not None]
     return which(known) if known and len(known) == len(ends) else None
 
@@ -243,7 +243,7 @@ def _longest(what: q.Call, sizes: list[int]) -> int:
 
 
 def _of_branches(what: q.Call, sizes: list[int]) -> int:
-    """Conditions and values by turns, then perhaps what else."""
+    """Return the length of the longest value of CASE: conditions and values by turns, then perhaps that of ELSE."""
     return max(sizes[1::2] + (sizes[-1:] if len(sizes) % 2 else []), default=PLAIN)
 
 

@@ -1,7 +1,7 @@
-"""Rules for dates and timestamps: their parts, their beginnings, and the way from one to another.
+"""Rules for dates and timestamps: parts, truncation, differences and additions.
 
-Their bounds are numbers of days, as in `days`. What an engine computes of them never leaves the years that it knows:
-a stored date is within the calendar, and nothing may add more than some thousands of years to it.
+Bounds of dates are numbers of days, as in `sql/calendar`. What an engine computes never leaves the years that it knows:
+a stored date is within the calendar, and additions may lead away from it by at most `FARTHEST` days.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ BEYOND = "this leads beyond the years 1 to 9999."
 
 
 def constant(value: date) -> Typed:
-    """A date or a timestamp that is written in the question."""
+    """Type a date or a timestamp that is written in the question."""
     number = calendar.number(value)
     kind: Kind = "timestamp" if isinstance(value, datetime) else "date"
     return Typed(tree=Literal(value=value), kind=kind, bounds=(number, number), domain=(value,))
 
 
 def dated(what: q.Call, arguments: list[Typed]) -> list[Typed]:
-    """The arguments; where one is a date, a timestamp or an interval, texts that are written beside it are dates."""
+    """Return the arguments; constant texts beside a date, a timestamp or an interval are read as dates."""
     if not any(each.kind in (*MOMENTS, "interval") for each in arguments):
         return arguments
     found = []
@@ -64,7 +64,7 @@ def _read(text: str, written: q.Expression) -> date:
 
 
 def _moment(what: q.Call, argument: Typed, written: q.Expression) -> Typed:
-    """An argument that must be a date or a timestamp."""
+    """Return an argument that is a date or a timestamp; refuse any other kind."""
     text = argument.tree.literal
     if isinstance(text, str):
         return constant(_read(text, written))
@@ -79,7 +79,7 @@ def _moment(what: q.Call, argument: Typed, written: q.Expression) -> Typed:
 
 
 def _unit(what: q.Call, known: tuple[str, ...]) -> str:
-    """The part or unit that is named first."""
+    """Return the part or unit that the first argument names; refuse one that is not `known`."""
     unit = what.arguments[0].literal
     if unit not in known:
         raise NotUnderstood(
@@ -95,7 +95,7 @@ def _unit(what: q.Call, known: tuple[str, ...]) -> str:
 
 
 def _ends(each: Typed) -> tuple[date, date] | None:
-    """The first and the last that it can be."""
+    """Return the first and the last moment that a value can be; None if its bounds are unknown."""
     if each.bounds is None:
         return None
     low, high = calendar.moment(each.bounds[0]), calendar.moment(each.bounds[1])
@@ -105,14 +105,14 @@ def _ends(each: Typed) -> tuple[date, date] | None:
 
 
 def _rising(each: Typed, function: Callable[[date], date | None]) -> Bounds | None:
-    """The bounds of a date or timestamp of another, where later ones have later ones."""
+    """Return the bounds of a function of a date or timestamp that never falls."""
     ends = _ends(each)
     low, high = (None, None) if ends is None else map(function, ends)
     return None if low is None or high is None else (calendar.number(low), calendar.number(high))
 
 
 def _all_days(each: Typed) -> Domain | None:
-    """All days on which it can be, where they are few."""
+    """Return all days on which a date or timestamp can be, where they are few."""
     if each.kind == "date" and each.domain is not None:
         return each.domain
     ends = _ends(each)
@@ -120,13 +120,13 @@ def _all_days(each: Typed) -> Domain | None:
 
 
 def _of_days(each: Typed, function: Callable[[Any], Any]) -> Domain | None:
-    """All values of a function of the day, where the days are few."""
+    """Return all values of a function of the day, where the days are few."""
     known = _all_days(each)
     return None if known is None else distinct(function(day) for day in known)
 
 
 def _listed(domain: Domain | None) -> Domain | None:
-    """Dates that are not every day from one to another are listed, so they are fewer."""
+    """Drop a domain of more than `MOST_LISTED` dates, which would be listed, unless it is every day of a span."""
     if not domain or len(domain) <= MOST_LISTED:
         return domain
     first, last = domain[0], domain[-1]
@@ -161,7 +161,7 @@ def _extract(what: q.Call, arguments: list[Typed]) -> Typed:
 
 
 def _trunc(what: q.Call, arguments: list[Typed]) -> Typed:
-    """DATE_TRUNC to days and longer is a date; to hours, minutes and seconds a timestamp."""
+    """Type DATE_TRUNC: to days and longer it is a date; to hours, minutes and seconds a timestamp."""
     unit = _unit(what, (*calendar.UNITS, *calendar.SECONDS))
     value = _moment(what, arguments[1], what.arguments[1])
     if unit in calendar.SECONDS and value.kind == "date":
@@ -185,7 +185,7 @@ def _few(unit: str, ends: tuple[date, date]) -> bool:
 
 
 def _diff(what: q.Call, arguments: list[Typed]) -> Typed:
-    """DATE_DIFF: how many months, days, … begin between two moments."""
+    """Type DATE_DIFF: how many months, days, … begin between two moments."""
     unit = _unit(what, tuple(each for each in (*calendar.UNITS, *calendar.SECONDS) if each != "week"))
     first, last = (_moment(what, arguments[i], what.arguments[i]) for i in (1, 2))
     ends = _ends(first), _ends(last)
@@ -208,7 +208,7 @@ def _last_day(what: q.Call, arguments: list[Typed]) -> Typed:
 
 
 def _named(names: Callable[[date], str], every: list[str]) -> Rule:
-    """MONTHNAME and DAYNAME."""
+    """Return the rule of MONTHNAME or DAYNAME."""
 
     def rule(what: q.Call, arguments: list[Typed]) -> Typed:
         value = _moment(what, arguments[0], what.arguments[0])
@@ -223,7 +223,7 @@ def _named(names: Callable[[date], str], every: list[str]) -> Rule:
 
 
 def _plus(what: q.Call, arguments: list[Typed]) -> Typed:
-    """Numbers, or a date and an interval or days, in this order or the other."""
+    """Type x + y: of numbers, or of a date and an interval or days, in this order or the other."""
     arguments = dated(what, arguments)
     kinds = {each.kind for each in arguments}
     if not kinds & {*MOMENTS, "interval"}:
@@ -238,7 +238,7 @@ def _plus(what: q.Call, arguments: list[Typed]) -> Typed:
 
 
 def _minus(what: q.Call, arguments: list[Typed]) -> Typed:
-    """Numbers, a date less an interval or days, or a date less another: the days between them."""
+    """Type x - y: of numbers, of a date and an interval or days, or of two dates: the days between them."""
     arguments = dated(what, arguments)
     kinds = {each.kind for each in arguments}
     if not kinds & {*MOMENTS, "interval"}:
@@ -262,7 +262,7 @@ def _no_way(what: q.Call, reason: str) -> NotUnderstood:
 
 
 def _moved(what: q.Call, value: Typed, step: Typed, written: q.Expression, sign: int) -> Typed:
-    """A date or a timestamp, so much later or earlier."""
+    """Type a date or a timestamp that is moved by an interval or by days, in the direction of `sign`."""
     if step.kind == "interval":
         way: Interval = written.literal
         return _by(what, value, way if sign > 0 else -way)
@@ -278,7 +278,7 @@ def _moved(what: q.Call, value: Typed, step: Typed, written: q.Expression, sign:
 
 
 def _by(what: q.Call, value: Typed, way: Interval) -> Typed:
-    """A constant way: a constant stays one, and anything else has its months, its days and its time added by turns."""
+    """Type a date moved by a constant interval: a constant stays one; else months, days and time are added by turns."""
     if not way.reasonable:
         raise NotAllowed(
             "this interval is longer than 1,000 years.",
@@ -304,16 +304,16 @@ def _by(what: q.Call, value: Typed, way: Interval) -> Typed:
 
 
 def _inside(bounds: Bounds | None) -> Bounds | None:
-    """Bounds within the calendar, or none."""
+    """Return the bounds if they are within the calendar; None otherwise."""
     inside = bounds is not None and all(calendar.moment(end) is not None for end in bounds)
     return bounds if inside else None
 
 
 def _near(what: q.Call, found: Typed) -> Typed:
-    """Refuse what could lead out of the years that engines know.
+    """Refuse a computed date that could be outside the years that engines know.
 
     Given    every stored or cast date within the calendar.
-    Promise  every date that is computed lies within FARTHEST days of it, so no addition fails in an engine.
+    Promise  every date that is computed lies within FARTHEST days of the calendar, so no addition fails in an engine.
     """
     if _drift(found.tree) > FARTHEST:
         raise NotAllowed(
@@ -323,7 +323,7 @@ def _near(what: q.Call, found: Typed) -> Typed:
 
 
 def _drift(tree: Tree) -> int:
-    """How many days the additions in a tree can lead away, at most."""
+    """Return the most days by which the additions in a tree can move a date."""
     return tree.fold(lambda part, inner: _added(part) + max(inner, default=0))
 
 
@@ -336,7 +336,7 @@ def _added(part: Tree) -> int:
 
 
 def cast_moment(what: q.Call, inner: Typed, kind: str) -> Typed:
-    """CAST of a text to a date or a timestamp, of one of these to the other, and of both to text."""
+    """Type CAST of a text to a date or a timestamp, of one of these to the other, and of both to text."""
     written = what.arguments[0]
     text = inner.tree.literal
     if isinstance(text, str):
@@ -368,7 +368,7 @@ def cast_moment(what: q.Call, inner: Typed, kind: str) -> Typed:
 
 
 def _unwritten(what: q.Call, arguments: list[Typed]) -> Typed:
-    """The rule of a function that no question can write, as others are made of it: nothing is known of its value."""
+    """Type a function that no question can write, as the rules of others make it: nothing is known of its value."""
     return applied(what, arguments, "integer")
 
 

@@ -1,9 +1,9 @@
-"""What there is to know of a function of SQL: one entry holds all of it.
+"""The entry of an SQL function, which holds all that is known of it.
 
-Whoever reads, types, computes or documents a function asks its entry: the parser for sqlglot's node and its arguments,
-the planner for the kind and the bounds of its value, engines for its spelling below the aggregation, and whatever is
-computed from released numbers for its spelling, its margin and its length there. Entries are in the files of their
-subjects (`arithmetic`, `conditions`, `strings`, `dates`), and `functions` has them all.
+The parser reads sqlglot's node and its arguments from the entry of a function, the planner the kind and the bounds of
+its value, engines its spelling below the aggregation, and whatever is computed from released numbers its spelling, its
+margin and its length there. Entries are in the files of their subjects (`arithmetic`, `conditions`, `strings`,
+`dates`), and `functions` has them all.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Reads = Literal["plain", "numbers", "values", "compared", "dates", "cast", "text
 
 @dataclass(frozen=True, kw_only=True)
 class Spelling:
-    """How an engine computes a function of every row, and fails on none."""
+    """The SQL by which an engine computes a function of every row, and fails on none."""
 
     text: Text | Mapping[str, str]  # perhaps by the kind of its value
     reads: Reads = "plain"  # in which form the arguments are read: see `engines/sql/expressions.READS`
@@ -48,7 +48,7 @@ class Spelling:
 
 @dataclass(frozen=True, kw_only=True)
 class Above:
-    """What becomes of a function above the aggregation, where released numbers are computed with."""
+    """The SQL, the margin and the length of a function of released numbers, above the aggregation."""
 
     text: Text = ""  # as a call by its name, unless it says otherwise
     margin: Margin | None = None  # the interval of its value, from those of its arguments
@@ -57,22 +57,22 @@ class Above:
 
 
 class Doc(NamedTuple):
-    """A row of `docs/sql.md`: the section, how it is written, and what it gives."""
+    """A row of `docs/sql.md`: the section, how a function is written, and what it gives."""
 
     section: str
-    code: str  # several, with commas between them, where SQL has several
+    code: str  # several, with ` ; ` between them, where SQL has several
     gives: str
 
     @property
     def row(self) -> str:
-        """The row as it stands in the table."""
+        """Return the row as it stands in the table."""
         codes = ", ".join(f"`{each}`" for each in self.code.replace("|", "\\|").split(" ; "))
         return f"| {codes} | {self.gives} |"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Function:
-    """A scalar function or operator, by our own name for it; no question can write one that has a space in its name."""
+    """A scalar function or operator, by its internal name; no question can write one that has a space in its name."""
 
     name: str
     rule: Rule
@@ -84,12 +84,12 @@ class Function:
 
 
 def first(what: q.Call, sizes: list[int]) -> int:
-    """Of a function that makes no text longer: as many letters as its first argument has."""
+    """Return the length of the first argument, for a function that makes no text longer."""
     return sizes[0] if sizes else PLAIN
 
 
 def written(text: Text, arguments: Sequence[str], words: Mapping[str, str]) -> str:
-    """A template with its arguments, and with the words of a dialect."""
+    """Fill a template with its arguments and the words of a dialect."""
     if callable(text):
         return text(*arguments)
     return text.format(*arguments, all=", ".join(arguments), rest=", ".join(arguments[1:]), **words)

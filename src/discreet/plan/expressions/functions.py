@@ -31,7 +31,7 @@ for _each in (*ARITHMETIC, *CONDITIONS, *STRINGS, *DATES):
 
 
 def grows(tree: Tree, how: tuple[Grows, ...] = ("joins", "fills")) -> bool:
-    """Whether a text may be longer than each that it is computed of; or, if it fills up, than all of them together."""
+    """Return True if a text may be longer than each text in it; or, with "fills" alone, than all of them together."""
     if tree.kind != "text":
         return False
     own = tree.applies is not None and FUNCTIONS[tree.applies].spelling.grows in how
@@ -39,7 +39,7 @@ def grows(tree: Tree, how: tuple[Grows, ...] = ("joins", "fills")) -> bool:
 
 
 def looked_into(tree: Tree) -> set[str]:
-    """The columns of text of which an expression looks at more than the beginning."""
+    """Return the text columns of which an expression reads more than the beginning."""
     return {
         text.column
         for part in tree.walk()
@@ -50,17 +50,17 @@ def looked_into(tree: Tree) -> set[str]:
 
 
 def _begins(tree: Tree) -> bool:
-    """Whether this is a LIKE of a beginning."""
+    """Return True for LIKE with a constant beginning, such as 'a%'."""
     pattern = tree.operands("like", "ilike")[1:]
     text = pattern[0].literal if pattern else None
     return isinstance(text, str) and text.endswith("%") and not {"%", "_"} & set(text[:-1])
 
 
 def planned(tree: Tree) -> int:
-    """How many nodes an engine makes of a tree, or hardly more: what is compared with NaN or zero is there twice."""
+    """Return how many nodes an engine makes of a tree, or slightly more; guards against NaN or zero repeat parts."""
 
     def count(part: Tree, inner: list[tuple[int, int]]) -> tuple[int, int]:
-        """The nodes of a part on its own, and inside of a function that carries NaN on, which is guarded once."""
+        """Return the nodes of a part on its own, and inside of a function that carries NaN, guarded once."""
         if part.applies is None:
             return 1, 1
         spelling = FUNCTIONS[part.applies].spelling

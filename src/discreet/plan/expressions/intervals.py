@@ -32,7 +32,7 @@ WHOLE: dict[str, Callable[..., int | None]] = {  # functions of whole numbers th
 
 
 def _kept(low: Fraction, high: Fraction) -> Bounds | None:
-    """An interval, or nothing where its ends are beyond reason."""
+    """Return an interval, or None where its ends are beyond `WIDEST`."""
     return (low, high) if -WIDEST <= low <= high <= WIDEST else None
 
 
@@ -58,12 +58,12 @@ def product(a: Bounds, b: Bounds) -> Bounds | None:
 
 
 def quotient(a: Bounds, b: Bounds) -> Bounds | None:
-    """Nothing where the divisor may be zero: the quotient can be anything near it."""
+    """a / b; None where b may be zero, as the quotient can be anything near it."""
     return None if b[0] <= 0 <= b[1] else product(a, (1 / b[1], 1 / b[0]))
 
 
 def remainder(a: Bounds, b: Bounds, step: Fraction) -> Bounds | None:
-    """The sign of the dividend, and less than the divisor: by a whole step where both are multiples of it."""
+    """a % b: of the sign of a, and less than b in size, by a whole `step` where both are multiples of it."""
     most = max(max(abs(b[0]), abs(b[1])) - step, Fraction(0))
     return _kept(max(a[0], -most) if a[0] < 0 else Fraction(0), min(a[1], most) if a[1] > 0 else Fraction(0))
 
@@ -75,17 +75,17 @@ def absolute(a: Bounds) -> Bounds:
 
 
 def rounded(a: Bounds, to: Callable[[Fraction], int], step: Fraction = Fraction(1)) -> Bounds:
-    """Rounding never changes the order, so it takes ends to ends."""
+    """a rounded to multiples of `step`; rounding never changes the order, so it takes ends to ends."""
     return to(a[0] / step) * step, to(a[1] / step) * step
 
 
 def nearest(x: Fraction) -> int:
-    """The nearest whole number, halves away from zero."""
+    """Return the nearest whole number, halves away from zero."""
     return math.floor(x + Fraction(1, 2)) if x >= 0 else math.ceil(x - Fraction(1, 2))
 
 
 def root(a: Bounds) -> Bounds | None:
-    """√a, where a is not negative."""
+    """√a, over the part of a that is not negative; None where a is negative."""
     if a[1] < 0:
         return None
     low, high = max(a[0], Fraction(0)), a[1]
@@ -95,7 +95,7 @@ def root(a: Bounds) -> Bounds | None:
 
 
 def logarithm(a: Bounds, base: int | None = None) -> Bounds | None:
-    """Natural, or to a base; nothing where the argument may be near zero."""
+    """log a, natural or to a base; None where a may be zero or negative."""
     return None if a[0] <= 0 else (_log(a[0], base)[0], _log(a[1], base)[1])
 
 
@@ -109,14 +109,14 @@ def _log(x: Fraction, base: int | None) -> Bounds:
 
 
 def exponential(a: Bounds) -> Bounds | None:
-    """e^a, where that is not beyond reason."""
+    """e^a; None where an end of a is beyond ±100."""
     if a[1] > 100 or a[0] < -100:
         return None
     return floor(lambda: ball(a[0]).exp()), ceiling(lambda: ball(a[1]).exp())
 
 
 def power(a: Bounds, exponent: Fraction) -> Bounds | None:
-    """Whole, small powers only."""
+    """a^exponent for whole exponents from 0 to 16; None for others."""
     if exponent.denominator != 1 or not 0 <= exponent <= 16:
         return None
     n = int(exponent)
@@ -125,7 +125,7 @@ def power(a: Bounds, exponent: Fraction) -> Bounds | None:
 
 
 def hull(parts: Iterable[Bounds | None]) -> Bounds | None:
-    """The smallest interval around several."""
+    """Return the smallest interval around several; None if one of them is unknown."""
     each = list(parts)
     known = [part for part in each if part is not None]
     if not known or len(known) < len(each):

@@ -16,7 +16,7 @@ __all__ = ["absolute", "difference", "every", "greatest", "least", "negative", "
 
 
 def every(rule: Callable[..., Box], arity: int | None = None) -> Margin:
-    """A rule of intervals, for as many arguments as it takes; nothing where one of them has no interval."""
+    """Return the margin of a rule of intervals; None if an argument has no interval, or there are not `arity` many."""
 
     def margin(arguments: Sequence[q.Expression], boxes: Sequence[Box | None]) -> Box | None:
         known = [each for each in boxes if each is not None]
@@ -45,7 +45,7 @@ def _absolute(a: Box) -> Box:
 
 
 def rising(by: Callable[..., NDArray[np.float64]]) -> Margin:
-    """A function that never falls takes ends to ends."""
+    """Return the margin of a function that never falls, which takes ends to ends."""
     return every(lambda a: (by(a[0]), by(a[1])))
 
 
@@ -60,7 +60,7 @@ greatest = every(lambda *each: (reduce(np.maximum, [a[0] for a in each]), reduce
 
 
 def rounded(arguments: Sequence[q.Expression], boxes: Sequence[Box | None]) -> Box | None:
-    """ROUND(x, digits) and CAST: half-way away from zero; to whole numbers either way."""
+    """Return the margin of ROUND(x, digits), halves away from zero, and of CAST, to whole numbers either way."""
     inner, value = boxes[0], arguments[1].literal if len(arguments) > 1 else 0
     if inner is None or value in (None, "text", "boolean"):
         return None

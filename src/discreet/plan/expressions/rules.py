@@ -1,4 +1,4 @@
-"""What the rules for functions share: how a function is applied, what it needs, and all values that it can take."""
+"""Parts that rules for functions share: applying a function, checking its arguments, and listing all its values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ INSTEAD = {
 
 
 def finite(kind: Kind | None, bounds: Bounds | None) -> Domain | None:
-    """All values of a kind within bounds, where they are few."""
+    """Return all values of a kind within bounds, where they are few; None otherwise."""
     if kind == "boolean":
         return (False, True)
     if kind not in ("integer", "date") or bounds is None or bounds[1] - bounds[0] >= MOST_VALUES:
@@ -55,18 +55,18 @@ def finite(kind: Kind | None, bounds: Bounds | None) -> Domain | None:
 
 
 def small(domain: Domain | None) -> Domain | None:
-    """Whole numbers that are computed are exact, and keys, up to a size."""
+    """Return a domain, or None if a whole number in it is too large to be exact in doubles."""
     return None if any(isinstance(each, int) and abs(each) >= EXACT for each in domain or ()) else domain
 
 
 def applied(what: q.Call, arguments: list[Typed], kind: Kind, bounds: Bounds | None = None) -> Typed:
-    """The function of a call, of these arguments."""
+    """Apply the function of a call to typed arguments."""
     tree = Apply(function=what.function, arguments=tuple(each.tree for each in arguments), kind=kind)
     return Typed(tree=tree, kind=kind, bounds=bounds, domain=small(finite(kind, bounds)))
 
 
 def image(function: Callable[..., Any], arguments: list[Typed], most: int = MOST_TRIED) -> Domain | None:
-    """All values of a function, where its arguments have few; without NULL."""
+    """Return all values of a function, without NULL, where its arguments have few; None otherwise."""
     domains = [each.domain for each in arguments if each.domain is not None]
     tried = prod(map(len, domains))
     if len(domains) < len(arguments) or tried > most:
@@ -76,12 +76,12 @@ def image(function: Callable[..., Any], arguments: list[Typed], most: int = MOST
 
 
 def distinct(values: Iterable[Any]) -> Domain | None:
-    """Each of them once, in order; without NULL."""
+    """Return each value once, in order, without NULL; None where whole numbers are too large."""
     return small(tuple(sorted({each for each in values if each is not None})))
 
 
 def need(what: q.Call, arguments: list[Typed], kinds: tuple[str | None, ...], said: str) -> None:
-    """Refuse arguments of another kind."""
+    """Refuse arguments of other kinds than `kinds`."""
     for written, each in zip(what.arguments, arguments, strict=True):
         if each.kind is not None and each.kind not in kinds:
             raise NotUnderstood(
@@ -93,12 +93,12 @@ def need(what: q.Call, arguments: list[Typed], kinds: tuple[str | None, ...], sa
 
 
 def numbers(what: q.Call, arguments: list[Typed]) -> None:
-    """Refuse what is no number."""
+    """Refuse arguments that are no numbers."""
     need(what, arguments, COMPUTED, "numbers")
 
 
 def whole(what: q.Call, arguments: list[Typed], index: int, said: str, *, low: int, high: int) -> int:
-    """A constant whole number among the arguments."""
+    """Return the argument at `index`, which must be a constant whole number from `low` to `high`."""
     enough(what, arguments, index)
     value = fixed(arguments[index])
     if value is None or arguments[index].kind != "integer" or not low <= value <= high:
@@ -112,7 +112,7 @@ def whole(what: q.Call, arguments: list[Typed], index: int, said: str, *, low: i
 
 
 def enough(what: q.Call, arguments: list[Typed], index: int) -> None:
-    """Refuse a call without this argument."""
+    """Refuse a call that has no argument at `index`."""
     if index >= len(arguments):
         raise NotUnderstood(
             f"`{what.function.upper()}` needs one more argument.",
@@ -123,7 +123,7 @@ def enough(what: q.Call, arguments: list[Typed], index: int) -> None:
 
 
 def fixed(each: Typed) -> Fraction | None:
-    """The value of a constant number, which may have a sign; of a date, the number of its day."""
+    """Return the value of a constant number, perhaps with a sign; of a date, its day number; None for all others."""
     signed = each.tree.operands("negative")
     value, sign = (signed[0].literal, -1) if signed else (each.tree.literal, 1)
     if isinstance(value, date):

@@ -1,7 +1,7 @@
-"""Rules for texts: what is cut, joined and searched; of declared values, all that can come of it.
+"""Rules for texts: cutting, joining and searching; of declared values, all texts that can result.
 
-What comes of a text is computed here only where Python and the engine surely agree: of printable ASCII. Any other key
-made of texts is private.
+Results are computed here only where Python and the engine surely agree: for printable ASCII. Any other key made of
+texts is private.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _plain(value: Any) -> bool:
 
 
 def _image(arguments: list[Typed], python: Python) -> Domain | None:
-    """All values of a function of declared values and constants."""
+    """Return all values of a function of declared values and constants; None if one is not plain ASCII, or too long."""
     if not all(_plain(value) for each in arguments for value in each.domain or ()):
         return None
     found = image(python, arguments)
@@ -54,7 +54,7 @@ def _image(arguments: list[Typed], python: Python) -> Domain | None:
 
 
 def _made(what: q.Call, arguments: list[Typed], python: Python | None, kind: Kind = "text") -> Typed:
-    """A function of texts, with its image, as Python computes it."""
+    """Type a function of texts, with its image as Python computes it."""
     found, domain = applied(what, arguments, kind), None if python is None else _image(arguments, python)
     if kind == "boolean" or not domain:
         return found
@@ -63,7 +63,7 @@ def _made(what: q.Call, arguments: list[Typed], python: Python | None, kind: Kin
 
 
 def _text(python: Python | None = None, kind: Kind = "text") -> Rule:
-    """A function of texts alone."""
+    """Return the rule of a function of texts alone."""
 
     def rule(what: q.Call, arguments: list[Typed]) -> Typed:
         need(what, arguments, ("text",), "text")
@@ -97,7 +97,7 @@ def _like(what: q.Call, arguments: list[Typed]) -> Typed:
 
 
 def quick(pattern: str) -> bool:
-    """Whether an engine compares a text with a pattern in few steps for each letter of the text.
+    """Return True if an engine compares a text with a pattern in few steps for each letter of the text.
 
     Given    a pattern without _ is looked for part by part, from left to right, once; one with _ at every place that a
              % leaves open, and from there on at every place of the next %: for k of them, in n^k times its length
@@ -111,7 +111,7 @@ def quick(pattern: str) -> bool:
 
 
 def _joined(python: Python | None = None) -> Rule:
-    """Texts that are joined; each is cut to a length, so few of them stay short."""
+    """Return the rule of a function that joins texts; each is cut to a length, so few of them stay short."""
 
     def rule(what: q.Call, arguments: list[Typed]) -> Typed:
         found = _text(python)(what, arguments)
@@ -125,7 +125,7 @@ def _joined(python: Python | None = None) -> Rule:
 
 
 def _constant(what: q.Call, arguments: list[Typed], index: int, *, empty: bool = False) -> None:
-    """A text among the arguments that is written in the question, and not long."""
+    """Refuse an argument that is not a constant text of 1 to LONGEST letters; with `empty`, also of none."""
     enough(what, arguments, index)
     value = arguments[index].tree.literal
     if not isinstance(value, str) or len(value) > LONGEST or not (value or empty):
@@ -138,7 +138,7 @@ def _constant(what: q.Call, arguments: list[Typed], index: int, *, empty: bool =
 
 
 def _cut(said: str, python: Python, *, low: int = 0, high: int = 10_000) -> Rule:
-    """A text and constant whole numbers: SUBSTRING, LEFT, RIGHT."""
+    """Return the rule of a function of a text and constant whole numbers: SUBSTRING, LEFT, RIGHT."""
 
     def rule(what: q.Call, arguments: list[Typed]) -> Typed:
         need(replace(what, arguments=what.arguments[:1]), arguments[:1], ("text",), "text")
@@ -194,7 +194,7 @@ def _trim(python: Python) -> Rule:
 
 
 def _substring(text: str, start: int, length: int | None = None) -> str:
-    """From a place, counted from 1; what is before the first letter counts, and is nothing."""
+    """Cut a text from a place, counted from 1; places before the first letter count, and are empty."""
     end = None if length is None else max(start - 1 + length, 0)
     return text[max(start - 1, 0) : end]
 
@@ -217,12 +217,12 @@ def _together(what: q.Call, sizes: list[int]) -> int:
 
 
 def _replaced(what: q.Call, sizes: list[int]) -> int:
-    """Each letter may be replaced."""
+    """Return the length of REPLACE at most: each letter may be replaced."""
     return sizes[0] * max(1, *sizes[2:3]) if sizes else PLAIN
 
 
 def _filled(what: q.Call, sizes: list[int]) -> int:
-    """How long a text is that is filled up: a constant of the question, as below the aggregation."""
+    """Return the length of a padded text: a constant of the question, as below the aggregation."""
     given = what.arguments[1] if len(what.arguments) > 1 else None
     value = None if given is None else given.literal
     if type(value) is not int or not 0 <= value <= PADDED:
@@ -242,7 +242,7 @@ def _entry(
     name: str, node: str, rule: Rule, text: str = "", *, slots: tuple[str, ...] = UNARY, reads: Reads = "texts",
     grows: Grows = "no", times: int = 1, above: str = "", letters: Letters | None = first, doc: Doc | None = None,
 ) -> Function:  # fmt: skip
-    """A function of texts; it is spelled by its name, unless it says otherwise."""
+    """Return the entry of a function of texts, spelled by its name unless `text` says otherwise."""
     spelling = Spelling(text=text or name + "({all})", reads=reads, grows=grows, times=times)
     words = Above(text=above) if letters is None else Above(text=above, letters=letters)
     return Function(name=name, rule=rule, spelling=spelling, above=words, node=node, slots=slots, doc=doc)

@@ -72,7 +72,7 @@ class Literal(Formula["Tree"]):
 
     @property
     def kind(self) -> Kind | None:
-        """The kind of a constant; NULL has none."""
+        """Return the kind of a constant; None for NULL."""
         return KINDS[type(self.value)]
 
     def __eq__(self, other: object) -> bool:
@@ -118,33 +118,33 @@ class Typed:
     domain: Domain | None = None
     half: tuple[Fraction | None, Fraction | None] = (None, None)  # where only one side is bounded
     step: Fraction | None = None  # as declared, of a column
-    exact: bool = False  # whether it is a column that is equal to another only where it is the same; see `schema.same`
+    exact: bool = False  # whether it is a column whose comparison in SQL is exact; see `schema.same`
 
     @property
     def numeric(self) -> bool:
-        """Whether it can be computed with."""
+        """Return True for a number, or a bare NULL."""
         return self.kind in ("integer", "real", None)
 
     @property
     def dated(self) -> bool:
-        """Whether it is a date or a timestamp."""
+        """Return True for a date or a timestamp."""
         return self.kind in ("date", "timestamp")
 
 
 def both(first: Tree | None, second: Tree | None) -> Tree | None:
-    """Two conditions at once."""
+    """Combine two conditions by AND; either may be None."""
     if first is None or second is None:
         return first or second
     return Apply(function="and", arguments=(first, second), kind="boolean")
 
 
 def texts(tree: Tree | None) -> int:
-    """How many functions of a tree make texts; parts that are used twice count twice."""
+    """Return how many functions of a tree make texts; parts that are used twice count twice."""
     if tree is None:
         return 0
     return tree.fold(lambda part, inner: (part.applies is not None and part.kind == "text") + sum(inner))
 
 
 def fields(tree: Tree | None) -> set[str]:
-    """The columns that a tree reads."""
+    """Return the columns that a tree reads."""
     return set() if tree is None else tree.columns

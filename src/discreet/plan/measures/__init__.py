@@ -1,4 +1,4 @@
-"""All classes of measures there are: whoever reads a plan on record must know them."""
+"""Measures: `KINDS` are all their classes, which must be known wherever a recorded plan is read."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Counts of many conditions, read from one release: combinations of the regions that the conditions make.
 
-Which combinations is the planner's choice (`discreet.workload`): a strategy of whole numbers. Here is what follows from
-it: the exact data that an engine delivers, the reach of one unit, and how each count is read by least squares. A number
-that is read from it is called by the regions that it counts: a letter for each, 1 where it is among them. Where there
-are groups, each has all regions, and the combinations are of each group for itself.
+The planner chooses the combinations as a strategy of whole numbers (`discreet.matrix`). Here is what follows from the
+strategy: the exact data that an engine delivers, the sensitivity to one unit, and each count by least squares. A count
+is named by the regions that it adds up: a letter for each region, 1 where it is among them. Where there are groups,
+each has all regions, and the combinations are of each group for itself.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ __all__ = ["Batch"]
 
 FINE = 1 << 80  # weights are whole multiples of one over this: entries go up to 2^24, and rows to billions
 NOTHING = 1e-13  # of the largest weight: what is left of zero in floats
-CLOSE = 1e-6  # so exactly a count must follow from what is released
+CLOSE = 1e-6  # the largest rounding error with which a count follows from what is released
 ROUNDS = 500  # steps towards possible counts
 
 
 @recorded("batch/1")
 @dataclass(frozen=True, kw_only=True)
 class Batch(MeasureOf[Law]):
-    """Noisy combinations of how many rows are in each region; `values` are the codes of the regions (`regions`)."""
+    """Noisy combinations of the row counts of regions; `values` are the codes of the regions (`regions`)."""
 
     of: Tree
     values: tuple[str, ...]
@@ -71,7 +71,7 @@ class Batch(MeasureOf[Law]):
 
     @once
     def exact(self) -> RegionCounts:
-        """The exact data that an engine must deliver."""
+        """Return the exact data that an engine must deliver."""
         return RegionCounts(of=self.of, values=self.values, conditions=self.conditions, strategy=self.strategy)
 
     @property
@@ -79,7 +79,7 @@ class Batch(MeasureOf[Law]):
         return self.of, self.values
 
     def reach(self, setting: Setting) -> Reach:
-        """How far one unit can push all combinations; see `discreet.matrix.mechanism.reach`.
+        """Return how far one unit can move all combinations; see `discreet.matrix.mechanism.reach`.
 
         Given    at most m rows of a unit count, each in one region, or in none that is counted, of one group.
         Promise  a unit adds to the counts of regions a vector of whole numbers, none negative, of at most m in all:
@@ -107,44 +107,44 @@ class Batch(MeasureOf[Law]):
         return law
 
     def predicted(self, law: Law, setting: Setting) -> float:
-        """The mean over the conditions, in people: what the rows of one move counts as one."""
+        """Return the mean expected squared error over the conditions, where what one unit can move counts as one."""
         spread = (np.array([self.weights(each) for each in self.asked]) ** 2).sum(axis=1).mean()
         return float(spread * law.variance) / setting.caps.most_rows**2
 
     @property
     def conditions(self) -> tuple[Tree | None, ...]:
-        """The condition that each letter of a code is of, None for all rows; nothing where it is no such code."""
+        """Return the condition of each letter of a code, None for all rows; () where `of` is no such code."""
         return tuple(next(iter(each.children), None) for each in self.of.operands("concat"))
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The regions of each condition."""
+        """Return the regions of each condition."""
         return tuple(map("".join, zip(*self.values, strict=True)))
 
     @once
     def inverse(self) -> NDArray[np.float64]:
-        """A⁺: from what is released to the regions, by least squares."""
+        """Return A⁺, which leads from what is released to the regions by least squares."""
         if all(each.is_identity for each in self.strategy.factors):
             return np.eye(self.strategy.cells)
         return np.asarray(np.linalg.pinv(self.strategy.dense().astype(np.float64)))
 
     def weights(self, regions: str) -> NDArray[np.float64]:
-        """The count of some regions as a combination of what is released: w·A⁺."""
+        """Return the count of some regions as a combination of what is released: w·A⁺."""
         return np.asarray(_ones(regions) @ self.inverse)
 
     def knows(self, regions: str) -> bool:
-        """Whether the count of some regions is a combination of what is released."""
+        """Return True if the count of some regions is a combination of what is released."""
         weights, matrix = self.weights(regions), self.strategy.dense()
         return bool(np.abs(weights @ matrix - _ones(regions)).max() < CLOSE)
 
     def _estimator(self, statistic: Statistic) -> Blend:
-        """The count of these regions."""
+        """Return the estimator of the count of some regions."""
         weights = self.weights(statistic.regions)
         known = np.where(np.abs(weights) > NOTHING * np.abs(weights).max(), weights, 0.0)
         return Blend(weights=tuple(Fraction(round(float(each) * FINE), FINE) for each in known), unit=Fraction(1))
 
     def possible(self, parts: Integers) -> Integers:
-        """The same, or the nearest combinations of counts of regions that are whole numbers, none of them negative.
+        """Return the nearest combinations of counts of regions that are whole numbers, none of them negative.
 
         Because  each step goes down the squared distance by no more than its slope allows, then to what is possible.
         """
@@ -162,7 +162,7 @@ class Batch(MeasureOf[Law]):
 
 @dataclass(frozen=True, kw_only=True)
 class Blend(Linear):
-    """A count that is made of several combinations, more of some than of others."""
+    """A count that is a weighted sum of released combinations."""
 
     def noise_text(self, law: Law) -> str:
         used = [each for each in self.weights if each]
@@ -174,7 +174,7 @@ class Blend(Linear):
 
 
 def _whole(counts: NDArray[np.float64]) -> Any:
-    """Whole numbers whose running totals in each group are those of the counts, rounded: none of them is negative."""
+    """Return whole numbers, none negative, whose running totals in each group are those of the counts, rounded."""
     totals = np.array([[round(each) for each in row] for row in np.cumsum(counts, axis=0).tolist()], object)
     return np.diff(totals, prepend=0, axis=0)
 

@@ -1,4 +1,4 @@
-"""How many different values there are: COUNT(DISTINCT x) for any x, and for the unit under a condition."""
+"""Distinct counts: COUNT(DISTINCT x) for any x, and for the unit under a condition."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Distinct", "UnitsWhere", "owners"]
 @recorded("distinct/1")
 @dataclass(frozen=True, kw_only=True)
 class Distinct(Noised):
-    """The number of different values of an expression in each group; NULL is none."""
+    """The number of different values of an expression in each group; NULL is not counted."""
 
     of: Tree
     parts: ClassVar[tuple[str, ...]] = ("distinct",)  # type: ignore[misc]
@@ -36,9 +36,9 @@ class Distinct(Noised):
         return (self.of,)
 
     def reach(self, setting: Setting) -> Reach:
-        """How far one unit can push the counts of all groups.
+        """Return how far one unit can move the counts of all groups.
 
-        Given    of a unit at most m values count, in all groups together; those of a row without a unit are one.
+        Given    of a unit at most m values count, in all groups together; of a row that is a unit, one.
         Promise  bounds on the change in ℓ1 and squared ℓ2 when a unit is added, removed or replaced.
         Because  a unit adds to the count of a group at most as many as it has values there, and takes nothing away, as
                  which values of others count depends on those others only. So what it adds is not negative and at most
@@ -56,7 +56,7 @@ class Distinct(Noised):
 @recorded("owners/1")
 @dataclass(frozen=True, kw_only=True)
 class UnitsWhere(Distinct):
-    """The number of units in each group that have a row for which something is true."""
+    """The number of units in each group that have a row for which a condition is true."""
 
     @property
     def told_apart(self) -> tuple[Tree, ...]:
@@ -67,18 +67,19 @@ class UnitsWhere(Distinct):
         return self.of
 
     def reach(self, setting: Setting) -> Reach:
-        """How far one unit can push the counts of all groups: as in COUNT(DISTINCT unit).
+        """Return how far one unit can move the counts of all groups: as in COUNT(DISTINCT unit).
 
-        Because  the only value that a unit has is itself, which nobody else has. So it adds one, or nothing, to the
+        Because  the only value that a unit has is itself, which no other unit has. So it adds one, or nothing, to the
                  count of each of the groups that it counts in, of which there are at most g.
         """
         return Sums(parts=("units",)).reach(setting)
 
 
 def owners(tree: Tree, unit: str | None) -> bool:
-    """Whether an expression is the unit where something is true, and nothing elsewhere.
+    """Return True if an expression is the unit where a condition is true, and NULL elsewhere.
 
-    Given    the name that the relation has for its unit, which the tree is over: not what the question calls it.
+    Given    `unit` is the name that the relation has for its unit, which the tree is over: not what the question calls
+             it.
     """
     parts = tree.operands("case")
     return unit is not None and len(parts) == 2 and parts[1].column == unit

@@ -1,7 +1,7 @@
 """Exact data: what an engine delivers for a measure, before anything is released of it.
 
-An engine has one way to get each kind, perhaps by a statement of its own; what it gets goes to the mechanism as it is,
-in whatever form the two agree on.
+An engine has one way to get each kind, perhaps by a statement of its own. The data go to the mechanism of the measure
+as they are, in whatever form the two agree on.
 """
 
 from __future__ import annotations
@@ -59,23 +59,23 @@ class Steps(NamedTuple):
 
 
 class ExactData:
-    """What an engine delivers for each group."""
+    """Exact data that an engine delivers for each group."""
 
     of_units: ClassVar[bool] = False  # whether units are counted, and not rows
 
     @property
     def columns(self) -> int:
-        """How many numbers are read of each row."""
+        """Return how many numbers are read from each row."""
         return 1
 
     @property
     def sums(self) -> RowSums | None:
-        """The sums over rows that it consists of, which an engine adds up along with all others; None where of none."""
+        """Return the sums over rows that the data consist of, which engines add up in one statement; None if none."""
         return None
 
     @property
     def span(self) -> tuple[int, int] | None:
-        """The ends of the whole numbers whose last bits are kept in a hash; None where values are kept as they are."""
+        """Return the range of whole numbers that are kept in the last bits of a hash; None if values are kept whole."""
         return None
 
     def adds(self, caps: Caps) -> bool:
@@ -149,7 +149,7 @@ class DistinctCount(ExactData):
 
 @dataclass(frozen=True, kw_only=True)
 class PerValue(ExactData):
-    """How many rows have each value of an expression; those that have none count for nothing."""
+    """The number of rows with each value of an expression; rows without a value are not counted."""
 
     of: Tree
 
@@ -159,7 +159,7 @@ class PerValue(ExactData):
 
 @dataclass(frozen=True, kw_only=True)
 class ValueHistogram(PerValue):
-    """How many rows have each value of an expression, in whole steps between `low` and `high`."""
+    """The number of rows with each value of an expression, in whole steps between `low` and `high`."""
 
     low: int
     high: int
@@ -173,7 +173,7 @@ class ValueHistogram(PerValue):
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder(PerValue):
-    """How many rows have a value that each of some bounds is the first not to be below, counted from the `low` rung."""
+    """The number of rows at each rung of a ladder of bounds: a row is at the first rung that is not below its value."""
 
     rungs: tuple[Fraction, ...]
     low: ClassVar[int] = 0
@@ -181,7 +181,7 @@ class Ladder(PerValue):
 
 @dataclass(frozen=True, kw_only=True)
 class ValueCounts(ExactData):
-    """How many rows have each of some declared values of an expression."""
+    """The number of rows with each of some declared values of an expression."""
 
     of: Tree
     kind: Kind
@@ -194,9 +194,9 @@ class ValueCounts(ExactData):
 
 @dataclass(frozen=True, kw_only=True)
 class RegionCounts(ExactData):
-    """Combinations of how many rows are in each region of some conditions; `values` are the codes of the regions.
+    """Combinations of the row counts of regions of some conditions; `values` are the codes of the regions.
 
-    `conditions` are those that each letter of a code is of, None for all rows; none, where `of` is no such code.
+    `conditions` are those of the letters of a code, None for all rows; () where `of` is no such code.
     """
 
     of: Tree
@@ -213,7 +213,7 @@ class RegionCounts(ExactData):
         return None in self.conditions
 
     def combined(self, counts: Integers) -> Integers:
-        """What is released, without noise: a row for each combination, from counts with a row for each region."""
+        """Return the combinations, without noise: a row for each, from counts with a row for each region."""
         groups = counts.shape[1]
         if not groups:
             return np.zeros((int(np.prod(self.strategy.shape)), 0), np.int64)

@@ -83,27 +83,27 @@ class Totals(Combining[Law]):
 
     @property
     def cells(self) -> int:
-        """How many finest groups there are."""
+        """Return how many finest groups there are."""
         return math.prod(self.sizes)
 
     @property
     def strategies(self) -> tuple[Strategy, ...]:
-        """Each table as a strategy over the finest groups."""
+        """Return each table as a strategy over the finest groups."""
         return tuple(
             Strategy(tuple(Each(size) if n in table else Total(size) for n, size in enumerate(self.sizes)))
             for table in self.tables
         )
 
     def law(self, price: Price, setting: Setting) -> Law:
-        """The law that this price would buy for the finest groups alone; see `laws`."""
+        """Return the law that this price would buy for the finest groups alone; see `laws`."""
         return self.of.law(price, setting)
 
     def laws(self, law: Law) -> tuple[Law, ...]:
-        """The law of each table: that which the weight's share of the cost buys, where `law` is bought by all of it."""
+        """Return the law that each table's share of the cost buys, where `law` is bought by all of the cost."""
         return tuple(law.scaled(Fraction(sum(self.weights), each)) for each in self.weights)
 
     def mechanism(self, law: Law, setting: Setting) -> Mechanism:
-        """Noise on the tables, then least squares.
+        """Return the mechanism: noise on the tables, then least squares.
 
         Given    a unit adds to the finest groups a vector d with |d|₁ <= L, the reach of the sum under add-remove; when
                  units are replaced, all its numbers have the same sign.
@@ -128,14 +128,14 @@ class Totals(Combining[Law]):
     # ── least squares ────────────────────────────────────────────────────────────────────────────────────────
 
     def precisions(self, family: NoiseFamily) -> tuple[int, ...]:
-        """One over the variance of each table, in proportion."""
+        """Return one over the variance of each table, up to a common factor."""
         return tuple(each**family.power for each in self.weights)
 
     def _others(self, table: Set) -> int:
         return math.prod(size for n, size in enumerate(self.sizes) if n not in table)
 
     def _eigen(self, family: NoiseFamily) -> dict[Set, int]:
-        """x_T for every set T of keys that some table tells of."""
+        """Return x_T for every set T of keys that are all in some table."""
         known = {below for table in self.tables for n in range(len(table) + 1) for below in combinations(table, n)}
         rows = list(zip(self.tables, self.precisions(family), strict=True))
         return {
@@ -144,7 +144,7 @@ class Totals(Combining[Law]):
         }
 
     def groups(self, released: Sequence[Integers], law: Law) -> Integers:
-        """The finest groups that agree best with the tables, in whole multiples of 1/FINE; in whole numbers throughout.
+        """Return the finest groups that agree best with the tables, in whole multiples of 1/FINE, by exact arithmetic.
 
         Because  the mean of AᵀΣ⁻¹y over the keys that are not in T is that of the tables with all keys of T, summed
                  over their other keys; times the number of groups, all its deviations are whole numbers.
@@ -169,11 +169,11 @@ class Totals(Combining[Law]):
         return narrowest(((2 * total + whole) // (2 * whole)).reshape(1, -1))
 
     def spread(self, law: Law, counts: tuple[int, ...]) -> WeightedSum:
-        """The noise of the sum over a box of groups, by how many values it has of each key; see `_spread`."""
+        """Return the noise of the sum over a box of groups that has `counts` values of each key; see `_spread`."""
         return _spread(self, law, counts)
 
     def boxes(self, merge: Merge) -> Any:
-        """Of each row how many values of each key the groups that it adds up have; -1 where they are no box of them."""
+        """Return how many values of each key the groups of each row have; -1 where they are no box of groups."""
         places, counts = np.unravel_index(merge.groups, self.sizes), np.zeros((len(merge.keys), len(self.sizes)), int)
         for n, size in enumerate(self.sizes):
             pairs = np.unique(merge.rows * size + places[n])
@@ -182,8 +182,8 @@ class Totals(Combining[Law]):
         return counts
 
     def follows(self, merge: Merge) -> bool:
-        """Because  a box differs from its mean in the keys of which it has some values and not all; it is known where
-        one table tells of all these keys.
+        """Because  a box differs from its mean in the keys of which it has some values and not all; its sum is known
+        where one table has all these keys.
         """
         for counts in np.unique(self.boxes(merge), axis=0).tolist():
             part = {n for n, (some, size) in enumerate(zip(counts, self.sizes, strict=True)) if 0 < some < size}
@@ -197,7 +197,7 @@ class Totals(Combining[Law]):
             yield self.spread(law, tuple(counts)), np.flatnonzero(which.ravel() == n)
 
     def _asked(self, law: Law) -> list[tuple[WeightedSum, Set]]:
-        """The noise of the totals of each grouping that was asked for."""
+        """Return the noise of the totals of each grouping that was asked for."""
         keys = range(len(self.sizes))
         return [(self.spread(law, tuple(1 if n in one else self.sizes[n] for n in keys)), one) for one in self.asked]
 
@@ -205,7 +205,7 @@ class Totals(Combining[Law]):
         return tuple(each for each, _ in self._asked(law))
 
     def predicted(self, law: Law, setting: Setting) -> float:
-        """Relative to what adding up the finest groups does, so that it compares with that."""
+        """Return the expected squared error of finest groups whose totals would err as much, to compare with `Sums`."""
         rows = [(each.variance / FINE**2, self._others(one)) for each, one in self._asked(law)]
         mine = sum(variance * self.cells / others for variance, others in rows)
         return mine / (self.cells * len(rows)) / float(self.of.reach(setting).l1) ** 2
@@ -213,10 +213,10 @@ class Totals(Combining[Law]):
     # ── readings ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def possible(self, parts: Integers) -> Integers:
-        """The nearest groups, or hardly farther ones, of which no number of a table that is measured has a wrong sign.
+        """Return the nearest groups, or hardly farther ones, of which no number of a measured table has a wrong sign.
 
-        Single groups may: where no table has them, they say nothing of anybody. Whatever follows is a sum of numbers of
-        one table.
+        Single groups may have one: where no table has them, they say nothing of any unit. Whatever follows is a sum of
+        numbers of one table.
 
         Because  each step goes to the nearest groups for one table, and all these sets are convex cones; what is left
                  after many steps is taken up by all groups alike.
@@ -237,7 +237,7 @@ class Totals(Combining[Law]):
         return self._raised(x, sign, away)
 
     def _raised(self, x: Any, sign: int, away: Sequence[Set]) -> Integers:
-        """Upwards to whole numbers, and by what the tables still lack."""
+        """Round groups up to whole numbers, and raise all of them by what the tables still lack."""
         whole: Any = np.array([math.ceil(each) for each in x.ravel().tolist()], object).reshape(self.sizes)
         lacks = [
             -int(whole.sum(axis=each, keepdims=True).min()) // math.prod(self.sizes[n] for n in each) + 1
@@ -266,7 +266,7 @@ class Totals(Combining[Law]):
 
 @dataclass(frozen=True, kw_only=True)
 class Grouped(Linear):
-    """A sum by several groupings, which are measured with so large shares of the cost."""
+    """A sum by several groupings; `shares` are the weights by which the cost is divided over the measured tables."""
 
     shares: tuple[int, ...]
 
@@ -280,10 +280,9 @@ class Grouped(Linear):
 
 @lru_cache(maxsize=512)
 def _spread(totals: Totals, law: Law, counts: tuple[int, ...]) -> WeightedSum:
-    """The noise of the sum over a box of groups, in steps of 1/FINE: see `_weights`.
+    """Return the noise of the sum over a box of groups, in steps of 1/FINE: see `_weights`.
 
-    The result is off by one step of the noise of each table besides, at most, and by half a step of 1/FINE of each
-    group.
+    The sum is off by one step of the noise of each table besides, at most, and by half a step of 1/FINE of each group.
     """
     bins, step = [0.0, 0.0, 0.0], math.prod(counts) / 2
     found: list[tuple[float, int]] = []
@@ -305,7 +304,7 @@ def _variances(totals: Totals, law: Law) -> tuple[float, ...]:
 
 @lru_cache(maxsize=1024)
 def _weights(totals: Totals, family: NoiseFamily, counts: tuple[int, ...]) -> tuple[list[tuple[float, int]], ...]:
-    """The weights of the numbers of each table in the sum over a box of groups, and how many numbers have each.
+    """Return the weights of the numbers of each table in the sum over a box of groups, and how many numbers have each.
 
     Because  the sum over a box e is ⟨u, y⟩ with u = Σ⁻¹A(AᵀΣ⁻¹A)⁺e. The box is a product over the keys, so each P_Te
              is: deviations from the mean for the keys in T, means for the others. So the weight of a number of a table
@@ -336,7 +335,7 @@ def _weights(totals: Totals, family: NoiseFamily, counts: tuple[int, ...]) -> tu
 
 @lru_cache(maxsize=16)
 def _told(totals: Totals, family: NoiseFamily) -> tuple[tuple[Set, int, tuple[tuple[tuple[bool, ...], int], ...]], ...]:
-    """Each table, its precision, and x_T of each set T that it tells of, by which of the table's keys are in T."""
+    """Return each table, its precision, and x_T of each set T of its keys, by which of the keys are in T."""
     eigen, found = totals._eigen(family), []
     for table, precision in zip(totals.tables, totals.precisions(family), strict=True):
         known = [(below, x) for below, x in eigen.items() if set(below) <= set(table)]

@@ -1,19 +1,19 @@
 """Measures: what is released of each group, with which noise, at what cost, and which numbers are read from it.
 
-A plan has measures and as many laws. Whatever asks for a measure's class by name is wrong: a new kind of aggregate adds
+A plan has measures and as many laws. Code that tests the class of a measure is wrong: a new kind of aggregate adds
 a class, and the planner, the plan, the engine and the answer ask it these questions.
 
     parts       the rows of what is released: whole numbers, one column for each group
     exact       which exact data an engine must deliver (`exact_data`)
     law         what a price buys: a share of an ε, or of a ρ; mostly, the law of the noise
     mechanism   the mechanism of a law: releases the exact data, and knows its loss and its error
-    predicted   how wrong it will be, in people, for the choice between laws
+    predicted   the squared error to expect, as a multiple of what one unit can move, for the choice between laws
     chosen      the exact data of some groups only: those whose keys may be named
     grouped, fits           whether there is a column for each group, or one of all of them; and of how many groups
     possible    the nearest released numbers that some data could have
     noise, sum_noises, merged_noises, follows, error    the noise on a group, on groups that are added up, and whether
                 their sum is known at all
-    estimator   one number that is read from the released parts, with its margins: a `Estimator`
+    estimator   one number that is read from the released parts, with its margins: an `Estimator`
     single, regions, condition, subtracts    what else may be released in its place, or follows from it for nothing
     clamped, listed, told_apart, owner       what its expressions are for
 
@@ -57,126 +57,126 @@ MOST_STEPS = 1 << 48  # so that doubles hold every step, with room for rounding
 
 
 class MeasureOf(ABC, Generic[L]):
-    """What is released of each group, and what follows from it."""
+    """A measure: what is released of each group, and which numbers are read from it."""
 
     parts: tuple[str, ...]
-    subtracts: ClassVar[bool] = False  # whether what is released of some rows may be taken from that of all
+    subtracts: ClassVar[bool] = False  # whether a release of some rows may be subtracted from one of all rows
 
     @property
     def trees(self) -> tuple[Tree, ...]:
-        """The expressions that it reads."""
+        """Return the expressions that the measure reads."""
         of = getattr(self, "of", None)
         return () if of is None else of if isinstance(of, tuple) else (of,)
 
     @property
     @abstractmethod
     def exact(self) -> ExactData:
-        """The exact data that an engine must deliver."""
+        """Return the exact data that an engine must deliver."""
 
     @property
     def clamped(self) -> tuple[Tree, ...]:
-        """The expressions that are clamped to bounds."""
+        """Return the expressions that are clamped to bounds."""
         return ()
 
     @property
     def listed(self) -> tuple[tuple[Tree, Kind], ...]:
-        """The expressions, with their kinds, one of whose declared values is released."""
+        """Return the expressions, with their kinds, one of whose declared values is released."""
         return ()
 
     @property
     def told_apart(self) -> tuple[Tree, ...]:
-        """The expressions whose values are told apart from each other, other than units."""
+        """Return the expressions whose values are told apart from each other, other than units."""
         return ()
 
     @property
     def owner(self) -> Tree | None:
-        """The expression that is a unit where something is true, where such units are counted."""
+        """Return the expression that holds a unit where a condition is true, if such units are counted; else None."""
         return None
 
     @property
     def regions(self) -> tuple[Tree, tuple[str, ...]] | None:
-        """The code of the regions that are counted, and its values; None where no regions are."""
+        """Return the code of the regions that are counted, and its values; None where no regions are."""
         return None
 
     @property
     def single(self) -> Sums | None:
-        """The measure itself where it is one sum, so that combinations of it over groups can be released instead."""
+        """Return the measure if it is one sum, of which combinations over groups can be released instead; else None."""
         return None
 
     def condition(self, statistic: Statistic) -> Tree | None:
-        """The condition of the rows that a number counts; None where it does not count the rows that meet one."""
+        """Return the condition of the rows that a number counts; None if it does not count rows that meet one."""
         return None
 
     @property
     def grouped(self) -> bool:
-        """Whether what is released has a column for each group; one column is of all groups together."""
+        """Return True if the release has a column for each group; otherwise one column is of all groups together."""
         return True
 
     def fits(self, groups: int) -> bool:
-        """Whether it can be measured of so many groups."""
+        """Return True if so many groups can be measured."""
         return True
 
     def sure(self, confidence: Fraction) -> Measure:
-        """The same for a question that is asked with this confidence, where that decides what is released."""
+        """Return the measure for a question of this confidence, where the confidence decides what is released."""
         return self
 
     @abstractmethod
     def law(self, price: Price, setting: Setting) -> L:
-        """The law that this price buys; it is on record."""
+        """Return the law that `price` buys, as it is recorded."""
 
     @abstractmethod
     def mechanism(self, law: L, setting: Setting) -> Mechanism:
-        """What is run on the exact data; it releases whole numbers, a row for each part and a column for each group."""
+        """Return the mechanism, which releases whole numbers: a row for each part and a column for each group."""
 
     @abstractmethod
     def predicted(self, law: L, setting: Setting) -> float:
-        """The squared error to expect, in people: what one person can move counts as one."""
+        """Return the expected squared error, where what one unit can move counts as one."""
 
     def rival_error(self, taken: Measurement) -> float | None:
-        """The squared error of another measure for what this one is for, where that is not its own; else None."""
+        """Return the squared error of `taken` for the purpose of this measure; None where its own prediction holds."""
         return None
 
     def order_text(self, taken: Measurement, confidence: Fraction) -> str | None:
-        """How keys were put in order by what was measured, and how wrong that can be; None where they were not."""
+        """Describe how keys were put in order by what was `taken`, and how wrong that can be; None if they were not."""
         return None
 
     @abstractmethod
     def _estimator(self, statistic: Statistic) -> Estimator[L]:
-        """The same; it is asked for once."""
+        """Make the estimator of a number, which `estimator` remembers."""
 
     @once
     def _estimators(self) -> dict[Statistic, Estimator[L]]:
         return {}
 
     def estimator(self, statistic: Statistic) -> Estimator[L]:
-        """How a number is read from the released parts."""
+        """Return the estimator of a number from the released parts."""
         found = self._estimators.get(statistic)
         if found is None:
             found = self._estimators[statistic] = self._estimator(statistic)
         return found
 
     def can_answer(self, statistic: Statistic) -> bool:
-        """Whether a number of this kind can be read from it, when it was measured for others."""
+        """Return True if a number of this kind can be read from the measure when it was taken for others."""
         return False
 
     def adds(self, caps: Caps) -> bool:
-        """Whether what is released of several groups adds up to what would be released of them together."""
+        """Return True if what is released of several groups adds up to what would be released of them together."""
         return self.exact.adds(caps)
 
     def chosen(self, exact: Any, places: Sequence[int]) -> Any:
-        """The exact data of these groups."""
+        """Return the exact data of the groups at these places."""
         return exact[:, places]
 
     def possible(self, parts: Integers) -> Integers:
-        """The nearest released parts that some data could have."""
+        """Return the nearest released parts that some data could have."""
         return parts
 
     def noise(self, law: L) -> Spread:
-        """The noise on each number that is released."""
+        """Return the noise on each number that is released."""
         return NOISELESS
 
     def sum_noises(self, law: L, times: int) -> tuple[Spread, ...]:
-        """The noise on what adds up most groups, so many, of what was asked for."""
+        """Return the noise on a sum of `times` groups, the most that are added up; or on sums of each grouping."""
         return (self.noise(law).summed(times),)
 
     def merged_noises(self, law: L, merge: Merge) -> Iterator[tuple[Spread, Places]]:
@@ -186,11 +186,11 @@ class MeasureOf(ABC, Generic[L]):
             yield self.noise(law).summed(max(int(times), 1)), np.flatnonzero(cells == times)
 
     def error(self, law: L, setting: Setting, merge: Merge) -> float:
-        """How wrong sums of groups are, as `predicted` says it of one group: their mean."""
+        """Return the mean squared error to expect of sums of groups, as `predicted` does for one group."""
         return self.predicted(law, setting) * float(merge.cells.mean())
 
     def follows(self, merge: Merge) -> bool:
-        """Whether these sums of groups are known, with their margins."""
+        """Return True if these sums of groups are known, with their margins."""
         return True
 
 
@@ -199,7 +199,7 @@ Measure = MeasureOf[Any]  # whatever its law is
 
 @dataclass(frozen=True, kw_only=True)
 class MeasurementOf(Generic[L]):
-    """A measure with what was bought for it: its law, and whose data it is of."""
+    """A measure with its law, and with the contribution bounds and the unit of the data that it is taken of."""
 
     measure: MeasureOf[L]
     law: L
@@ -207,29 +207,29 @@ class MeasurementOf(Generic[L]):
 
     @once
     def mechanism(self) -> Mechanism:
-        """What is run on the exact data."""
+        """Return the mechanism that is run on the exact data."""
         return self.measure.mechanism(self.law, self.setting)
 
     @property
     def noise(self) -> Spread:
-        """The noise on each number that is released."""
+        """Return the noise on each number that is released."""
         return self.measure.noise(self.law)
 
     @property
     def predicted(self) -> float:
-        """The squared error to expect, in people."""
+        """Return the expected squared error, where what one unit can move counts as one."""
         return self.measure.predicted(self.law, self.setting)
 
     def error(self, merge: Merge) -> float:
-        """The squared error to expect of sums of groups, in people: their mean."""
+        """Return the mean squared error to expect of sums of groups, where what one unit can move counts as one."""
         return self.measure.error(self.law, self.setting, merge)
 
     def sum_noises(self, times: int) -> tuple[Spread, ...]:
-        """The noise on what adds up most groups, so many, of what was asked for."""
+        """Return the noise on a sum of `times` groups, the most that are added up; or on sums of each grouping."""
         return self.measure.sum_noises(self.law, times)
 
     def noises(self, merge: Merge | None, groups: int) -> Iterable[tuple[Spread, Places]]:
-        """The noise on the numbers of all groups, or of the rows that `merge` makes of them, and whose it is."""
+        """Return the noise on the numbers of all groups, or of the rows that `merge` makes of them, with its places."""
         return [(self.noise, np.arange(groups))] if merge is None else self.measure.merged_noises(self.law, merge)
 
 
@@ -241,14 +241,14 @@ class Noised(MeasureOf[Law]):
 
     @abstractmethod
     def reach(self, setting: Setting) -> Reach:
-        """How far one unit can push all parts over all groups."""
+        """Return how far one unit can move all parts over all groups."""
 
     @once
     def _reaches(self) -> dict[Setting, Reach]:
         return {}
 
     def _reach(self, setting: Setting) -> Reach:
-        """The same, found once: a price is searched for by many laws."""
+        """Return `reach`, which is computed once: a price is searched for by many laws."""
         found = self._reaches.get(setting)
         if found is None:
             found = self._reaches[setting] = self.reach(setting)

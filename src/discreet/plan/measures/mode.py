@@ -1,4 +1,4 @@
-"""The most frequent value."""
+"""MODE: the most frequent value, by private selection."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Mode"]
 @recorded("mode/1")
 @dataclass(frozen=True, kw_only=True)
 class Mode(MeasureOf[Choice]):
-    """The commonest of the declared values of an expression. Its law is the name of a choice, and an ε."""
+    """The commonest of the declared values of an expression. Its law is the name of a selection mechanism, and an ε."""
 
     of: Tree
     kind: Kind
@@ -64,7 +64,7 @@ class Mode(MeasureOf[Choice]):
         return (self.gap(law, setting, Fraction(95, 100)) / setting.caps.most_rows) ** 2
 
     def gap(self, law: Choice, setting: Setting, confidence: Fraction) -> float:
-        """With this confidence the chosen value has less than so many rows fewer than the commonest."""
+        """Return the gap: with this confidence the chosen value has fewer rows than the commonest by less than that."""
         return self.mechanism(law, setting).error.gap(len(self.values), confidence)
 
     def _estimator(self, statistic: Statistic) -> Commonest:
@@ -73,7 +73,7 @@ class Mode(MeasureOf[Choice]):
 
 @dataclass(frozen=True, kw_only=True)
 class Commonest(Chosen[Choice]):
-    """One of the declared values."""
+    """The estimator of MODE: one of the declared values."""
 
     of: Mode
     kind: Kind

@@ -68,27 +68,27 @@ class Moments(Noised):
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """From one end of each range to the other, in steps."""
+        """Return the width of each range, in steps."""
         return tuple(b - a for a, b in zip(self.low, self.high, strict=True))
 
     @property
     def whole(self) -> int:
-        """What one row adds up to over the parts."""
+        """Return what one row adds, in all parts together."""
         return math.prod(width**degree for width, degree in zip(self.widths, self.degree, strict=True))
 
     @property
     def grain(self) -> int:
-        """The unit that sums are rounded down to."""
+        """Return the unit that sums are rounded down to."""
         return max(1, self.whole >> FINEST)
 
     @property
     def row(self) -> Fraction:
-        """What one row adds up to, in grains."""
+        """Return what one row adds, in all parts together, in grains."""
         return Fraction(self.whole, self.grain)
 
     @property
     def corners(self) -> tuple[tuple[int, ...], ...]:
-        """Which polynomial of each expression every part is a product of."""
+        """Return, for every part, the polynomial of each expression that the part is a product of."""
         return tuple(product(*(range(each + 1) for each in self.degree)))
 
     @property
@@ -101,14 +101,14 @@ class Moments(Noised):
 
     @once
     def exact(self) -> RowSums:
-        """The exact data that an engine must deliver."""
+        """Return the exact data that an engine must deliver."""
         each = zip(self.of, self.low, self.high, self.step, self.low, strict=True)
         values = tuple(Steps(*said) for said in each)
         return RowSums(values=values, forms=self.forms, most_added=self.whole, grain=self.grain)
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """Each part as a sum over rows of products of powers of values."""
+        """Return each part as a sum over rows of products of powers of values."""
         found = []
         for corner in self.corners:
             form: dict[tuple[int, ...], int] = {(): 1}
@@ -120,7 +120,7 @@ class Moments(Noised):
         return (*found, *([{(): self.whole, there: -self.whole}] if self.missing else []))
 
     def reach(self, setting: Setting) -> Reach:
-        """How far one unit can push all parts over all groups.
+        """Return how far one unit can move all parts over all groups.
 
         Given    a unit counts with at most m rows, in at most g groups, and cut short its parts are rounded down.
         Promise  bounds on the change in ℓ1 and squared ℓ2 when a unit is added, removed or replaced.
@@ -186,7 +186,7 @@ class Moments(Noised):
 
     @once
     def _means(self) -> tuple[Average, ...]:
-        """The average of each expression, in the rows that have all."""
+        """Return the average of each expression, in the rows that have all."""
         found = []
         for n, (low, high, step) in enumerate(zip(self.low, self.high, self.step, strict=True)):
             top = self._weights(tuple(int(i == n) for i in range(len(self.of))))
@@ -200,7 +200,7 @@ class Moments(Noised):
         return tuple(found)
 
     def _weights(self, powers: tuple[int, ...]) -> list[Fraction]:
-        """A product of powers of values, each scaled to [0, 1], in terms of the parts."""
+        """Return a product of powers of values, each scaled to [0, 1], as weights of the parts."""
         each = list(zip(self.degree, powers, strict=True))
         assert all(k <= d or w == 1 for w, (d, k) in zip(self.widths, each, strict=True))
         found = [[_power(i, d, k) for i, (d, k) in zip(corner, each, strict=True)] for corner in self.corners]
@@ -217,6 +217,6 @@ def _bernstein(width: int, degree: int, i: int) -> dict[int, int]:
 
 
 def _power(i: int, degree: int, k: int) -> Fraction:
-    """The weight of polynomial i of degree d in t^k: C(i,k)/C(d,k); beyond d, t is zero or one, and so is its power."""
+    """Return the weight of polynomial i of degree d in t^k: C(i,k)/C(d,k). Beyond d, t is zero or one, like t^k."""
     k = min(k, degree)
     return Fraction(math.comb(i, k), math.comb(degree, k))

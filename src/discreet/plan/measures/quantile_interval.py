@@ -1,8 +1,8 @@
 """QUANTILE_LOW(x, q) and QUANTILE_HIGH(x, q): the ends of an interval that holds a quantile, in the units of its value.
 
-They are bought like any other number, so a quantile alone is as exact as ever. Where a question has a quantile and both
-of its ends, they are its interval. How surely they hold it is the confidence that the question is asked with: another
-one is another question, since surer ends are other values.
+The ends are bought like any other number, so a quantile alone is as exact as ever. Where a question has a quantile and
+both of its ends, they are its interval. The confidence of the interval is that of the question. A question with another
+confidence is another question, since its ends are other values.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from discreet.plan.measures.statistic import Statistic
 
 __all__ = ["SURE", "EndsAt", "QuantileInterval"]
 
-SURE = Fraction(95, 100)  # how surely both ends together hold the quantile, unless told otherwise
+SURE = Fraction(95, 100)  # the confidence of both ends together, unless a question has another
 
 
 @recorded("ends/1")
@@ -48,7 +48,7 @@ class QuantileInterval(Histogrammed[tuple[Fraction, int]]):
 
     @property
     def level(self) -> Fraction:
-        """How surely both ends together hold the quantile."""
+        """Return the confidence with which both ends together hold the quantile."""
         return SURE
 
     def sure(self, confidence: Fraction) -> QuantileInterval:
@@ -87,7 +87,7 @@ class QuantileInterval(Histogrammed[tuple[Fraction, int]]):
         return End(of=self, row=("low", "high").index(statistic.name), kind=self._kind)
 
     def remark(self, row: int, law: tuple[Fraction, int], setting: Setting, confidence: Fraction) -> str:
-        """On which side of the quantile it is, in words."""
+        """Describe on which side of the quantile an end is, and how far away."""
         error = self.mechanism(law, setting).error
         side, over = "below" if row else "above", error.beyond(confidence)
         said = f"it is not {side} the quantile" if not over else f"it is at most {over:,} rows {side} the quantile"
@@ -97,7 +97,7 @@ class QuantileInterval(Histogrammed[tuple[Fraction, int]]):
 @recorded("ends/2")
 @dataclass(frozen=True, kw_only=True)
 class EndsAt(QuantileInterval):
-    """The same with a confidence of its own; ends for 95 % are `QuantileInterval`, as they are on record."""
+    """Ends of an interval with a confidence of its own; those for 95 % are recorded as `QuantileInterval`."""
 
     confidence: Fraction
 
@@ -111,12 +111,12 @@ class EndsAt(QuantileInterval):
 
 
 class End(Placed[tuple[Fraction, int]]):
-    """One end of an interval."""
+    """One end of an interval around a quantile."""
 
     of: QuantileInterval
 
     def interval(self, parts: Integers) -> Bought | None:
-        """The interval that both ends are; of dates None."""
+        """Return the interval between both ends; None for dates."""
         if self.kind == "date":
             return None
         both = (replace(self, row=row).values(NOISELESS, parts) for row in (0, 1))

@@ -1,11 +1,10 @@
-"""Quantiles, extremes and commonest values: measures that are chosen, not summed.
+"""Quantiles and extremes: measures that select a value instead of summing.
 
     Ranks      MEDIAN, PERCENTILE_CONT, QUANTILE …: all of one expression in one release
     Extremes   MIN or MAX: a value that so many rows are beyond that noise can hide them
-    Mode       MODE of declared values
 
-There is no interval around a value that was chosen, in its own units: how far it is from the true one depends on how
-dense the data are there, which nobody may look at. What is known, beforehand, is how far its rank is off.
+There is no interval around a selected value in its own units: its distance from the true value depends on how dense the
+data are there, which is private. The error that is known beforehand is that of its rank.
 """
 
 from __future__ import annotations
@@ -47,19 +46,19 @@ CHOICES: dict[str, Callable[..., Selection]] = {"flip": PermuteAndFlip, "exponen
 
 
 class Chosen(Estimator[L]):
-    """A value that was chosen; there is no interval around it in its own units."""
+    """An estimator that returns a selected value, which has no interval in its own units."""
 
     ranged: ClassVar[bool] = False
 
     def ends(self, noise: Spread, parts: Integers, confidence: Fraction) -> tuple[Floats, Floats]:
-        """Anything that is possible."""
+        """Return the ends of all that is possible."""
         size = parts.shape[1]
         return np.full(size, self.possible[0]), np.full(size, self.possible[1])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Placed(Chosen[L]):
-    """A value on the grid of a measure: a row of what was released."""
+    """A selected value on the grid of a measure: a row of what was released."""
 
     of: Histogrammed[L]
     row: int
@@ -89,12 +88,12 @@ class Placed(Chosen[L]):
 
 
 def _day(number: Fraction) -> date:
-    """A date by its number, within the calendar."""
+    """Return a date by its number, clamped to the calendar."""
     return date.fromordinal(min(max(int(number), date.min.toordinal()), date.max.toordinal()))
 
 
 class Histogrammed(MeasureOf[L]):
-    """A measure of the values of one expression in whole steps, of which it needs the counts."""
+    """A measure that selects among the values of one expression in whole steps, by their counts."""
 
     of: Tree
     low: int
@@ -107,7 +106,7 @@ class Histogrammed(MeasureOf[L]):
 
     @property
     def last(self) -> int:
-        """The last point of its grid."""
+        """Return the last point of the grid."""
         return self.high - self.low
 
     @property
@@ -128,7 +127,7 @@ class Histogrammed(MeasureOf[L]):
 
     @abstractmethod
     def remark(self, row: int, law: L, setting: Setting, confidence: Fraction) -> str:
-        """How wrong one of its values can be, in words."""
+        """Describe how wrong one of the values can be."""
 
     def chosen(self, exact: Histogram, places: Sequence[int]) -> Histogram:
         return exact.only(places)
@@ -177,7 +176,7 @@ class Ranks(Histogrammed[Fraction]):
         return Placed(of=self, row=self.at.index(statistic.at), kind=self._kind)
 
     def remark(self, row: int, law: Fraction, setting: Setting, confidence: Fraction) -> str:
-        """How far the rank of one of them is off, in words."""
+        """Describe how far the rank of one quantile can be off."""
         off = self.mechanism(law, setting).error.rank(confidence)[row]
         return f"its rank among the rows that count is within ±{math.ceil(off):,} of the one asked for"
 
@@ -222,7 +221,7 @@ class Extremes(Histogrammed[tuple[Fraction, int]]):
         return Placed(of=self, row=0, kind=self._kind)
 
     def remark(self, row: int, law: tuple[Fraction, int], setting: Setting, confidence: Fraction) -> str:
-        """Which value it is, in words."""
+        """Describe which value was selected."""
         off = math.ceil(self.mechanism(law, setting).error.rank(confidence))
         beyond = "below" if self.side == "least" else "above"
         return (

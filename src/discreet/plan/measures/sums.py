@@ -66,17 +66,17 @@ class Sums(Noised):
 
     @property
     def whole(self) -> int:
-        """What one row adds up to over the parts: the length of its range, in steps."""
+        """Return what one row adds in all parts together: the width of the range for `low` and `high`, else 1."""
         return self.high - self.low if "low" in self.parts else 1
 
     @property
     def most_added(self) -> int:
-        """How far one row can move any running total of the parts, at most."""
+        """Return how far one row can move any running total of the parts, at most."""
         return max(abs(self.low), abs(self.high)) if self.parts == ("sum",) else self.whole
 
     @property
     def summed(self) -> bool:
-        """Whether values are added up, and not only rows."""
+        """Return True if values are added up, and not only rows."""
         return "low" in self.parts or "sum" in self.parts
 
     @property
@@ -89,7 +89,7 @@ class Sums(Noised):
 
     @once
     def exact(self) -> RowSums | UnitCount:
-        """The exact data that an engine must deliver."""
+        """Return the exact data that an engine must deliver."""
         if self.parts == ("units",):
             return UnitCount()
         each: dict[str, Form] = {
@@ -106,7 +106,7 @@ class Sums(Noised):
         return RowSums(values=values, forms=tuple(each[part] for part in self.parts), most_added=self.most_added)
 
     def reach(self, setting: Setting) -> Reach:
-        """How far one unit can push all parts over all groups.
+        """Return how far one unit can move all parts over all groups.
 
         Given    a unit counts with at most m rows (in any groups), or once in each of at most g groups.
         Promise  bounds on the change in ℓ1 and squared ℓ2 when a unit is added, removed or replaced.
@@ -141,7 +141,7 @@ class Sums(Noised):
         return super().possible(parts)
 
     def condition(self, statistic: Statistic) -> Tree | None:
-        """The condition of CASE, where a number counts rows: one for each that meets it, and nothing for others."""
+        """Return the condition of CASE, if a number counts the rows that meet it: one for each, nothing for others."""
         tree = self.of
         parts = () if tree is None else tree.operands("case")
         if not 0 < len(parts) <= 3:
@@ -168,7 +168,7 @@ class Sums(Noised):
         return self.linear(statistic)
 
     def linear(self, statistic: Statistic) -> Linear:
-        """How a count or a sum is read."""
+        """Return the estimator of a count or a sum."""
         if statistic.name == "sum":
             low, high = self.low * self.step, self.high * self.step
             least, most = (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
@@ -191,7 +191,7 @@ class Sums(Noised):
 
 
 class Combining(MeasureOf[L]):
-    """A measure that releases combinations of a sum over groups: an engine delivers what it does for the sum."""
+    """A measure that releases combinations of a sum over groups; an engine delivers the exact data of the sum."""
 
     of: Sums
 

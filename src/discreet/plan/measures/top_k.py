@@ -1,11 +1,11 @@
-"""The first few groups in the order of a count or a sum, when only their keys are asked for.
+"""Top-k: the first few groups in the order of a count or a sum, when only their keys are asked for.
 
     SELECT ward FROM visits GROUP BY ward ORDER BY COUNT(DISTINCT patient_id) DESC LIMIT 3
 
-Two ways answer it. Noise on the numbers of all groups, which are then put in order: it costs what one unit changes in
-all groups together. Or a private choice of one group after the other: it costs what one unit changes in one group, k
-times. Whichever predicts the smaller gap at the same cost is taken: how much better than a group in the answer one that
-is left out can be.
+Two mechanisms answer it. One adds noise to the numbers of all groups and puts them in order: it costs what one unit
+changes in all groups together. The other selects one group after the other privately: it costs what one unit changes in
+one group, k times. The one with the smaller predicted gap at the same cost is taken; the gap is how much better than a
+group in the answer a group can be that is left out.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WORDS = {"flip": "permute-and-flip", "exponential": "the exponential mechanism"}
 @recorded("foremost/1")
 @dataclass(frozen=True, kw_only=True)
 class TopK(MeasureOf[Choice]):
-    """The first k of so many groups in the order of a score. Its law is the name of a choice, and the ε of each."""
+    """The first `k` of `among` groups in the order of a score. Its law is the name of a selection, and the ε of one."""
 
     score: Sums
     k: int
@@ -84,7 +84,7 @@ class TopK(MeasureOf[Choice]):
     # ── what is released ─────────────────────────────────────────────────────────────────────────────────────
 
     def most(self, setting: Setting) -> Fraction:
-        """How far one unit can push the score of one group: as far as that of the only group of a question.
+        """Return how far one unit can move the score of one group: as far as that of the only group of a question.
 
         Because  all rows of a unit that count may be in one group, and it counts there once.
         """
@@ -92,7 +92,7 @@ class TopK(MeasureOf[Choice]):
         return self.score.reach(alone).l1
 
     def together(self, setting: Setting) -> bool:
-        """Whether a unit that is added moves all scores the same way: counts, and sums of what is never negative."""
+        """Return True if a unit that is added moves all scores the same way, as counts and sums without negatives."""
         return setting.neighbours.monotone and (not self.score.summed or self.score.low >= 0)
 
     def mechanism(self, law: Choice, setting: Setting) -> Places:
@@ -108,11 +108,11 @@ class TopK(MeasureOf[Choice]):
     # ── how wrong it is ──────────────────────────────────────────────────────────────────────────────────────
 
     def gap(self, law: Choice, setting: Setting, confidence: Fraction) -> float:
-        """With this confidence no group left out is better, by so many steps or more, than one that was chosen."""
+        """Return the gap in steps: with this confidence no group left out is better by that than one in the answer."""
         return self.mechanism(law, setting).error.gap(confidence)
 
     def noisy_gap(self, noise: Spread, confidence: Fraction) -> Fraction:
-        """The same when all scores get this noise and are put in order.
+        """Return the gap in steps when all scores get this noise and are put in order.
 
         Because  if a group that is left out is better by that much than one in the answer, then one of the true first k
                  was left out and another is in the answer that is as far behind it. Of such a pair the difference of
@@ -121,14 +121,14 @@ class TopK(MeasureOf[Choice]):
         return radius(noise, BOTH, self._pair(confidence)) + 1
 
     def _pair(self, confidence: Fraction) -> Fraction:
-        """How sure the order of two must be, so that that of all is this sure."""
+        """Return the confidence that the order of each pair of groups needs, so that all pairs have `confidence`."""
         return 1 - min(2 * (1 - confidence) / (self.k * (self.among - self.k)), SURE)
 
     def predicted(self, law: Choice, setting: Setting) -> float:
         return self.gap(law, setting, SURE) ** 2
 
     def rival_error(self, taken: Measurement) -> float | None:
-        """That of noise on all scores, by the continuous law."""
+        """Return the squared gap of noise on all scores, by the continuous law."""
         if taken.measure == self:
             return None
         return float(taken.noise.radii(np.ones((1, 2)), self._pair(SURE))[0] - 2) ** 2
@@ -155,7 +155,7 @@ class TopK(MeasureOf[Choice]):
 
 @dataclass(frozen=True, kw_only=True)
 class Place(Chosen[Choice]):
-    """The place of a group: a number that answers only put in order."""
+    """The place of a group in the order: a number by which an answer is only sorted."""
 
     of: TopK
     kind: Kind = "integer"

@@ -23,8 +23,10 @@ __all__ = ["Ceilings"]
 @recorded("ceilings/1")
 @dataclass(frozen=True, kw_only=True)
 class Ceilings(MeasureOf[Fraction]):
-    """A bound above `least` that hardly any value exceeds, from a ladder of 1, 2 and 5 times powers of ten. Its law is
-    an ε."""
+    """A bound above `least` that hardly any value exceeds, from a ladder of 1, 2 and 5 times powers of ten.
+
+    The law of this measure is an ε.
+    """
 
     of: Tree
     least: Fraction
@@ -38,7 +40,7 @@ class Ceilings(MeasureOf[Fraction]):
 
     @property
     def rungs(self) -> tuple[Fraction, ...]:
-        """The possible bounds, the lowest first."""
+        """Return the possible bounds, the lowest first."""
         powers = [Fraction(10) ** each for each in range(self.first, TOP)]
         return tuple(self.least + times * power for power in powers for times in (1, 2, 5))
 

@@ -1,7 +1,7 @@
-"""Counts of all groups, from noisy combinations of them: what a workload is measured by.
+"""Noisy combinations of the counts of all groups: the measure of a workload.
 
-Which combinations, and for which share of the cost each, is the planner's choice (`discreet.workload`), and so is how
-answers follow from them. Here is what a ledger charges for and an engine runs: an ordinary COUNT by declared groups.
+The planner (`discreet.workload`) chooses the combinations, the share of the cost of each, and how answers follow from
+them. Here is what a ledger charges for and an engine runs: an ordinary COUNT by declared groups.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ COUNTS = {("rows",), ("present",), ("units",)}
 class Cells(Combining[tuple[Law, ...]]):
     """Noisy combinations of the counts `of` all groups, in their order; each has its share of the cost.
 
-    `asked` is the name of the queries that are read from them: the same for the same ones. The law is a tuple of laws,
-    one for each strategy.
+    `asked` is the name of the queries that are read from the combinations; equal queries have equal names. The law is a
+    tuple of laws, one for each strategy.
     """
 
     asked: str
@@ -76,14 +76,14 @@ class Cells(Combining[tuple[Law, ...]]):
 
     @property
     def size(self) -> int:
-        """How many numbers are released."""
+        """Return how many numbers are released."""
         return sum(math.prod(each.shape) for each in self.strategies)
 
     def law(self, price: Price, setting: Setting) -> tuple[Law, ...]:
         return bought(self.strategies, self.shares, price, **self._whose(setting))
 
     def mechanism(self, law: tuple[Law, ...], setting: Setting) -> Mechanism:
-        """Noise on all combinations; what is released is one column of them.
+        """Return the mechanism: noise on all combinations, which are released as one column.
 
         Given    the caps: at most m rows of a unit count, each in one group, or it counts once in at most g groups.
         Promise  no unit moves the combinations further than `discreet.matrix.mechanism.reach` says for `rows` = m,
@@ -98,18 +98,18 @@ class Cells(Combining[tuple[Law, ...]]):
         return Then(mechanism=combined, function=_column)
 
     def split(self, column: Integers) -> tuple[Integers, ...]:
-        """What was released, by strategy, each in its shape."""
+        """Return what was released, by strategy, each in its shape."""
         ends = np.cumsum([math.prod(each.shape) for each in self.strategies])[:-1]
         parts = np.split(column.ravel(), ends)
         return tuple(part.reshape(each.shape) for part, each in zip(parts, self.strategies, strict=True))
 
     def predicted(self, law: tuple[Law, ...], setting: Setting) -> float:
-        """Of the numbers that are released, their mean; how wrong answers are is known where the queries are."""
+        """Return the mean squared error of the released numbers; the workload knows those of its answers."""
         total = sum(own.variance * math.prod(each.shape) for own, each in zip(law, self.strategies, strict=True))
         return total / self.size / self._most(setting) ** 2
 
     def _most(self, setting: Setting) -> int:
-        """How much one unit adds to all counts together, at most: m rows, or once in each of g groups."""
+        """Return how much one unit adds to all counts together, at most: m rows, or once in each of g groups."""
         return int(self.of.reach(replace(setting, neighbours=Neighbours.ADD_REMOVE)).l1)
 
     def _whose(self, setting: Setting) -> dict[str, Any]:

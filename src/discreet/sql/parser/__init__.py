@@ -1,1 +1,1 @@
-"""Reading a question: sqlglot's tree, node by node, into our own."""
+"""Parse a question: sqlglot's tree, node by node, into our own."""

@@ -1,4 +1,4 @@
-"""Expressions of a question, node by node: what is on the allow-list, with exactly the parts that are named here."""
+"""Parse expressions, node by node: nodes of the allow-list, with exactly the parts that are named here."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["Reader"]
 MOST_NODES = 5_000  # of an expression, written out
 DEEPEST = 60  # levels of nesting
 DIGITS = 60  # of a number
-MOST_EXPONENT = 400  # tens that it is multiplied by, or divided
+MOST_EXPONENT = 400  # the largest exponent of ten of a number
 LARGEST = 10**40
 
 
 class Reader(ABC):
-    """Reads the expressions in one text."""
+    """A parser of the expressions in one text."""
 
     def __init__(self, text: str, given: Mapping[int, tuple[Parameters, str]]) -> None:
         self.text, self.given = text, given  # where each parameter starts, and which it is
@@ -43,7 +43,7 @@ class Reader(ABC):
         return kind(reason, code=code, instead=instead, place=self.place(node))
 
     def only(self, node: exp.Expression, *parts: str) -> None:
-        """A node with any other part than these means more than we know of."""
+        """Refuse a node that has any other part than `parts`: it means more than is known here."""
         for name, part in node.args.items():
             if name not in parts and name not in FLAGS and part not in (None, False, [], ()):
                 said = PARTS.get(name) or f"`{name.strip('_').replace('_', ' ').upper()}`"
@@ -120,7 +120,7 @@ class Reader(ABC):
 
     @abstractmethod
     def exists(self, node: Any, depth: int) -> q.Exists:
-        """EXISTS (SELECT …), or … IN (SELECT …)."""
+        """Parse EXISTS (SELECT …), or … IN (SELECT …)."""
 
     def _unknown(self, node: Any) -> Refusal:
         if isinstance(node, (exp.Select, exp.Subquery, exp.Exists)):
@@ -145,7 +145,7 @@ class Reader(ABC):
         )
 
     def _chain(self, node: Any, depth: int) -> q.Expression:
-        """a AND b AND c …, however long, as a tree that is not deep."""
+        """Parse a AND b AND c …, however long, into a tree that is not deep."""
         kind, parts, name = type(node), [], BY_NODE[type(node).__name__].name
         while type(node) is kind:
             self.only(node, "this", "expression")
@@ -277,7 +277,7 @@ class Reader(ABC):
         return q.Aggregate(function=name, argument=self.expression(inner, depth), more=more, place=where)
 
     def _within_group(self, node: Any, depth: int) -> q.Aggregate:
-        """PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x), and MODE() WITHIN GROUP (ORDER BY x)."""
+        """Parse PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x), and MODE() WITHIN GROUP (ORDER BY x)."""
         self.only(node, "this", "expression")
         inner, order = node.this, node.expression
         name = AGGREGATES.get(type(inner), "")
@@ -296,7 +296,7 @@ class Reader(ABC):
         return q.Aggregate(function=name, argument=by.by, more=more, place=self.place(node))
 
     def share(self, node: Any, share: Any, *, descending: bool) -> q.Constant:
-        """Which quantile is asked for: a number of the question."""
+        """Return which quantile is asked for: a constant of the question."""
         if isinstance(share, exp.Array):
             raise self.refuse(
                 share,

@@ -1,4 +1,4 @@
-"""Functions and operators of the allow-list that SQL writes in several ways, each read into the one way we know."""
+"""Parse functions and operators that SQL writes in several ways, each into the one way that is known here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_PARTS = 5_000  # of an expression, written out
 
 
 class Reader(Protocol):
-    """Whoever reads the parts."""
+    """The parser that reads the parts of a function."""
 
     def expression(self, node: Any, depth: int = 0) -> q.Expression: ...
     def place(self, node: Any) -> Place: ...
@@ -43,7 +43,7 @@ def _call(reader: Reader, node: Any, function: str, *arguments: q.Expression) ->
 
 
 def _unit(reader: Reader, node: Any, unit: Any) -> q.Constant:
-    """A part of a date, or a unit of time, by our own name for it."""
+    """Return a part of a date, or a unit of time, by its internal name."""
     name = unit.name.lower() if isinstance(unit, (exp.Var, exp.Literal, exp.Column, exp.Identifier)) else ""
     name = PARTS_OF_DATES.get(name, PARTS_OF_DATES.get(name.removesuffix("s"), name.removesuffix("s")))
     return q.Constant(value=name, place=reader.place(node))
@@ -53,7 +53,7 @@ def _unit(reader: Reader, node: Any, unit: Any) -> q.Constant:
 
 
 def cast(reader: Reader, node: Any, depth: int) -> q.Expression:
-    """CAST, and DATE '2024-01-31', which is one."""
+    """Parse CAST, and DATE '2024-01-31', which is one."""
     reader.only(node, "this", "to")
     target = node.args["to"]
     kind = TYPES.get(target.this.name if hasattr(target.this, "name") else "")
@@ -115,7 +115,7 @@ def _extract(reader: Reader, node: Any, depth: int) -> q.Call:
 
 
 def _part(name: str) -> Special:
-    """YEAR(x) is EXTRACT(YEAR FROM x)."""
+    """Return the parser of YEAR(x) and the like, which are EXTRACT(YEAR FROM x)."""
 
     def read(reader: Reader, node: Any, depth: int) -> q.Call:
         reader.only(node, "this")
@@ -133,14 +133,14 @@ def _trunc(reader: Reader, node: Any, depth: int) -> q.Call:
 
 
 def _diff(reader: Reader, node: Any, depth: int) -> q.Call:
-    """DATE_DIFF('day', first, last)."""
+    """Parse DATE_DIFF('day', first, last)."""
     reader.only(node, "this", "expression", "unit", "date_part_boundary")
     first, last = reader.expression(node.expression, depth), reader.expression(node.this, depth)
     return _call(reader, node, "date_diff", _unit(reader, node, node.args.get("unit")), first, last)
 
 
 def _add(reader: Reader, node: Any, depth: int) -> q.Call:
-    """DATE_ADD(day, INTERVAL 1 MONTH)."""
+    """Parse DATE_ADD(day, INTERVAL 1 MONTH)."""
     reader.only(node, "this", "expression")
     return _call(reader, node, "+", reader.expression(node.this, depth), reader.expression(node.expression, depth))
 
@@ -158,7 +158,7 @@ def _now(reader: Reader, node: Any, depth: int) -> q.Expression:
 
 
 def _trim(reader: Reader, node: Any, depth: int) -> q.Call:
-    """TRIM, LTRIM and RTRIM; TRIM(LEADING 'x' FROM …) is one of them."""
+    """Parse TRIM, LTRIM and RTRIM; TRIM(LEADING 'x' FROM …) is one of them."""
     reader.only(node, "this", "expression", "position")
     names = {"LEADING": "ltrim", "TRAILING": "rtrim"}
     parts = [part for part in (node.this, node.args.get("expression")) if part is not None]
@@ -174,7 +174,7 @@ def _pad(reader: Reader, node: Any, depth: int) -> q.Call:
 
 
 def _log(reader: Reader, node: Any, depth: int) -> q.Call:
-    """LOG10(x) and LOG2(x); LOG(x) is the former."""
+    """Parse LOG10(x) and LOG2(x); LOG(x) is the former."""
     reader.only(node, "this", "expression")
     base, value = (node.this, node.expression) if node.args.get("expression") is not None else (None, node.this)
     name = {"None": "log10", "10": "log10", "2": "log2"}.get(str(base))
@@ -186,7 +186,7 @@ def _log(reader: Reader, node: Any, depth: int) -> q.Call:
 
 
 def _bucket(reader: Reader, node: Any, depth: int) -> q.Call:
-    """WIDTH_BUCKET(x, low, high, n): 0 below low, n + 1 from high on, and n steps of the same width between them."""
+    """Parse WIDTH_BUCKET(x, low, high, n): 0 below low, n + 1 from high on, and n steps of one width between them."""
     reader.only(node, "this", "min_value", "max_value", "num_buckets")
     what = reader.expression(node.this, depth)
     parts = [node.args.get(each) for each in ("min_value", "max_value", "num_buckets")]
@@ -216,7 +216,7 @@ def _bucket(reader: Reader, node: Any, depth: int) -> q.Call:
 
 
 def _number(what: q.Expression) -> Fraction | None:
-    """The value of a constant, which may have a sign."""
+    """Return the value of a constant number, which may have a sign; None for other expressions."""
     if signed := what.operands("negative"):
         inner = _number(signed[0])
         return None if inner is None else -inner
@@ -237,7 +237,7 @@ def _pattern(reader: Reader, node: Any, depth: int) -> q.Expression:
 
 
 def filtered(reader: Reader, node: Any, over: q.Aggregate, depth: int) -> q.Aggregate:
-    """AGG(x) FILTER (WHERE c) is AGG(CASE WHEN c THEN x END)."""
+    """Parse AGG(x) FILTER (WHERE c) as AGG(CASE WHEN c THEN x END)."""
     reader.only(node, "this", "expression")
     reader.only(node.expression, "this")
     where = reader.expression(node.expression.this, depth)
@@ -250,7 +250,7 @@ def filtered(reader: Reader, node: Any, over: q.Aggregate, depth: int) -> q.Aggr
 
 
 def _anonymous(reader: Reader, node: Any, depth: int) -> q.Expression:
-    """A function that sqlglot has no node for."""
+    """Parse a function that sqlglot has no node for."""
     read = CALLED.get(str(node.this).upper())
     reader.only(node, "this", "expressions")
     return _unknown(reader, node) if read is None else read(reader, node, depth)
@@ -265,7 +265,7 @@ def _unknown(reader: Reader, node: Any) -> q.Expression:
 
 
 def _bound(function: str) -> Special:
-    """QUANTILE_LOW(x, 0.5): one end of an interval around a quantile."""
+    """Return the parser of QUANTILE_LOW(x, 0.5) and the like: one end of an interval around a quantile."""
 
     def read(reader: Reader, node: Any, depth: int) -> q.Expression:
         if len(node.expressions) != 2:
@@ -287,7 +287,7 @@ def _bound(function: str) -> Special:
 
 
 def _histogram(function: str) -> Special:
-    """HISTOGRAM(x), and HISTOGRAM(x, [10, 20]); `listed` makes a column of each count."""
+    """Return the parser of HISTOGRAM(x) and HISTOGRAM(x, [10, 20]); `binned` makes a column of each count."""
 
     def read(reader: Reader, node: Any, depth: int) -> q.Expression:
         of, *given = node.expressions or [None]
@@ -309,7 +309,7 @@ def _no_bins(reader: Reader, node: Any, function: str) -> Refusal:
 
 
 def _ends(reader: Reader, node: Any, listed: Any, function: str, depth: int) -> list[q.Constant]:
-    """The constants of a list, or of RANGE(0, 100, 10), each once, in their order."""
+    """Return the constants of a list, or of RANGE(0, 100, 10), each once, in their order."""
     if isinstance(listed, exp.GenerateSeries):
         reader.only(listed, "start", "end", "step", "is_end_exclusive")
         parts = [listed.args.get(each) for each in ("start", "end", "step")]
@@ -343,7 +343,7 @@ def _plain(value: Any) -> Any:
 
 
 def _date_part(reader: Reader, node: Any, depth: int) -> q.Expression:
-    """DATE_PART('year', x)."""
+    """Parse DATE_PART('year', x)."""
     if len(node.expressions) != 2:
         raise reader.refuse(
             node, "DATE_PART of what?", "write DATE_PART('year', day)", NotUnderstood, code="wrong-expression"

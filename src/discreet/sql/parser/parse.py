@@ -1,4 +1,4 @@
-"""From text to `Select`: sqlglot reads, an allow-list decides, and everything else is refused with its place.
+"""Parse a text into a `Select`: sqlglot reads, an allow-list decides, and everything else is refused with its place.
 
 sqlglot (the field's SQL parser in Python) knows far more SQL than can be answered privately. Of its tree only the nodes
 named here and in `expressions` are taken over, each with exactly the parts that are named; any other part is refused,
@@ -44,7 +44,7 @@ Keys = tuple[q.Expression, ...]
 
 
 def parse(text: str, given: Parameters | None = None) -> q.Select:
-    """The question in a text: one SELECT, of which every part is on the allow-list; with values for its parameters."""
+    """Parse a question: one SELECT, with every part on the allow-list; `given` are the values of its parameters."""
     if not isinstance(text, str) or not text.strip():
         raise NotUnderstood("a question is one SELECT statement.", code="not-one-select", instead=EXAMPLE)
     if len(text) > LONGEST:
@@ -69,7 +69,7 @@ def parse(text: str, given: Parameters | None = None) -> q.Select:
 
 
 def _statements(text: str) -> tuple[list[Any], dict[int, str]]:
-    """The statements of a text, and the names of its parameters by where they start."""
+    """Return the statements of a text, and the names of its parameters by where they start."""
     try:
         dialect = Dialect.get_or_raise("duckdb")
         tokens, names = marked(dialect.tokenize(text), text)
@@ -86,7 +86,7 @@ def _statements(text: str) -> tuple[list[Any], dict[int, str]]:
 
 
 def _readable(tokens: list[Token], text: str) -> None:
-    """Refuse words on which a parser takes much longer than there are letters: the square of some, or more."""
+    """Refuse tokens on which a parser takes much longer than there are letters: the square of their number, or more."""
     depth = lists = 0
     for before, token in zip([None, *tokens], tokens, strict=False):
         kind, place = token.token_type, Place(text, token.start, token.end + 1)
@@ -111,11 +111,11 @@ def _readable(tokens: list[Token], text: str) -> None:
 
 
 class _Selects(Reader):
-    """Reads the SELECTs of one text."""
+    """A parser of the SELECTs of one text."""
 
     def __init__(self, text: str, given: dict[int, tuple[Parameters, str]]) -> None:
         super().__init__(text, given)
-        self._named: Sources = {}  # what names stand for where an expression is read
+        self._named: Sources = {}  # the SELECTs that names after WITH stand for where an expression is read
         self._depth = 0
 
     def question(self, statements: list[Any]) -> q.Select:
@@ -192,7 +192,7 @@ class _Selects(Reader):
         )
 
     def _with(self, node: Any, known: Sources, depth: int) -> Sources:
-        """What the names after WITH stand for: each sees those before it, and, under its own name, the table."""
+        """Return what the names after WITH stand for: each sees those before it, and, under its own name, the table."""
         if node is None:
             return known
         self.only(node, "expressions")
@@ -203,7 +203,7 @@ class _Selects(Reader):
         return named
 
     def _from(self, node: exp.Select, known: Sources, depth: int) -> q.Origin:
-        """What stands after FROM: a table, a SELECT, or several of them."""
+        """Parse the FROM clause: a table, a SELECT, or several of them."""
         if node.args.get("from_") is None:
             raise self.refuse(node, "a question needs a table: SELECT … FROM …", EXAMPLE, code="nothing-to-ask")
         first, joins = self._source(node.args["from_"].this, known, depth), node.args.get("joins")
@@ -255,7 +255,7 @@ class _Selects(Reader):
         return q.Source(name=origin.name, alias=origin.alias or origin.name, place=self.place(origin.this))
 
     def _inner(self, node: Any, known: Sources, depth: int) -> q.Select | q.Union:
-        """A SELECT with a name, perhaps with one for each of its columns: `AS c (a, b)`."""
+        """Parse a SELECT with a name, perhaps with one for each of its columns: `AS c (a, b)`."""
         alias = node.args.get("alias")
         listed = () if alias is None else tuple(alias.args.get("columns") or ())
         if alias is not None:
@@ -283,7 +283,7 @@ class _Selects(Reader):
         return q.Select(items=renamed, source=found, alias=node.alias or None, place=self.place(node))
 
     def several(self, node: Any, known: Sources, alias: str | None, depth: int) -> q.Select | q.Union:
-        """A SELECT, or several with UNION ALL between them."""
+        """Parse a SELECT, or several with UNION ALL between them."""
         if not isinstance(node, exp.Union):
             return self.select(node, known, alias, depth)
         parts: list[q.Select] = []
@@ -345,7 +345,7 @@ class _Selects(Reader):
         return q.Item(what=what, name=name, place=self.place(whole))
 
     def _written(self, node: Any) -> str:
-        """An expression in one spelling, but for the name of a function that has two."""
+        """Write an expression in one spelling, but for the name of a function that has two."""
         text, at = node.sql("duckdb", comments=False), self.place(node)
         if isinstance(node, exp.WithinGroup) and "[" not in at.text[at.start : at.end]:
             return " ".join(at.text[at.start : at.end].split())
@@ -357,7 +357,7 @@ class _Selects(Reader):
         return None if clause is None else self.expression(clause.this)
 
     def _keys(self, node: exp.Select, items: tuple[q.Item, ...]) -> tuple[Keys, tuple[tuple[int, ...], ...]]:
-        """All keys, and which of them each part of the answer is grouped by, when not by all."""
+        """Return all keys, and which of them each part of the answer is grouped by, when not by all."""
         group = node.args.get("group")
         if group is None:
             return (), ()
@@ -388,7 +388,7 @@ class _Selects(Reader):
         return keys, tuple(tuple(sorted({keys.index(key) for key in one})) for one in sets)
 
     def _sets(self, node: Any, items: tuple[q.Item, ...]) -> list[Keys]:
-        """The groupings that a part of GROUP BY stands for."""
+        """Return the grouping sets that a part of GROUP BY stands for."""
         if isinstance(node, exp.GroupingSets):
             return [one for each in node.expressions for one in self._sets(each, items)]
         if isinstance(node, (exp.Rollup, exp.Cube)):
@@ -410,7 +410,7 @@ class _Selects(Reader):
         return [(self._by(node.this if isinstance(node, exp.Paren) else node, items),)]
 
     def _by(self, node: Any, items: tuple[q.Item, ...]) -> q.Expression:
-        """An expression, or the column of the answer that a number stands for."""
+        """Return a key: an expression, or the column of the answer that a number stands for."""
         if isinstance(node, exp.Literal) and not node.is_string:
             position = int(node.this) if node.this.isdecimal() and len(node.this) < 5 else 0
             if not 1 <= position <= len(items):
