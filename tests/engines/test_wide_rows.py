@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import isqrt
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import discreet as dp
 from discreet.engines.sql.relations import laid
 from discreet.plan.compile.compiler import _light
 from discreet.plan.compile.join import ROOM
-from discreet.plan.relation import Join, JoinInput, UnitLimit
+from discreet.plan.relation import Join, JoinInput, UnitLimit, node
 from discreet.plan.weights import HELD, NAMED
 from support import hostile as h
 from support.campaign.oracle import looked, too_far
@@ -28,10 +29,10 @@ TABLES = [
     table("a", "who", columns={"t": {}, "x": (0, 9), "ward": ["u", "v"]}, rows_per_unit=5, groups_per_unit=5),
     table("b", "who", columns={"s": {}, "y": (0, 9)}, rows_per_unit=5, groups_per_unit=5),
     table("c", "who", columns={"r": {}, "z": (0, 9)}, rows_per_unit=5, groups_per_unit=5),
-    table("codes", public=True, columns={"z": (0, 9), "said": {}}),
+    table("codes", public=True, columns={"z": (0, 9), "said": {}, "told": {}}),
 ]
 MADE = [
-    "CREATE TABLE codes AS SELECT i AS z, 'code ' || i AS said FROM range(10) AS r(i)",
+    "CREATE TABLE codes AS SELECT i AS z, 'code ' || i AS said, repeat('c', 950) || i AS told FROM range(2000) AS r(i)",
     "CREATE TABLE a AS SELECT i AS who, 'z' || i % 7 AS t, i % 10 AS x, 'u' AS ward FROM range(100) AS r(i)",
 ]
 WIDE = "INSERT INTO a SELECT 777, repeat('{letter}', {letters}) || i, i % 10, 'v' FROM range({rows}) AS r(i)"
@@ -132,6 +133,10 @@ def test_what_one_unit_makes_an_engine_carry(sql: str, texts: int, places: int, 
 COPIES, CROWD = 15, 300_000
 PADDED_ROWS = " UNION ALL ".join(["SELECT who, LPAD(t, 990, 'y') AS k, x FROM a"] * COPIES)
 CODED_ROWS = " UNION ALL ".join(["SELECT who, LPAD(t, 990, 'y') AS k, x FROM a JOIN codes ON codes.z = a.x"] * COPIES)
+LONG = "y" * 990
+SETS = ", ".join(f"COUNT(DISTINCT CAST(TRIM(t, 'z') AS DOUBLE) + {n}) AS n{n}" for n in range(50))
+OFTEN = [f"LEFT(UPPER(t), {n + 1})" for n in range(5)]
+LABELS = [f"CASE WHEN x > {n} THEN '{LONG[:190]}' ELSE 'b' END" for n in range(8)]
 ALONE = [
     "SELECT LPAD(t, 990, 'y') AS k, COUNT(*) FROM a GROUP BY k",
     "SELECT COUNT(DISTINCT REPLACE(t, 'z', '01234567890123456789')) FROM a",
@@ -140,6 +145,12 @@ ALONE = [
     f"SELECT COUNT(DISTINCT k) FROM ({PADDED_ROWS}) AS u",
     f"SELECT AVG(n) FROM (SELECT who, k, COUNT(*) AS n FROM ({PADDED_ROWS}) AS u GROUP BY who, k)",
     f"SELECT y, COUNT(*) FROM ({' UNION ALL '.join(['SELECT who, x AS y FROM a'] * COPIES)}) AS u GROUP BY y",
+    f"SELECT t || '{LONG}' AS k, COUNT(*) FROM a GROUP BY k",
+    f"SELECT CASE WHEN x > 20 THEN t ELSE '{LONG}' END AS k, t AS m, MEDIAN(x) FROM a GROUP BY k, m",
+    f"SELECT COUNT(DISTINCT CONCAT(COALESCE(NULLIF(t, t), '{LONG}'), t)) FROM a",
+    f"SELECT AVG(n) FROM (SELECT who, k, COUNT(*) AS n FROM (SELECT who, t || '{LONG}' AS k FROM a) GROUP BY who, k)",
+    f"SELECT {', '.join(f'AVG(n{n})' for n in range(50))} FROM (SELECT who, {SETS} FROM a GROUP BY who)",
+    "SELECT told, COUNT(*) FROM a JOIN codes ON codes.z = a.x GROUP BY told",
 ]
 
 
@@ -170,7 +181,15 @@ def test_rows_of_one_unit_that_a_question_repeats_or_widens_fit_into_little_memo
         ("SELECT y, COUNT(*) FROM (SELECT who, x AS y FROM a UNION ALL SELECT who, x FROM a) AS u GROUP BY y", 1),
         (ALONE[0], 17),
         (ALONE[2], 17 * COPIES),
-        (ALONE[-1], COPIES),
+        (ALONE[6], COPIES),
+        (ALONE[7], 17),
+        (f"SELECT t || '{LONG[:200]}' AS k, COUNT(*) FROM a GROUP BY k", 1),
+        (f"SELECT {', '.join(OFTEN[:4])}, COUNT(*) FROM a GROUP BY 1, 2, 3, 4", 1),
+        (f"SELECT {', '.join(OFTEN)}, COUNT(*) FROM a GROUP BY 1, 2, 3, 4, 5", 1 + 16 * 5),
+        (f"SELECT {', '.join(LABELS[:4])}, COUNT(*) FROM a GROUP BY 1, 2, 3, 4", 1),
+        (f"SELECT {', '.join(LABELS)}, COUNT(*) FROM a GROUP BY 1, 2, 3, 4, 5, 6, 7, 8", 7),
+        (ALONE[12], 17),
+        ("SELECT ward, COUNT(DISTINCT who) FROM a JOIN codes ON codes.z = a.x WHERE told <> t GROUP BY ward", 1),
     ],
 )
 def test_rows_are_cut_off_where_a_question_makes_much_of_them(sql: str, copies: int, crowd: Any) -> None:
@@ -182,6 +201,58 @@ def test_rows_are_cut_off_where_a_question_makes_much_of_them(sql: str, copies: 
     ((rows,),) = source.cursor().execute(counted, {"salt": 3} if copies > 1 else {}).fetchall()
     times = sql.count("FROM a")
     assert rows == times * (CROWD if copies == 1 else ROOM // copies)
+
+
+VALUES = [f"{'y' * 190}{n}" for n in (0, 1)]
+LABELLED = [
+    table("a", "who", columns={f"s{n}": VALUES for n in range(10)}, rows_per_unit=5, groups_per_unit=5),
+    table("b", "who", columns={"x": (0, 9)}, rows_per_unit=5, groups_per_unit=5),
+]
+NAMES = ", ".join(f"s{n}" for n in range(10))
+
+
+@pytest.mark.parametrize(
+    ("sql", "weight"),
+    [
+        (f"SELECT {NAMES}, COUNT(*) {BOTH} GROUP BY {NAMES}", 1 + (10 + 10 * 23 + 1) // 32),
+        (f"SELECT s0, COUNT(*) {BOTH} GROUP BY s0", 1),
+        (f"SELECT s0, MODE(s1) {BOTH} GROUP BY s0", 1 + (1 + 23 + 24) // 32),
+    ],
+)
+def test_declared_keys_and_values_weigh_what_they_are_long(
+    sql: str, weight: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten labels of 191 letters are two kilobytes of each of a million joined rows, which no 1 GB holds."""
+    monkeypatch.setenv("DISCREET_MEMORY", MEMORY)
+    labels = ", ".join(f"repeat('y', 190) || (i >> {n}) % 2 AS s{n}" for n in range(10))
+    many = [f"CREATE TABLE a AS SELECT 777 AS who, {labels} FROM range(1000) AS r(i)"]
+    rest = "CREATE TABLE b AS SELECT who, 3 AS x FROM a"
+    with stored(tmp_path / "held.duckdb", [*many, rest], LABELLED) as held:
+        plan = h.plan_of(held, sql)
+        assert isinstance(plan.table, Join)
+        limits = [node(each).limit for each in plan.table.sources]
+        assert limits == [isqrt(ROOM // weight)] * 2
+        looked(held, plan, 1)
+
+
+def many(aggregate: str, times: int) -> str:
+    return ", ".join(f"{aggregate}(x + {n})" for n in range(times))
+
+
+@pytest.mark.parametrize(
+    ("sql", "weight"),
+    [
+        (f"SELECT {many('MEDIAN', 10)} {BOTH}", 1),
+        (f"SELECT {many('MEDIAN', 90)} {BOTH}", 9),
+        (f"SELECT y, {many('COUNT(DISTINCT ', 50).replace('(DISTINCT (', '(DISTINCT ')} {BOTH} GROUP BY y", 5),
+        (f"SELECT {many('SUM', 30)} {BOTH}", 1),
+    ],
+)
+def test_the_more_statements_read_joined_rows_the_fewer_these_are(sql: str, weight: int, held: Any) -> None:
+    """A hundred medians by a key of a million joined rows of one person took more than the ten minutes there are."""
+    plan = h.plan_of(held[0], sql)
+    assert isinstance(plan.table, Join)
+    assert [node(each).limit for each in plan.table.sources] == [isqrt(ROOM // weight)] * 2
 
 
 def test_whose_name_is_long_meets_nobody_and_is_nobody_else(tmp_path: Path) -> None:

@@ -187,6 +187,11 @@ MUTANTS = [
         ["test_wide_rows.py::test_rows_of_one_unit_that_a_question_repeats_or_widens_fit_into_little_memory"],
     ),
     Mutant(
+        "work: constants, public texts and sets of values take no room",
+        [Edit("discreet.plan.weights:copied", "and more <= 1", "and more <= 99")],
+        ["test_wide_rows.py::test_rows_of_one_unit_that_a_question_repeats_or_widens_fit_into_little_memory"],
+    ),
+    Mutant(
         "work: texts that are made of joined rows take no time",
         [Edit("discreet.plan.weights:weight", "+ TEXT * made", "+ 0 * made")],
         ["test_wide_rows.py::test_what_one_unit_makes_an_engine_carry"],

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -492,6 +493,18 @@ def test_unreadable_data_are_not_opened_again_for_each_question(tmp_path: Path) 
         for n in range(5):
             refusal(curator, f"{COUNT} WHERE age > {n}")
         assert len(opened) == 1
+
+
+@pytest.mark.parametrize("unit", ["id", None])
+@pytest.mark.parametrize(
+    "where", ["note = '$salt'", "note LIKE '%''$salt'", "note || '\"$salt\"' <> ''", "ward = '\"$salt'"]
+)
+def test_nobody_stops_it_by_a_constant(clinic: h.Clinic, unit: str | None, where: str) -> None:
+    """The salt is the one parameter of statements, which a constant may have the name of."""
+    with replace(clinic, unit=unit).curator(h.PEOPLE) as curator:
+        for sql in (f"{COUNT} WHERE {where}", f"{BY_LEVEL.replace('GROUP', f'WHERE {where} GROUP')}"):
+            curator.ask(sql, epsilon=1)
+        assert not curator.ledger.stopped
 
 
 # ── what is paid for ─────────────────────────────────────────────────────────────────────────────────────────────

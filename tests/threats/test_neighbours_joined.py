@@ -11,6 +11,7 @@ import pytest
 
 from discreet.engines.sql import relations
 from support import hostile as h
+from support.campaign.oracle import looked, too_far
 from support.hostile import Asked
 from support.lineage import stored, table
 
@@ -161,3 +162,30 @@ def test_a_cast_that_can_fail_is_seen(path: Path, monkeypatch: pytest.MonkeyPatc
                         lambda *given: (united(*given)[0].replace("VARCHAR", "UUID"), united(*given)[1]))  # fmt: skip
     said = heard(path, "text", [])
     assert any(parts[0] == "Broken" for _, parts in said)
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("sql", [
+    "SELECT COUNT(*) FROM bills AS a JOIN bills AS b ON a.who = b.who AND a.bill = b.bill",
+    "SELECT COUNT(*) FROM bills AS a LEFT JOIN sent AS b ON a.who = b.who AND a.bill = b.bill",
+    "SELECT COUNT(*) FROM sent AS b JOIN bills AS a USING (who, bill) JOIN visits AS c USING (who)",
+])  # fmt: skip
+def test_whoever_has_the_keys_of_others_takes_nobodys_place(tmp_path: Path, sql: str, neighbours: str) -> None:
+    """A key that no table refers to is declared to tell rows apart, and one person has rows with everybody's."""
+    tables = [
+        table("bills", "who", key="bill", rows_per_unit=2),
+        table("sent", "who", key="bill", rows_per_unit=2),
+        table("visits", "who", rows_per_unit=2),
+    ]
+    made = [
+        "CREATE TABLE bills AS SELECT n AS who, n AS bill FROM range(100) AS r(n)",
+        "CREATE TABLE sent AS SELECT * FROM bills",
+        "CREATE TABLE visits AS SELECT who FROM bills",
+    ]
+    more = [f"INSERT INTO {name} SELECT 777, n % 100 FROM range(5000) AS r(n)" for name in ("bills", "sent")]
+    with (
+        stored(tmp_path / "before.duckdb", made, tables, neighbours) as before,
+        stored(tmp_path / "after.duckdb", [*made, *more], tables, neighbours) as after,
+    ):
+        plan = h.plan_of(before, sql)
+        assert too_far(plan, looked(before, plan, 1), looked(after, plan, 1)) is None

@@ -329,6 +329,11 @@ class Catalogue:
                 "two tables have the same name.", code="wrong-declaration", instead="names differ in more than case"
             )
 
+    @property
+    def referred(self) -> set[tuple[str, str]]:
+        """The keys that other tables refer to, by table and column: each value belongs to one unit, as is declared."""
+        return {(each.through.table, each.through.column) for each in self.tables if each.through is not None}
+
     def stored(self, kinds: Mapping[str, Mapping[str, str]], at: At | None = None) -> Catalogue:
         """Return the catalogue with the storage of all columns as the source reports it; `at` points at the lines."""
         at = at or (lambda *keys: nullcontext())

@@ -16,21 +16,40 @@ Because  joined rows are carried by windows and by groupings of the plan itself,
          side is the sum over its own rows, times the rows that each of them meets. So for the bound HELD · most of the
          bytes of a side, it is at most HELD · the product of all bounds: HELD for each joined row, whatever the lengths
          of single texts. With the weight as its share, that product is at most ROOM / weight (`join.meeting`).
-         A function that makes a text of each joined row weighs as much as one that is carried, for the time it takes.
+         A function that makes a text of each joined row weighs as much as one that is carried, for the time it takes;
+         and so do statements, as a hundred medians read the joined rows a hundred times.
          A table that meets no other is read whole, where what is carried of a row is at most MILD times a few numbers,
-         or what is stored of it; elsewhere with ROOM rows of a unit for all that is carried of it (`join.thin`).
+         or what is stored of it, MILD times at most (`_widened`); elsewhere with ROOM rows of a unit for all that is
+         carried of it (`join.thin`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 from discreet.catalogue.schema import Catalogue
-from discreet.plan.expressions.functions import grows
+from discreet.plan.expressions.functions import FUNCTIONS, grows
 from discreet.plan.expressions.tree import Tree, conjuncts, fields, texts
+from discreet.plan.measures.exact_data import NUMBER, longest
 from discreet.plan.measures.measure import Measure
 from discreet.plan.plan import Key
-from discreet.plan.relation import Join, PerUnit, Projection, Relation, Rows, Scan, UnionAll, UnitLimit, node, trees_of
+from discreet.plan.relation import (
+    ComputedColumn,
+    Join,
+    PerUnit,
+    Projection,
+    Relation,
+    Rows,
+    Scan,
+    UnionAll,
+    UnitLimit,
+    node,
+    trees_of,
+)
 
 __all__ = ["HELD", "LEAST", "NAMED", "copied", "weight"]
 
@@ -39,6 +58,9 @@ LEAST = 100_000  # … and so many for each unit and table, where few rows meet
 NAMED = 256  # bytes of the name of a unit whose rows meet others
 MILD = 4  # rows of a few numbers that each row of a table may become without a limit
 TEXT, NUMBERS = 16, 32  # the weight of a text, and how many numbers weigh 1
+SET = 8  # numbers that a row takes in each set of different values of a unit
+STATEMENTS = 10  # of one plan, each of which may read all rows of a unit that meet
+PRINTED = 32  # bytes of a number, a date or a truth, as text
 
 
 def weight(
@@ -50,7 +72,7 @@ def weight(
         return 1
     shown = [*(key.tree for key in keys), *(tree for each in measures for tree in each.trees)]
     made = sum(map(texts, [*shown, *_across(where, rows)])) + rows.fold(_making)
-    return max(_shown(keys, measures), *_carried(rows, catalogue), 1) + TEXT * made
+    return max(_shown(keys, measures), *_carried(rows, catalogue), _asked(measures), 1) + TEXT * made
 
 
 def _making(rows: Rows, below: list[int]) -> int:
@@ -79,10 +101,12 @@ def copied(relation: Relation, catalogue: Catalogue, *, keys: Sequence[Key], mea
     read = map(catalogue.table, node(relation).whole())
     copies = sum(table is not None and table.unit is not None for table in read)
     every = [*trees_of(relation), *(key.tree for key in keys), *(tree for each in measures for tree in each.trees)]
-    if copies == 0 or (copies == 1 and not any(tree is not None and grows(tree, ("fills",)) for tree in every)):
+    fills = any(tree is not None and grows(tree, ("fills",)) for tree in every)
+    more = max(_widened(relation, catalogue, keys, measures), _asked(measures))
+    if copies == 0 or (copies == 1 and not fills and more <= 1):
         return 1
     folds = [KEPT[type(each)](each) for each in node(relation).walk() if type(each) in KEPT]
-    found = copies * max(_shown(keys, measures), *folds, 1)
+    found = copies * max(_shown(keys, measures), *folds, more, 1)
     return found if found > MILD else 1
 
 
@@ -90,7 +114,13 @@ def _shown(keys: Sequence[Key], measures: Sequence[Measure]) -> int:
     """Return the weight of what the windows and groupings of a plan itself carry of a row."""
     texts = sum(key.kind == "text" and not key.declared for key in keys)
     texts += sum(_text(tree) for each in measures for tree in each.told_apart)
-    return _weigh(texts, len(keys) + sum(each.exact.columns for each in measures))
+    named = sum(longest(key.values or ()) // NUMBER for key in keys if key.declared)
+    return _weigh(texts, len(keys) + named + sum(each.exact.columns for each in measures))
+
+
+def _asked(measures: Sequence[Measure]) -> int:
+    """How many times as long as a few statements those of a plan take: a measure that is no sum has one of its own."""
+    return -(-sum(each.exact.sums is None for each in measures) // STATEMENTS)
 
 
 def _weigh(texts: int, numbers: int) -> int:
@@ -135,7 +165,8 @@ def _kept(relation: PerUnit) -> int:
     """Return the weight of what a SELECT that groups by the unit carries of a row."""
     kept = [_text(each.of) for each in relation.totals if each.function in ("distinct", "min", "max")]
     texts = sum(each.kind == "text" for each in relation.keys) + sum(kept)
-    return _weigh(texts, len(relation.keys) + len(relation.totals))
+    sets = sum(each.function == "distinct" for each in relation.totals)
+    return _weigh(texts, len(relation.keys) + len(relation.totals) + SET * sets)
 
 
 KEPT: dict[type[Rows], Callable[..., int]] = {PerUnit: _kept}
@@ -179,4 +210,130 @@ TEXTS: dict[type[Rows], Callable[..., set[str]]] = {
     UnitLimit: _of_sources,
     Projection: _of_columns,
     PerUnit: _of_groups,
+}
+
+
+# ── what a question adds to what is stored ───────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Width:
+    """Of a text that a row carries: bytes that are not stored in its table, and how often each stored text is in it."""
+
+    added: int
+    stored: Counter[str]
+
+    def __add__(self, other: Width) -> Width:
+        return Width(self.added + other.added, self.stored + other.stored)
+
+    def __or__(self, other: Width) -> Width:
+        """As wide as the wider of two."""
+        return Width(max(self.added, other.added), self.stored | other.stored)
+
+    @property
+    def weight(self) -> int:
+        """What it takes beyond what is stored, in rows of a few numbers."""
+        often = max(self.stored.values(), default=0)
+        return -(-self.added // (NUMBER * NUMBERS)) + (TEXT * (often - 1) if often > MILD else 0)
+
+
+Widths = Mapping[str, Width]
+NOTHING, WHOLE = Width(0, Counter()), Width(HELD, Counter())  # WHOLE: a text of any length that is not stored there
+
+
+def _widened(relation: Relation, catalogue: Catalogue, keys: Sequence[Key], measures: Sequence[Measure]) -> int:
+    """How many rows of a few numbers a question adds to what is stored of each: by constants in texts that it groups by
+    or counts as different, by texts of public tables, by stored ones that it has there more than MILD times, and by
+    sets of different values of each unit.
+    """
+    found = list[int]()
+
+    def widths(rows: Rows, below: list[Widths]) -> Widths:
+        known, carried = WIDTHS[type(rows)](rows, catalogue, below)
+        found.append(carried.weight)
+        return known
+
+    known = node(relation).fold(widths)
+    shown = sum((_key_width(key, known) for key in keys if key.kind == "text"), NOTHING)
+    apart = [_width(tree, known) for each in measures for tree in each.told_apart if _text(tree)]
+    return max(*found, (shown + reduce(or_, apart, NOTHING)).weight)
+
+
+def _key_width(key: Key, known: Widths) -> Width:
+    """How wide a key is: no longer than what is declared, where its values are."""
+    found = _width(key.tree, known)
+    return replace(found, added=min(found.added, longest(key.values))) if key.values else found
+
+
+def _width(tree: Tree, known: Widths) -> Width:
+    """How wide a text is that is computed of columns."""
+
+    def by(part: Tree, inner: list[Width]) -> Width:
+        if part.kind != "text" and part.applies is None:
+            return Width(PRINTED, Counter())
+        if part.applies is None:
+            return known.get(part.column, WHOLE) if part.column else Width(len(str(part.literal).encode()), Counter())
+        grown, texts = FUNCTIONS[part.applies].spelling.grows, [each.kind == "text" for each in part.children]
+        own = [each for each, text in zip(inner, texts, strict=True) if text]
+        if grown == "fills":
+            return WHOLE
+        return sum(own, NOTHING) if grown == "joins" else reduce(or_, own, Width(PRINTED if not own else 0, Counter()))
+
+    return tree.fold(by)
+
+
+Found = tuple[Widths, Width]  # of the columns of a relation, and what it carries itself
+
+
+def _stored_widths(relation: Scan, catalogue: Catalogue, below: list[Widths]) -> Found:
+    table = catalogue.table(relation.name)
+    assert table is not None
+    names = [each.name for each in (*table.columns, *table.links)] + ([table.unit] if table.unit else [])
+    return {each: WHOLE if table.public else Width(0, Counter([f"{relation.name}.{each}"])) for each in names}, NOTHING
+
+
+def _joined_widths(relation: Join, catalogue: Catalogue, below: list[Widths]) -> Found:
+    parts = zip(relation.parts, below, strict=True)
+    return {outer: known[inner] for part, known in parts for inner, outer in part.names if inner in known}, NOTHING
+
+
+def _projected_widths(relation: Projection, catalogue: Catalogue, below: list[Widths]) -> Found:
+    return _computed(relation.columns, below[0]) | _unit(relation, below[0]), NOTHING
+
+
+def _folded_widths(relation: PerUnit, catalogue: Catalogue, below: list[Widths]) -> Found:
+    keys = _computed(relation.keys, below[0])
+    texts = {each.name: _width(each.of, below[0]) for each in relation.totals if each.of is not None and _text(each.of)}
+    sets = [each.name for each in relation.totals if each.function == "distinct"]
+    carried = sum(
+        (*keys.values(), *(texts.get(each, NOTHING) for each in sets)), Width(NUMBER * SET * len(sets), Counter())
+    )
+    return keys | texts | _unit(relation, below[0]), carried
+
+
+def _computed(columns: Sequence[ComputedColumn], known: Widths) -> dict[str, Width]:
+    return {each.name: _width(each.tree, known) for each in columns if each.kind == "text"}
+
+
+def _unit(relation: Projection | PerUnit, known: Widths) -> dict[str, Width]:
+    named = relation.unit is not None and relation.called is not None and relation.unit in known
+    return {relation.called or "": known[relation.unit or ""]} if named else {}
+
+
+def _united_widths(relation: UnionAll, catalogue: Catalogue, below: list[Widths]) -> Found:
+    names = dict.fromkeys(name for each in below for name in each)
+    return {name: reduce(or_, (each[name] for each in below if name in each)) for name in names}, NOTHING
+
+
+def _limited_widths(relation: UnitLimit, catalogue: Catalogue, below: list[Widths]) -> Found:
+    return below[0], NOTHING
+
+
+WIDTHS: dict[type[Rows], Callable[..., Found]] = {
+    Scan: _stored_widths,
+    Join: _joined_widths,
+    Projection: _projected_widths,
+    PerUnit: _folded_widths,
+    UnionAll: _united_widths,
+    UnitLimit: _limited_widths,
 }

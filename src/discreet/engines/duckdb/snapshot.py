@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -41,6 +42,8 @@ CHANGED = (
 )
 
 CLOSED = "the data were closed while the question was answered; what it cost stays spent, and asking again is free."
+
+QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")  # constants and names, as `spelling` writes them
 
 Texts = Mapping[int | None, str]
 
@@ -224,7 +227,7 @@ class DuckDBSnapshot:
         """Return all rows of a statement, as a list or as an Arrow table; raise TimeoutError when it takes too long."""
         look.text = text
         cursor = (index or self.source).cursor()
-        given = {"salt": look.salt if index is None else 0} if "$salt" in text else None
+        given = {"salt": look.salt if index is None else 0} if _salted(text) else None
 
         def run() -> Any:
             if arrow:
@@ -232,6 +235,11 @@ class DuckDBSnapshot:
             return cursor.execute(text, given).fetchall()
 
         return _beside(run, cursor, look)
+
+
+def _salted(text: str) -> bool:
+    """Whether a statement takes the salt: outside of quotes, as a constant of a question may have its name."""
+    return "$salt" in text and "$salt" in QUOTED.sub("", text)
 
 
 def _beside(run: Callable[[], Any], cursor: duckdb.DuckDBPyConnection, look: Look) -> Any:

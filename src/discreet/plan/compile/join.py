@@ -172,7 +172,7 @@ class _Joiner:
             if side is not first:
                 self._same_people(side, first)
         owner = None if first.table.public else self._owner(first, self._classes())
-        caps = _Caps(first)
+        caps = _Caps(first, self.catalogue.referred)
         self._place(first, [], ())
         rest = [side for side in self.sides if side is not first]
         while rest:
@@ -255,7 +255,8 @@ class _Caps:
     Each table also gets a limit on the rows of a unit that it may bring, whatever the data are, so that the join ends.
     """
 
-    def __init__(self, first: JoinOperand) -> None:
+    def __init__(self, first: JoinOperand, referred: set[tuple[str, str]]) -> None:
+        self.referred = referred
         self.grain: JoinOperand | None = first  # the table whose rows the joined rows are
         self.rows, self.groups = first.table.rows_per_unit, first.table.groups_per_unit
         plain = first.table.public or first.table.single
@@ -287,12 +288,20 @@ class _Caps:
         self.groups = self.groups or side.table.groups_per_unit
 
     def _meet(self, side: JoinOperand, mine: list[str], theirs: list[str]) -> None:
-        if (column := _one(_told_by(side, mine))) is not None:
+        if (column := self._told_of_one(side, mine)) is not None:
             self.repeated[id(side)] = column
             return
-        if not side.tests and len(self.many) == 1 and (column := _one(_told_by(self.many[0], theirs))) is not None:
+        if not side.tests and len(self.many) == 1 and (column := self._told_of_one(self.many[0], theirs)) is not None:
             self.repeated[id(self.many.pop())] = column
         self.many.append(side)
+
+    def _told_of_one(self, side: JoinOperand, names: list[str]) -> str | None:
+        """The only column that tells the rows of a table apart and belongs to one unit: its unit, or a key that others
+        refer to. Of any other key rows of several units may share a value, and would take each other's place.
+        """
+        column = _one(_told_by(side, names))
+        own = column == side.table.unit or (side.table.name, column) in self.referred
+        return column if own else None
 
     def meeting(self, share: int) -> dict[int, tuple[str, int]]:
         """Return, for each table whose rows meet other rows, a column and how many rows may share a value of it.

@@ -6,7 +6,7 @@ as they are, in whatever form the two agree on.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
@@ -20,6 +20,7 @@ from discreet.plan.expressions.tree import Tree, Value
 from discreet.sql.types import Kind
 
 __all__ = [
+    "NUMBER",
     "DistinctCount",
     "ExactData",
     "Form",
@@ -30,9 +31,18 @@ __all__ = [
     "UnitCount",
     "ValueCounts",
     "ValueHistogram",
+    "longest",
 ]
 
+NUMBER = 8  # bytes of a number
+WORD = 20  # conditions of a code that take as much
+
 Form = Mapping[tuple[int, ...], int]  # a sum over rows of products of powers of their values, with whole weights
+
+
+def longest(values: Iterable[Value]) -> int:
+    """How many bytes the longest text among some values has."""
+    return max((len(each.encode()) for each in values if isinstance(each, str)), default=0)
 
 
 class Steps(NamedTuple):
@@ -177,6 +187,10 @@ class ValueCounts(ExactData):
     kind: Kind
     values: tuple[Value, ...]
 
+    @property
+    def columns(self) -> int:
+        return 1 + longest(self.values) // NUMBER
+
 
 @dataclass(frozen=True, kw_only=True)
 class RegionCounts(ExactData):
@@ -190,6 +204,10 @@ class RegionCounts(ExactData):
     conditions: tuple[Tree | None, ...]
     strategy: Strategy
     kind: ClassVar[Kind] = "text"
+
+    @property
+    def columns(self) -> int:
+        return 1 + (len(self.conditions) // WORD if self.conditions else longest(self.values) // NUMBER)
 
     def reads_every_row(self, required: Collection[str]) -> bool:
         return None in self.conditions
