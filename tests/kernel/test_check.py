@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import discreet as dp
+from discreet.catalogue.facts import ColumnFacts, TableFacts
 from discreet.core.contribution import Caps
 from discreet.core.laws.laplace import DiscreteLaplace
 from discreet.core.loss import Loss
@@ -24,7 +25,6 @@ from discreet.curator.curator import Curator
 from discreet.kernel import check as checking
 from discreet.kernel.check import Certificate, check
 from discreet.kernel.contribution import contribution
-from discreet.kernel.facts import ColumnFacts, TableFacts
 from discreet.kernel.verdict import Rejected
 from discreet.matrix.mechanism import Combined
 from discreet.matrix.strategy import Each, Strategy, Total

@@ -13,12 +13,12 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from discreet.catalogue.facts import ColumnFacts, Facts, TableFacts
 from discreet.core.loss import Budget
 from discreet.core.mechanism import ROWS
 from discreet.core.once import once
 from discreet.core.reach import Neighbours, neighbourhood
 from discreet.errors import NotUnderstood
-from discreet.kernel.facts import ColumnFacts, Facts, TableFacts
 from discreet.sql.calendar import END
 from discreet.sql.dates import iso, midnight, whole_day
 from discreet.sql.types import Kind

@@ -15,13 +15,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from discreet.catalogue.facts import Facts
 from discreet.core.contribution import Caps
 from discreet.core.loss import Loss
 from discreet.core.mechanism import Mechanism
 from discreet.core.reach import Neighbours
 from discreet.kernel import releases
 from discreet.kernel.contribution import Contribution, contribution
-from discreet.kernel.facts import Facts
 from discreet.kernel.ownership import MOST_MEETING, MOST_REPEATED, Owned, equalities, owned
 from discreet.kernel.types import family, typed
 from discreet.kernel.verdict import OWNER, Rejected

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from discreet.kernel.facts import ColumnFacts, Facts
+from discreet.catalogue.facts import ColumnFacts, Facts
 from discreet.kernel.types import family, typed
 from discreet.kernel.verdict import Rejected
 from discreet.plan.expressions.tree import Tree, conjuncts, fields
