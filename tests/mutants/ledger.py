@@ -578,9 +578,9 @@ MUTANTS = [
         "campaign: of several plans the last that can be run",
         [
             Edit(
-                "discreet.curator.session:Session._runnable",
-                "        return tuple(found)\n",
-                "        return tuple(found[::-1])\n",
+                "discreet.curator.session:Session._buy",
+                "for each in purchase.plans if",
+                "for each in purchase.plans[::-1] if",
             )
         ],
         ["test_campaign.py::test_what_is_explained_is_what_is_run"],
