@@ -21,7 +21,8 @@ class Rejected(NotAllowed):
 
     def __init__(self, rule: str, *, reference: str = "") -> None:
         self.rule, self.reference = rule, reference
-        super().__init__(
+        NotAllowed.__init__(
+            self,
             "the kernel could not verify the privacy of this plan.",
             code="plan-rejected",
             instead=f"write the question another way, and please report this defect of discreet: {reference or 'plan'}",
